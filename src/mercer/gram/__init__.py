@@ -1,0 +1,8 @@
+"""K as an operator: dense, tiled, centred, shifted or precomputed; memory and threads live here."""
+
+from mercer.gram.build import Gram
+from mercer.gram.dense import DenseGram
+from mercer.gram.operator import GramOperator
+from mercer.gram.tiled import TiledGram
+
+__all__ = ["DenseGram", "Gram", "GramOperator", "TiledGram"]

@@ -1,0 +1,76 @@
+"""The one interface of all Gram matrices K[i, j] = k(X[i], Z[j]): products, rows, blocks.
+
+Learners and solvers see this interface alone. An operator says which of its operations are cheap
+(``cheap``), and a solver that needs another is refused before it starts (`require`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["GramOperator", "require"]
+
+Rows = slice | np.ndarray
+
+
+class GramOperator(ABC):
+    """The matrix K of shape (n, m). Abstract: define `block`; everything else has a default."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    #: K is square and K == K.T
+    symmetric: bool = False
+    #: which of "products", "rows", "dense", "tiles" cost no more than they must
+    cheap: frozenset[str] = frozenset({"products", "rows", "tiles"})
+
+    @abstractmethod
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        """K[i, j] for row and column slices or index arrays; shape (len(i), len(j))."""
+
+    @abstractmethod
+    def diag(self) -> np.ndarray:
+        """The diagonal, shape (min(n, m),)."""
+
+    @property
+    @abstractmethod
+    def T(self) -> GramOperator:
+        """The transposed operator."""
+
+    def rows(self, i: Rows) -> np.ndarray:
+        """K[i], shape (len(i), m)."""
+        return self.block(i, slice(None))
+
+    def tiles(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """(rows, columns, K[rows, columns]) covering K once; the upper triangle when symmetric."""
+        n, m = self.shape
+        step = tile_edge(self.dtype)
+        for s in range(0, n, step):
+            for t in range(s if self.symmetric else 0, m, step):
+                i, j = slice(s, min(s + step, n)), slice(t, min(t + step, m))
+                yield i, j, self.block(i, j)
+
+    @abstractmethod
+    def __matmul__(self, V: Any) -> np.ndarray:
+        """K @ V for V of shape (m,) or (m, c)."""
+
+    def dense(self) -> np.ndarray:
+        """K as an array, shape (n, m)."""
+        return self.block(slice(None), slice(None))
+
+
+def tile_edge(dtype: np.dtype) -> int:
+    """Edge of a square tile of about 1 MB, so that it stays in a core's L2 cache."""
+    return 512 if np.dtype(dtype).itemsize <= 4 else 384
+
+
+def require(K: GramOperator, operation: str, solver: str) -> None:
+    """Refuse an operator that lacks a cheap operation that the solver needs."""
+    if operation not in K.cheap:
+        raise TypeError(
+            f"{solver} needs {operation} of the Gram matrix, which {type(K).__name__} cannot give "
+            f"cheaply (it gives {sorted(K.cheap)}). Choose another solver, or a larger memory=."
+        )

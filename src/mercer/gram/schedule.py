@@ -1,0 +1,56 @@
+"""The one tile scheduler: tasks on a thread pool, BLAS limited to one thread meanwhile.
+
+Results are consumed in the order of the tasks, so that sums are the same whatever the number of
+threads, and at most a few are in flight, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+__all__ = ["count_jobs", "ordered_map"]
+
+
+@cache
+def _blas():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """Threads for ``n_jobs`` as scikit-learn reads it; None means all the cores we may use."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        cores = os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0: give the number of threads, or -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
+    """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight."""
+    jobs = count_jobs(n_jobs)
+    if jobs == 1:
+        yield from map(task, items)
+        return
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+        flying: deque = deque()
+        try:
+            for item in items:
+                flying.append(pool.submit(task, item))
+                if len(flying) >= 2 * jobs:
+                    yield flying.popleft().result()
+            while flying:
+                yield flying.popleft().result()
+        finally:
+            for future in flying:
+                future.cancel()

@@ -1,0 +1,65 @@
+"""A Gram matrix that is never stored whole: tiles are computed, used and forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.operator import GramOperator, Rows, tile_edge
+from mercer.gram.schedule import ordered_map
+
+__all__ = ["TiledGram"]
+
+
+class TiledGram(GramOperator):
+    """K streamed in cache-sized tiles; of a symmetric K the upper triangle alone is computed."""
+
+    def __init__(self, kernel: Any, X: Any, Z: Any = None, n_jobs: int | None = None):
+        self.kernel, self.X = kernel, X
+        self.Z = X if Z is None else Z
+        self.symmetric = (Z is None or Z is X) and kernel.symmetric
+        self.shape = (self.X.shape[0], self.Z.shape[0])
+        self.dtype = np.result_type(self.X.dtype, self.Z.dtype)
+        self.n_jobs = n_jobs
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        return self.kernel.block(self.X[i], self.Z[j])
+
+    def diag(self) -> np.ndarray:
+        if self.Z is self.X:
+            return self.kernel.diag(self.X)
+        n = min(self.shape)
+        return np.concatenate(
+            [self.block(slice(s, s + 64), slice(s, s + 64)).diagonal() for s in range(0, n, 64)]
+        )
+
+    @property
+    def T(self) -> TiledGram:
+        if self.symmetric or not self.kernel.symmetric:
+            raise NotImplementedError
+        return TiledGram(self.kernel, self.Z, self.X, self.n_jobs)
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        n, m = self.shape
+        V = np.asarray(V)
+        columns = V.reshape(m, -1)
+        out = np.zeros((n, columns.shape[1]), dtype=np.float64)
+        step = tile_edge(self.dtype)
+
+        def strip(s: int) -> np.ndarray:
+            """Rows s.. of the product, from the tiles of one block row (and their mirrors)."""
+            i = slice(s, min(s + step, n))
+            part = np.zeros((n - s if self.symmetric else i.stop - s, columns.shape[1]))
+            for t in range(s if self.symmetric else 0, m, step):
+                j = slice(t, min(t + step, m))
+                tile = self.block(i, j)
+                part[: i.stop - s] += tile @ columns[j]
+                if self.symmetric and t > s:
+                    part[t - s : j.stop - s] += tile.T @ columns[i]
+            return part
+
+        starts = range(0, n, step)
+        for s, part in zip(starts, ordered_map(strip, starts, self.n_jobs)):
+            out[s : s + len(part)] += part
+        return out.reshape(V.shape[:0] + (n, *V.shape[1:])).astype(np.result_type(self.dtype, V))

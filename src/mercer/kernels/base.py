@@ -1,0 +1,108 @@
+"""The one interface of all kernels, and the operators of their algebra.
+
+A kernel is k(x, z) = <φ(x), φ(z)> for some feature map φ. `Kernel` needs one method, ``block``;
+`Radial` is the only intermediate layer: a distance and a profile.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from mercer.distances import Comparison, Distance
+
+__all__ = ["Kernel", "Radial"]
+
+
+class Kernel(Comparison):
+    """A similarity k(x, z). Abstract: define ``block``; ``diag`` and ``bind`` have defaults."""
+
+    #: True: every Gram matrix is positive semidefinite; False: not so in general; None: unknown
+    positive_definite: bool | None = True
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether samples must be vectors (scikit-learn's convention)."""
+        return self.kind == "vectors"
+
+    def diag(self, X: Any) -> np.ndarray:
+        """k(x, x) for each row x of X, shape (n,). Override when cheaper."""
+        n, step = X.shape[0], 64
+        parts = [self.block(X[s : s + step], X[s : s + step]).diagonal() for s in range(0, n, step)]
+        return np.concatenate(parts) if parts else np.empty(0, X.dtype)
+
+    # The algebra: the nodes live in kernels/algebra.py, imported on use since they are kernels.
+
+    def __add__(self, other: Kernel) -> Kernel:
+        from mercer.kernels.algebra import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: Any) -> Kernel:
+        return (
+            self if isinstance(other, int) and other == 0 else NotImplemented
+        )  # sum() starts at 0
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        if isinstance(other, (int, float, np.number)):
+            scaled = Scaled(self, float(other))
+            scaled.validate()
+            return scaled
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        power = Power(self, exponent)
+        power.validate()
+        return power
+
+    def normalised(self) -> Kernel:
+        """k(x, z) / sqrt(k(x, x) k(z, z))."""
+        from mercer.kernels.algebra import Normalised
+
+        return Normalised(self)
+
+    def on(self, *columns: Any) -> Kernel:
+        """This kernel on the named columns of a table."""
+        from mercer.kernels.tables import On
+
+        return On(self, columns)
+
+
+class Radial(Kernel):
+    """k(x, z) = profile(ρ(x, z)): a distance and a decreasing function of it.
+
+    Abstract: define ``distance`` (a property) and ``profile``. One tile of distances then serves
+    every bandwidth: ``kernel.profile(distance.raw(X, Z))``.
+    """
+
+    @property
+    @abstractmethod
+    def distance(self) -> Distance:
+        """The distance ρ that the profile reads."""
+
+    @abstractmethod
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        """k as a function of D = ρ ** distance.exponent; overwrites and returns D."""
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.distance.kind
+
+    def encode(self, X: Any, like: Any = None) -> Any:
+        return self.distance.encode(X, like)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.profile(self.distance.raw(X, Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self.profile(np.zeros(X.shape[0], X.dtype))

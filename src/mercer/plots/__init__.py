@@ -1,0 +1,1 @@
+"""Display classes, and the report."""

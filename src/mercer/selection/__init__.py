@@ -1,0 +1,1 @@
+"""Searches that share work, and the automatic estimators."""

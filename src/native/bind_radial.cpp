@@ -1,0 +1,34 @@
+// Python bindings of radial.cpp.
+#include "bind.hpp"
+
+namespace mercer {
+namespace {
+
+template <class T>
+const RadialLoops<T>& radial();
+template <>
+const RadialLoops<float>& radial<float>() { return loops->radial32; }
+template <>
+const RadialLoops<double>& radial<double>() { return loops->radial64; }
+
+template <class T>
+void bind_radial_as(nb::module_& m) {
+    m.def(
+        "exp_scaled",
+        [](Array<T> d, double scale) {
+            T* values = d.data();
+            const size_t n = d.size();
+            nb::gil_scoped_release release;
+            radial<T>().exp_scaled(values, n, static_cast<T>(scale));
+        },
+        nb::arg("d").noconvert(), nb::arg("scale"));
+}
+
+}  // namespace
+
+void bind_radial(nb::module_& m) {
+    bind_radial_as<float>(m);
+    bind_radial_as<double>(m);
+}
+
+}  // namespace mercer

@@ -1,0 +1,33 @@
+// The hot loops that exist once per instruction set, as a table of function pointers. Each loop
+// file defines them in namespace mercer::MERCER_ISA; table.cpp collects them; dispatch.cpp picks
+// one table at import.
+//
+// Rule for every loop file: no standard-library templates and no inline functions with external
+// linkage. The linker keeps only one copy of such a function, perhaps the AVX-512 one, and a
+// machine without AVX-512 would then run it. Plain arrays in, plain arrays out.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace mercer {
+
+template <class T>
+struct RadialLoops {
+    // d[i] <- exp(-scale * d[i]), n values, for scale * d[i] >= 0.
+    void (*exp_scaled)(T* d, size_t n, T scale);
+};
+
+struct Loops {
+    const char* isa;
+    RadialLoops<float> radial32;
+    RadialLoops<double> radial64;
+};
+
+extern const Loops* loops;  // the table in use
+
+// Use the named table ("portable", "avx2", "avx512"); false when this build or machine lacks it.
+bool use_isa(const char* name);
+// Fill names with the tables that this machine can run, best last; returns their number (<= 3).
+int available_isas(const char** names);
+
+}  // namespace mercer

@@ -1,0 +1,22 @@
+// The extension module mercer._native: the choice of instruction set, and the loops of each
+// binding file. The Python modules validate, encode and explain; the bindings only unpack arrays
+// and release the GIL while a loop runs.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bind.hpp"
+
+NB_MODULE(_native, m) {
+    using namespace mercer;
+    m.def("isa", [] { return loops->isa; });
+    m.def("use_isa", [](const char* name) { return use_isa(name); });
+    m.def("available_isas", [] {
+        const char* names[3];
+        const int count = available_isas(names);
+        return std::vector<std::string>(names, names + count);
+    });
+    bind_radial(m);
+}

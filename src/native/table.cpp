@@ -1,0 +1,21 @@
+// Collects this instruction set's loops into one table (compiled once per instruction set).
+#include "loops.hpp"
+
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+#define STRING_(a) #a
+#define STRING(a) STRING_(a)
+
+namespace mercer {
+namespace MERCER_ISA {
+extern const RadialLoops<float> radial32;
+extern const RadialLoops<double> radial64;
+}  // namespace MERCER_ISA
+
+extern const Loops CONCAT(table_, MERCER_ISA);
+const Loops CONCAT(table_, MERCER_ISA) = {
+    STRING(MERCER_ISA),
+    MERCER_ISA::radial32,
+    MERCER_ISA::radial64,
+};
+}  // namespace mercer
