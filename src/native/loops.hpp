@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "distances.hpp"
+
 namespace mercer {
 
 template <class T>
@@ -21,6 +23,8 @@ struct Loops {
     const char* isa;
     RadialLoops<float> radial32;
     RadialLoops<double> radial64;
+    PairLoops<float> pairs32;
+    PairLoops<double> pairs64;
 };
 
 extern const Loops* loops;  // the table in use

@@ -19,4 +19,5 @@ NB_MODULE(_native, m) {
         return std::vector<std::string>(names, names + count);
     });
     bind_radial(m);
+    bind_distances(m);
 }

@@ -10,6 +10,8 @@ namespace mercer {
 namespace MERCER_ISA {
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
+extern const PairLoops<float> pairs32;
+extern const PairLoops<double> pairs64;
 }  // namespace MERCER_ISA
 
 extern const Loops CONCAT(table_, MERCER_ISA);
@@ -17,5 +19,7 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     STRING(MERCER_ISA),
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
+    MERCER_ISA::pairs32,
+    MERCER_ISA::pairs64,
 };
 }  // namespace mercer

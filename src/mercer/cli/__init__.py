@@ -1,1 +1,23 @@
-"""The command ``mercer``."""
+"""The command ``mercer``: ``main`` checks that the ``cli`` extra is there, and runs the app."""
+
+import sys
+
+__all__ = ["main"]
+
+INSTALL = 'pip install "mercer[cli]"'
+
+
+def main() -> None:
+    """Entry point of the command; exits with a code documented in ``mercer --help``."""
+    try:
+        import cyclopts  # noqa: F401
+        import rich  # noqa: F401
+    except ModuleNotFoundError as error:
+        print(
+            f"The command needs the cli extra ({error.name} is not installed):\n\n    {INSTALL}\n",
+            file=sys.stderr,
+        )
+        sys.exit(5)
+    from mercer.cli.app import run
+
+    run()

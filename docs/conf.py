@@ -1,0 +1,41 @@
+"""Sphinx configuration: numpydoc API pages and an executed gallery."""
+
+import mercer
+
+project = "Mercer"
+author = "The Mercer developers"
+copyright = "2026, the Mercer developers"  # noqa: A001
+release = version = mercer.__version__
+
+extensions = [
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"  # the docstrings say types, shapes and ranges
+autodoc_default_options = {"members": True, "inherited-members": False}
+exclude_patterns = ["_build", "examples"]
+templates_path = []
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Mercer"
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

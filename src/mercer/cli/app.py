@@ -1,0 +1,229 @@
+"""The commands and their options, and how errors become messages and exit codes.
+
+Each command is a thin function that imports its own module on use, so that ``mercer --help``
+is fast; the work is in fit.py, predict.py, check.py and demo.py beside this file.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+
+import mercer
+
+__all__ = ["run"]
+
+OK, BUG, USAGE, DATA, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
+4 a result could not be written; 5 the cli extra is not installed; 130 interrupted."""
+
+app = App(
+    name="mercer",
+    help="Learning from similarity: a table in, a tuned kernel machine and its report out.",
+    help_epilogue=EPILOGUE,
+    version=f"mercer {mercer.__version__}",
+    result_action="return_value",
+)
+
+Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="")]
+Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+@app.command(sort_key=0)
+def fit(
+    train: Path,
+    /,
+    *,
+    target: str,
+    test: Path | None = None,
+    task: Literal["classification", "regression"] | None = None,
+    metric: str | None = None,
+    time: str = "120s",
+    trials: int | None = None,
+    memory: str = "4GB",
+    kind: Kinds = None,
+    drop: Drops = None,
+    seed: int = 0,
+    output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
+    encoding: str = "utf-8",
+    force: Flag = False,
+    json: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Fit, score and explain a model of a table.
+
+    Parameters
+    ----------
+    train
+        The table: CSV, TSV or Parquet, also compressed.
+    target
+        The column to predict.
+    test
+        A table to score on; without it 20% of the rows are split off before anything is fitted.
+    task
+        Overrides what the target suggests.
+    metric
+        What to optimise and report: accuracy, balanced_accuracy, roc_auc, log_loss, f1; r2,
+        rmse, mae. Default: accuracy or r2.
+    time
+        Time budget of the search: 90, "120s", "5min", "1h".
+    trials
+        A number of trials in place of time: the same model on any machine.
+    memory
+        Memory budget: "4GB", "500MB".
+    kind
+        Overrides a column's inferred kind: --kind zip=category. May be repeated.
+    drop
+        A column to leave out. May be repeated.
+    seed
+        Of the split and the search.
+    output
+        Where the model is written; the report goes beside it as .html.
+    encoding
+        Of text files.
+    force
+        Replace an existing model and report.
+    json
+        Print one JSON object instead of the screen.
+    quiet
+        Print nothing but errors.
+    """
+    from mercer.cli.fit import fit_table
+
+    return fit_table(
+        train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
+        memory=memory, kind=kind or [], drop=drop or [], seed=seed, output=output,
+        encoding=encoding, force=force, json=json, quiet=quiet,
+    )  # fmt: skip
+
+
+@app.command(sort_key=1)
+def predict(
+    model: Path,
+    table: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o")],
+    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
+    encoding: str = "utf-8",
+    force: Flag = False,
+) -> int:
+    """Predict for the rows of a table, in their order.
+
+    Writes the columns prediction and, for classes, proba_<class>.
+
+    Parameters
+    ----------
+    model
+        A model file from mercer fit.
+    table
+        New rows: the training columns in any order; others are ignored.
+    output
+        A CSV, TSV or Parquet file.
+    keep
+        A column of the table to copy beside the predictions. May be repeated.
+    encoding
+        Of the table, if it is text.
+    force
+        Replace an existing output file.
+    """
+    from mercer.cli.predict import predict_table
+
+    return predict_table(
+        model, table, output=output, keep=keep or [], encoding=encoding, force=force
+    )
+
+
+@app.command(sort_key=2)
+def check(
+    table: Path,
+    /,
+    *,
+    target: str | None = None,
+    kind: Kinds = None,
+    drop: Drops = None,
+    kernel: str | None = None,
+    encoding: str = "utf-8",
+    json: Flag = False,
+) -> int:
+    """Say what is in a table and what is wrong with it, without fitting.
+
+    Parameters
+    ----------
+    table
+        CSV, TSV or Parquet, also compressed.
+    target
+        The column to predict, checked as a target.
+    kind
+        Overrides a column's inferred kind: --kind zip=category. May be repeated.
+    drop
+        A column to leave out. May be repeated.
+    kernel
+        Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
+    encoding
+        Of text files.
+    json
+        Print one JSON object instead of the screen.
+    """
+    from mercer.cli.check import check_table
+
+    return check_table(
+        table, target=target, kind=kind or [], drop=drop or [], kernel=kernel,
+        encoding=encoding, json=json,
+    )  # fmt: skip
+
+
+@app.command(sort_key=3)
+def demo(*, folder: Path = Path("mercer-demo")) -> int:
+    """Fit, explain and use a model of the penguins table.
+
+    Parameters
+    ----------
+    folder
+        Where table, model, report and predictions are written.
+    """
+    from mercer.cli.demo import run_demo
+
+    return run_demo(folder)
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with its code."""
+    errors = Console(stderr=True, highlight=False)
+    try:
+        code = app(arguments, exit_on_error=False, print_error=True, error_console=errors)
+    except CycloptsError:
+        sys.exit(USAGE)
+    except KeyboardInterrupt:
+        errors.print("\nInterrupted; nothing was written.")
+        sys.exit(INTERRUPTED)
+    except (FileExistsError, PermissionError) as error:
+        _fail(errors, error, OUTPUT)
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        _fail(errors, error, DATA)
+    except OSError as error:
+        _fail(errors, error, OUTPUT)
+    except Exception:
+        errors.print_exception(show_locals=False)
+        errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
+        sys.exit(BUG)
+    sys.exit(code if isinstance(code, int) else OK)
+
+
+def _fail(errors: Console, error: Exception, code: int) -> None:
+    errors.print(f"[bold red]mercer:[/] {_plain(error)}", soft_wrap=True)
+    sys.exit(code)
+
+
+def _plain(error: Exception) -> str:
+    from rich.markup import escape
+
+    if isinstance(error, OSError) and error.filename is not None:
+        return escape(f"{error.filename}: {error.strerror}.")
+    return escape(str(error))

@@ -1,0 +1,59 @@
+// Python bindings of distances.cpp. Shapes are checked here, since a wrong one would read past
+// the end of an array.
+#include "bind.hpp"
+
+#include <stdexcept>
+
+namespace mercer {
+namespace {
+
+template <class T>
+const PairLoops<T>& pairs();
+template <>
+const PairLoops<float>& pairs<float>() { return loops->pairs32; }
+template <>
+const PairLoops<double>& pairs<double>() { return loops->pairs64; }
+
+template <class V>
+using Matrix = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Weights = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T, class V, class Loop>
+void run(Loop loop, Matrix<V> X, Matrix<V> Zt, Weights<T> w, Output<T> out) {
+    const size_t n = X.shape(0), d = X.shape(1), m = Zt.shape(1);
+    if (Zt.shape(0) != d || w.shape(0) != d || out.shape(0) != n || out.shape(1) != m)
+        throw std::invalid_argument("shapes must be X (n, d), Zt (d, m), w (d,), out (n, m)");
+    const V *x = X.data(), *z = Zt.data();
+    const T* weights = w.data();
+    T* values = out.data();
+    nb::gil_scoped_release release;
+    loop(x, z, weights, values, n, m, d);
+}
+
+template <class T>
+void bind_distances_as(nb::module_& m) {
+    m.def("manhattan", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
+        run<T, T>(pairs<T>().manhattan, X, Zt, w, out);
+    });
+    m.def("chi_squared", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
+        run<T, T>(pairs<T>().chi_squared, X, Zt, w, out);
+    });
+    m.def("intersection", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
+        run<T, T>(pairs<T>().intersection, X, Zt, w, out);
+    });
+    m.def("matches", [](Matrix<int32_t> X, Matrix<int32_t> Zt, Weights<T> w, Output<T> out) {
+        run<T, int32_t>(pairs<T>().matches, X, Zt, w, out);
+    });
+}
+
+}  // namespace
+
+void bind_distances(nb::module_& m) {
+    bind_distances_as<float>(m);
+    bind_distances_as<double>(m);
+}
+
+}  // namespace mercer

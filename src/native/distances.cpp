@@ -1,0 +1,65 @@
+// Sums over features for every pair of a tile (see distances.hpp). The columns are taken in strips
+// that stay in the L1 cache while all features pass over them.
+#include "loops.hpp"
+
+namespace mercer {
+namespace MERCER_ISA {
+namespace {
+
+constexpr size_t strip = 512;
+
+template <class T, class V, class Term>
+void sum_over_features(const V* X, const V* Zt, const T* w, T* out, size_t n, size_t m, size_t d,
+                       Term term) {
+    for (size_t i = 0; i < n; ++i) {
+        for (size_t s = 0; s < m; s += strip) {
+            const size_t width = m - s < strip ? m - s : strip;
+            T* row = out + i * m + s;
+            for (size_t j = 0; j < width; ++j) row[j] = 0;
+            for (size_t k = 0; k < d; ++k) {
+                const V x = X[i * d + k];
+                const T weight = w[k];
+                const V* z = Zt + k * m + s;
+                for (size_t j = 0; j < width; ++j) row[j] += weight * term(x, z[j]);
+            }
+        }
+    }
+}
+
+template <class T>
+void manhattan(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) { return x < z ? z - x : x - z; });
+}
+
+template <class T>
+void chi_squared(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) {
+        const T total = x + z;
+        const T safe = total > 0 ? total : T(1);  // both are 0 then, and so is the difference
+        return (x - z) * (x - z) / safe;
+    });
+}
+
+template <class T>
+void intersection(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) { return x < z ? x : z; });
+}
+
+template <class T>
+void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, size_t m,
+             size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d,
+                      [](int32_t x, int32_t z) { return x == z ? T(1) : T(0); });
+}
+
+}  // namespace
+
+extern const PairLoops<float> pairs32;
+extern const PairLoops<double> pairs64;
+const PairLoops<float> pairs32 = {manhattan<float>, chi_squared<float>, intersection<float>,
+                                  matches<float>};
+const PairLoops<double> pairs64 = {manhattan<double>, chi_squared<double>, intersection<double>,
+                                   matches<double>};
+
+}  // namespace MERCER_ISA
+}  // namespace mercer
