@@ -10,7 +10,7 @@ class and one entry in ``ENCODERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ __all__ = [
     "as_samples",
     "column_names",
     "describe",
+    "number_columns",
+    "part_key",
     "refuse_objects",
     "select_columns",
 ]
@@ -74,13 +76,16 @@ class Table:
     Parameters
     ----------
     parts : dict
-        Key -> encoded samples, all with the same number of rows. The keys are chosen by the
-        kernels that read the table.
+        Key -> encoded samples, all with the same number of rows. A key names the kind of sample
+        and the columns (`part_key`).
+    groups : list of (kind, columns)
+        What the keys stand for, in the order of the parts.
     n_rows : int
     """
 
-    def __init__(self, parts: dict[Hashable, Any], n_rows: int):
+    def __init__(self, parts: dict[str, Any], groups: list, n_rows: int):
         self.parts = parts
+        self.groups = groups
         self.n_rows = n_rows
 
     @property
@@ -94,12 +99,22 @@ class Table:
     def __len__(self) -> int:
         return self.n_rows
 
+    def part(self, comparison: Any, columns: Sequence) -> Any:
+        """The columns as the samples that a comparison reads."""
+        return self.parts[part_key(comparison.kind, columns)]
+
     def __getitem__(self, rows) -> Table:
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
-        return Table({key: part[rows] for key, part in self.parts.items()}, n_rows)
+        parts = {key: part[rows] for key, part in self.parts.items()}
+        return Table(parts, self.groups, n_rows)
 
     def __repr__(self) -> str:
         return f"Table({self.n_rows} rows, parts {list(self.parts)})"
+
+
+def part_key(kind: str, columns: Sequence) -> str:
+    """Name of a group of columns read as one kind of sample."""
+    return f"{kind}: {', '.join(map(str, columns))}"
 
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
@@ -213,6 +228,25 @@ def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> An
 
         return nw.from_native(X, eager_only=True).select(*columns).to_native()
     return np.asarray(X)[:, list(columns)]
+
+
+def number_columns(X: Any) -> tuple[list, list]:
+    """Names of the columns that hold numbers, and of the others."""
+    names = column_names(X)
+    if _is_frame(X):
+        import narwhals as nw
+
+        schema = nw.from_native(X, eager_only=True).schema
+        numbers = [name for name in names if schema[name].is_numeric()]
+    elif np.asarray(X).dtype.kind in "fiu":
+        numbers = names
+    else:
+        numbers = [j for j, column in enumerate(np.asarray(X).T) if _holds_numbers(column)]
+    return numbers, [name for name in names if name not in numbers]
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
 
 
 # --- vectors ----------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ untouched, so that ``get_params``, ``set_params``, ``clone`` and ``repr`` come f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer.samples import as_samples
+from mercer.samples import Categories, Table, as_samples, part_key, select_columns
 
 __all__ = ["Comparison"]
 
@@ -38,7 +39,18 @@ class Comparison(BaseEstimator, ABC):
 
     def encode(self, X: Any, like: Any = None) -> Any:
         """Raw data as the encoded samples that `block` reads; encoded samples pass unchanged."""
+        if self.kind == "table":
+            return _encode_table(X, self, like)
         return as_samples(X, self.kind, like=like, reader=type(self).__name__)
+
+    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
+        """The comparisons that read columns of a table, each with its columns.
+
+        The default looks into parameters that are comparisons themselves.
+        """
+        for value in self.get_params(deep=False).values():
+            if isinstance(value, Comparison):
+                yield from value.column_groups()
 
     def bind(self, X: Any, y: Any = None) -> Comparison:
         """A frozen copy that has learnt what it needs from the encoded training sample.
@@ -53,3 +65,34 @@ class Comparison(BaseEstimator, ABC):
         self.validate()
         X = self.encode(X)
         return self.block(X, X if Z is None else self.encode(Z, like=X))
+
+
+def _encode_table(X: Any, reader: Comparison, like: Any) -> Table:
+    """Every group of columns that the reader's parts name, encoded by the part that reads it."""
+    return encode_groups(X, list(reader.column_groups()), like, type(reader).__name__)
+
+
+def encode_groups(X: Any, groups: list[tuple[Comparison, tuple]], like: Any, name: str) -> Table:
+    """The named groups of columns, each encoded by the comparison that reads it."""
+    if isinstance(X, Table):
+        return X
+    parts, n_rows = {}, None
+    for comparison, columns in groups:
+        key = part_key(comparison.kind, columns)
+        if key in parts:
+            continue
+        try:
+            parts[key] = comparison.encode(
+                select_columns(X, columns, name), None if like is None else like.parts[key]
+            )
+        except ValueError as error:
+            raise ValueError(f"columns {list(columns)}: {error}") from error
+        n_rows = parts[key].shape[0]
+    if n_rows is None:
+        raise ValueError(f"{name} reads no columns: give it parts with columns.")
+    vectors = [p.dtype for p in parts.values() if not isinstance(p, Categories)]
+    dtype = np.result_type(*vectors) if vectors else np.dtype(np.float64)
+    for key, part in parts.items():
+        if isinstance(part, Categories):  # categories have no precision of their own
+            parts[key] = Categories(part.codes, part.levels, dtype)
+    return Table(parts, [(c.kind, columns) for c, columns in groups], n_rows)

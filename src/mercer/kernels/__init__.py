@@ -1,8 +1,71 @@
 """How alike: kernels on vectors, categories and tables, and their algebra."""
 
+from mercer.kernels.algebra import (
+    Centred,
+    Convex,
+    Exponential,
+    Mapped,
+    Modulated,
+    Normalised,
+    Power,
+    Product,
+    Scaled,
+    Sum,
+)
 from mercer.kernels.base import Kernel, Radial
-from mercer.kernels.dot import Linear
-from mercer.kernels.names import as_kernel
-from mercer.kernels.radial import RBF
+from mercer.kernels.categories import Match
+from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.from_distance import FromDistance
+from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.mercer import MercerCheck, check_mercer, repair
+from mercer.kernels.names import FromCallable, as_kernel
+from mercer.kernels.query_key import QueryKey
+from mercer.kernels.radial import (
+    RBF,
+    ExponentialPower,
+    Laplacian,
+    LpqLaplace,
+    Matern,
+    RationalQuadratic,
+)
+from mercer.kernels.subsets import ANOVA, AllSubsets
+from mercer.kernels.tables import On, TableKernel
 
-__all__ = ["RBF", "Kernel", "Linear", "Radial", "as_kernel"]
+__all__ = [
+    "ANOVA",
+    "RBF",
+    "AllSubsets",
+    "Centred",
+    "ChiSquared",
+    "Convex",
+    "Cosine",
+    "Exponential",
+    "ExponentialPower",
+    "FromCallable",
+    "FromDistance",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "LpqLaplace",
+    "Mapped",
+    "Match",
+    "Matern",
+    "MercerCheck",
+    "Modulated",
+    "Normalised",
+    "On",
+    "Polynomial",
+    "Power",
+    "Product",
+    "QueryKey",
+    "Radial",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "TableKernel",
+    "as_kernel",
+    "check_mercer",
+    "repair",
+]

@@ -2,23 +2,196 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+from math import factorial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from mercer.distances.vectors import cosines, inner_products, squared_norms
 from mercer.kernels.base import Kernel
 
-__all__ = ["Linear"]
+__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid", "resolve_gamma"]
 
 
 class Linear(Kernel):
-    r"""Linear kernel :math:`k(x, z) = \langle x, z \rangle`."""
+    r"""Linear kernel :math:`k(x, z) = \langle x, z \rangle`.
+
+    Examples
+    --------
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return X @ Z.T
+        return inner_products(X, Z)
 
     def diag(self, X: Any) -> np.ndarray:
-        return np.einsum("ij,ij->i", X, X)
+        return squared_norms(X)
+
+    def features(self, X: Any) -> Any:
+        """The vectors themselves, (n, d)."""
+        return X
+
+
+class Polynomial(Kernel):
+    r"""Polynomial kernel :math:`k(x, z) = (\gamma \langle x, z \rangle + c)^p`.
+
+    Its features are the monomials of degree exactly p (c = 0) or at most p (c > 0).
+
+    Parameters
+    ----------
+    degree : int >= 1, default=3
+        p.
+    gamma : float > 0 or "scale", default=1.0
+        γ; "scale" is 1 / (d · var(X)) of the training sample.
+    coef0 : float >= 0, default=1.0
+        c; a negative value would give no kernel.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def validate(self) -> None:
+        if not (self.degree >= 1 and int(self.degree) == self.degree):
+            raise ValueError(f"degree={self.degree!r}: a polynomial kernel needs an integer >= 1.")
+        if not self.coef0 >= 0:
+            raise ValueError(
+                f"coef0={self.coef0!r}: must be >= 0, else the kernel is not positive semidefinite."
+            )
+        check_gamma(self.gamma)
+
+    def bind(self, X: Any, y: Any = None) -> Polynomial:
+        self.validate()
+        gamma = resolve_gamma(self.gamma, X)
+        return self if gamma is self.gamma else Polynomial(self.degree, gamma, self.coef0)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self._of_product(inner_products(X, Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self._of_product(squared_norms(X))
+
+    def _of_product(self, P: np.ndarray) -> np.ndarray:
+        P *= bound_gamma(self.gamma, self)
+        P += self.coef0
+        P **= int(self.degree)
+        return P
 
     def features(self, X: Any) -> np.ndarray:
-        return X
+        """Weighted monomials, (n, C(d + p, p)); for small d and p, as in tests."""
+        X = X.toarray() if sp.issparse(X) else X
+        # (γ<x, z> + c)^p is a homogeneous polynomial in the vector (√γ x, √c)
+        X = np.hstack(
+            [np.sqrt(bound_gamma(self.gamma, self)) * X, np.full((len(X), 1), self.coef0**0.5)]
+        )
+        columns = []
+        for index in combinations_with_replacement(range(X.shape[1]), int(self.degree)):
+            repeats = [factorial(index.count(j)) for j in set(index)]
+            weight = factorial(int(self.degree)) / np.prod(repeats)  # multinomial coefficient
+            columns.append(np.sqrt(weight) * X[:, list(index)].prod(axis=1))
+        return np.stack(columns, axis=1)
+
+
+class Sigmoid(Kernel):
+    r"""Sigmoid kernel :math:`k(x, z) = \tanh(\gamma \langle x, z \rangle + c)`.
+
+    NOT positive semidefinite in general: `check_mercer` shows it, and solvers that rely on
+    convexity warn.
+
+    Parameters
+    ----------
+    gamma : float > 0 or "scale", default=1.0
+        γ.
+    coef0 : float, default=0.0
+        c.
+
+    Examples
+    --------
+    >>> Sigmoid()([[1.0]], [[0.5]]).round(4)
+    array([[0.4621]])
+    """
+
+    positive_definite = False
+
+    def __init__(self, gamma: float | str = 1.0, coef0: float = 0.0):
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def validate(self) -> None:
+        check_gamma(self.gamma)
+
+    def bind(self, X: Any, y: Any = None) -> Sigmoid:
+        self.validate()
+        gamma = resolve_gamma(self.gamma, X)
+        return self if gamma is self.gamma else Sigmoid(gamma, self.coef0)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        P = inner_products(X, Z)
+        P *= bound_gamma(self.gamma, self)
+        P += self.coef0
+        return np.tanh(P, out=P)
+
+
+class Cosine(Kernel):
+    r"""Cosine of the angle, :math:`k(x, z) = \langle x, z\rangle / (\|x\| \|z\|)`.
+
+    A zero vector has similarity 0 to everything, itself included.
+
+    Examples
+    --------
+    >>> Cosine()([[1.0, 1.0]], [[2.0, 0.0]]).round(4)
+    array([[0.7071]])
+    """
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return cosines(X, Z)
+
+    def diag(self, X: Any) -> np.ndarray:
+        return (squared_norms(X) > 0).astype(X.dtype)
+
+
+# --- the argument γ, shared with the radial kernels -------------------------------------------
+
+
+def check_gamma(gamma: Any) -> None:
+    """Refuse what is no bandwidth."""
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto", "median"):
+            raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
+    elif not 0 < gamma < np.inf:
+        raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
+
+
+def resolve_gamma(gamma: float | str, X: Any) -> float | str:
+    """γ for the training sample; a number is returned as it is.
+
+    "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
+    """
+    if gamma == "scale":
+        if sp.issparse(X):
+            variance = X.multiply(X).mean() - X.mean() ** 2
+        else:
+            variance = X.var(dtype=np.float64)
+        return 1.0 / (X.shape[1] * float(variance)) if variance > 0 else 1.0
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    return gamma
+
+
+def bound_gamma(gamma: Any, kernel: Kernel) -> float:
+    """γ as a number, or an error when it has not been learnt yet."""
+    if isinstance(gamma, str):
+        raise ValueError(
+            f"gamma={gamma!r} is learnt from the training sample: call "
+            f"{type(kernel).__name__}(...).bind(X) first, or give a number. Learners do so."
+        )
+    return float(gamma)

@@ -2,38 +2,119 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from typing import Any
 
-from mercer.kernels.base import Kernel
-from mercer.kernels.dot import Linear
-from mercer.kernels.radial import RBF
+import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["as_kernel"]
+from mercer.distances import Distance
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.radial import RBF, Laplacian, Matern
+
+__all__ = ["FromCallable", "as_kernel"]
 
 #: name -> (constructor, the scikit-learn arguments that it reads)
 NAMED: dict[str, tuple[Callable[..., Kernel], tuple[str, ...]]] = {
     "linear": (Linear, ()),
+    "poly": (Polynomial, ("degree", "gamma", "coef0")),
+    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
     "rbf": (RBF, ("gamma",)),
+    "laplacian": (Laplacian, ("gamma",)),
+    "sigmoid": (Sigmoid, ("gamma", "coef0")),
+    "cosine": (Cosine, ()),
+    "chi2": (ChiSquared, ("gamma",)),
+    "intersection": (Intersection, ()),
+    "matern": (Matern, ()),
 }
 
 
-def as_kernel(kernel: Any, **arguments: Any) -> Kernel:
-    """A kernel object for a kernel object or a name; ``arguments`` (gamma, degree, coef0) that
-    are None were not given.
+class FromCallable(Kernel):
+    """A kernel from a function of two arrays, as scikit-learn's ``kernel=callable``.
+
+    Parameters
+    ----------
+    function : callable
+        (X, Z, **arguments) -> values of shape (n, m).
+    arguments : dict, optional
+        Further keyword arguments of the function.
+    pairwise : bool, default=False
+        The function takes two rows in place of two arrays, and is called once a pair: slow.
+    """
+
+    positive_definite = None
+
+    def __init__(self, function: Callable, arguments: dict | None = None, pairwise: bool = False):
+        self.function = function
+        self.arguments = arguments
+        self.pairwise = pairwise
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        arguments = self.arguments or {}
+        if self.pairwise:
+            A = X.toarray() if sp.issparse(X) else X
+            B = Z.toarray() if sp.issparse(Z) else Z
+            K = np.array([[self.function(x, z, **arguments) for z in B] for x in A])
+        else:
+            K = self.function(X, Z, **arguments)
+            K = K.toarray() if sp.issparse(K) else np.asarray(K)
+        if K.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"the kernel function returned shape {K.shape} for {X.shape[0]} and {Z.shape[0]} "
+                f"samples: it must return ({X.shape[0]}, {Z.shape[0]})."
+            )
+        return K.astype(X.dtype, copy=False)
+
+
+def as_kernel(
+    kernel: Any, *, pairwise: bool = False, kernel_params: dict | None = None, **arguments: Any
+) -> Kernel:
+    """A kernel object for what ``kernel=`` may be.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+    pairwise : bool
+        A callable compares two rows (KernelRidge) rather than two arrays (SVC).
+    kernel_params : dict, optional
+        Further arguments of a callable.
+    **arguments
+        gamma, degree, coef0 as scikit-learn has them; None means not given. A named kernel takes
+        those that it reads.
 
     Raises
     ------
     ValueError
         The name is unknown, or arguments stand beside a kernel object.
+    TypeError
+        It is none of the above.
     """
+    given = {name: value for name, value in arguments.items() if value is not None}
     if isinstance(kernel, Kernel):
-        given = [name for name, value in arguments.items() if value is not None]
         if given:
+            name, value = next(iter(given.items()))
             raise ValueError(
-                f"{given[0]}={arguments[given[0]]!r} stands beside the kernel object {kernel!r}, "
-                f"which has its own parameters: set them there and leave {given[0]} out."
+                f"{name}={value!r} stands beside the kernel object {kernel!r}, which has its own "
+                f"parameters: set them there and leave {name} out."
             )
         return kernel
-    constructor, reads = NAMED[kernel]
-    return constructor(**{k: v for k, v in arguments.items() if k in reads and v is not None})
+    if isinstance(kernel, str):
+        if kernel not in NAMED:
+            close = difflib.get_close_matches(kernel, NAMED, 1)
+            raise ValueError(
+                f"kernel={kernel!r} is not known"
+                + (f"; did you mean {close[0]!r}?" if close else ".")
+                + f' Names are {sorted(NAMED)} and "precomputed"; or give a kernel object.'
+            )
+        constructor, reads = NAMED[kernel]
+        return constructor(**{name: value for name, value in given.items() if name in reads})
+    if isinstance(kernel, Distance):
+        raise TypeError(
+            f"kernel={kernel!r} is a distance. Make a kernel of it: FromDistance({kernel!r})."
+        )
+    if callable(kernel):
+        return FromCallable(kernel, kernel_params, pairwise)
+    raise TypeError(f"kernel={kernel!r}: give a kernel object, a name, or a function of arrays.")

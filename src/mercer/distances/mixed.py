@@ -1,0 +1,73 @@
+"""Distances on tables: a weighted sum over groups of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mercer.distances.base import Distance
+from mercer.distances.comparison import Comparison
+
+__all__ = ["Mixed"]
+
+
+class Mixed(Distance):
+    r"""Distance between rows of a table, :math:`\rho(x, z) = \sum_j w_j \rho_j(x_j, z_j)`.
+
+    Gower's distance is one case: Manhattan on numbers scaled to [0, 1], Match on categories.
+
+    Parameters
+    ----------
+    parts : list of (Distance, columns)
+        Columns are names of a data frame or numbers of an array.
+    weights : array-like of shape (len(parts),), optional
+        :math:`w_j \ge 0`; ones by default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [0.2, 0.7], "sex": ["f", "m"]})
+    >>> from mercer.distances import Match, Minkowski
+    >>> Mixed([(Minkowski(1), ["age"]), (Match(), ["sex"])])(table)
+    array([[0. , 1.5],
+           [1.5, 0. ]])
+    """
+
+    kind = "table"
+
+    def __init__(self, parts: list[tuple[Distance, Any]], weights: Any = None):
+        self.parts = parts
+        self.weights = weights
+
+    @property
+    def metric(self) -> bool:  # type: ignore[override]
+        return all(distance.metric for distance, _ in self.parts)
+
+    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
+        for distance, columns in self.parts:
+            yield distance, tuple(columns)
+
+    def validate(self) -> None:
+        for distance, _ in self.parts:
+            distance.validate()
+        if self.weights is not None and (
+            len(self.weights) != len(self.parts) or not (np.asarray(self.weights) >= 0).all()
+        ):
+            raise ValueError(
+                f"weights={self.weights!r}: give one number >= 0 for each of the "
+                f"{len(self.parts)} parts."
+            )
+
+    def bind(self, X: Any, y: Any = None) -> Mixed:
+        self.validate()
+        bound = [(d.bind(X.part(d, columns), y), columns) for d, columns in self.parts]
+        return Mixed(bound, self.weights)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        weights = np.ones(len(self.parts)) if self.weights is None else self.weights
+        return sum(
+            X.dtype.type(w) * d.block(X.part(d, columns), Z.part(d, columns))
+            for w, (d, columns) in zip(weights, self.parts, strict=True)
+        )

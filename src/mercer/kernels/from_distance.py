@@ -1,0 +1,74 @@
+"""A kernel from any distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import _native
+from mercer.distances import Distance
+from mercer.kernels.base import Radial
+
+__all__ = ["FromDistance"]
+
+
+class FromDistance(Radial):
+    r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
+
+    Positive semidefinite for every γ exactly when :math:`\rho^p` is conditionally negative
+    definite (Schoenberg 1938), which is not so for every distance: `check_mercer` tells.
+
+    Parameters
+    ----------
+    rho : Distance
+    gamma : float > 0, default=1.0
+        γ.
+    power : float > 0, default=1.0
+        p.
+
+    Examples
+    --------
+    >>> from mercer.distances import Match
+    >>> FromDistance(Match())([["red", "s"]], [["red", "m"]]).round(4)
+    array([[0.3679]])
+    """
+
+    positive_definite = None
+
+    def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
+        self.rho = rho
+        self.gamma = gamma
+        self.power = power
+
+    @property
+    def distance(self) -> Distance:
+        return self.rho
+
+    def validate(self) -> None:
+        if not isinstance(self.rho, Distance):
+            raise TypeError(f"rho={self.rho!r}: FromDistance needs a Mercer distance.")
+        for name in ("gamma", "power"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
+        self.rho.validate()
+
+    def bind(self, X: Any, y: Any = None) -> FromDistance:
+        self.validate()
+        bound = self.rho.bind(X, y)
+        return self if bound is self.rho else FromDistance(bound, self.gamma, self.power)
+
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        power = self.power / self.rho.exponent
+        if power != 1:
+            D **= power
+        _native.exp_scaled(D, float(self.gamma))
+        return D
+
+    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
+        q = self.power / self.rho.exponent
+        return -self.gamma * q * D ** (q - 1) * np.exp(-self.gamma * D**q)
+
+    def diag(self, X: Any) -> np.ndarray:
+        # a distance that is no metric may have ρ(x, x) > 0
+        return super().diag(X) if self.rho.metric else super(Radial, self).diag(X)

@@ -1,0 +1,127 @@
+"""Mercer's condition as a tool: is the Gram matrix of a sample positive semidefinite?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.samples import describe
+
+__all__ = ["MercerCheck", "check_mercer", "repair"]
+
+
+@dataclass(frozen=True)
+class MercerCheck:
+    """The verdict on one sample.
+
+    Attributes
+    ----------
+    positive_definite : bool
+        The smallest eigenvalue is at least -tolerance · the largest. A sample can refute a
+        kernel, never prove it.
+    symmetric : bool
+    eigenvalues : ndarray of shape (n,)
+        Of the Gram matrix, in descending order.
+    tolerance : float
+        Relative to the largest eigenvalue.
+    offender : ndarray of shape (n,) or None
+        Where the check fails: coefficients c of length 1 with cᵀKc = the smallest eigenvalue < 0.
+    gram : ndarray of shape (n, n)
+        The matrix that was checked.
+    """
+
+    positive_definite: bool
+    symmetric: bool
+    eigenvalues: np.ndarray
+    tolerance: float
+    offender: np.ndarray | None
+    gram: np.ndarray
+
+    def __str__(self) -> str:
+        n = len(self.eigenvalues)
+        if not self.symmetric:
+            return f"Not symmetric on {n} samples: this is no Mercer kernel."
+        smallest, largest = self.eigenvalues[-1], self.eigenvalues[0]
+        spectrum = f"eigenvalues from {smallest:.3g} to {largest:.3g} on {n} samples"
+        if self.positive_definite:
+            return f"No violation found: {spectrum}."
+        negative = int((self.eigenvalues < -self.tolerance * abs(largest)).sum())
+        return (
+            f"Not positive semidefinite: {spectrum}, {negative} of them negative. "
+            "repair(check.gram, ...) clips, flips or shifts the spectrum."
+        )
+
+
+def check_mercer(
+    kernel: Kernel, X: Any, *, max_samples: int = 1000, tolerance: float | None = None
+) -> MercerCheck:
+    """Look at the spectrum of a kernel's Gram matrix on a sample.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : raw samples of the kernel's kind
+    max_samples : int, default=1000
+        Rows are thinned evenly to at most so many: the check costs O(n³).
+    tolerance : float, optional
+        Relative to the largest eigenvalue; default: n times the precision of the dtype.
+
+    Returns
+    -------
+    MercerCheck
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Sigmoid
+    >>> X = [[0.0], [1.0], [2.0]]
+    >>> print(check_mercer(RBF(), X))
+    No violation found: eigenvalues from 0.489 to 1.53 on 3 samples.
+    >>> check_mercer(Sigmoid(coef0=-1.0), X).positive_definite
+    False
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel is {describe(kernel)}: give a kernel object of mercer.kernels.")
+    X = kernel.encode(X)
+    if X.shape[0] > max_samples:
+        X = X[np.linspace(0, X.shape[0] - 1, max_samples).astype(int)]
+    kernel = kernel.bind(X)
+    K = kernel.block(X, X)
+    scale = np.abs(K).max()
+    if tolerance is None:
+        tolerance = len(K) * float(np.finfo(K.dtype).eps)
+    symmetric = bool(np.abs(K - K.T).max() <= tolerance * max(scale, np.finfo(K.dtype).tiny))
+    values, vectors = np.linalg.eigh(((K + K.T) / 2).astype(np.float64))
+    definite = symmetric and values[0] >= -tolerance * abs(values[-1])
+    offender = vectors[:, 0] if values[0] < -tolerance * abs(values[-1]) else None
+    return MercerCheck(bool(definite), symmetric, values[::-1], tolerance, offender, K)
+
+
+def repair(K: np.ndarray, how: str = "clip") -> np.ndarray:
+    """The nearest use that an indefinite symmetric matrix can be put to.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n), symmetric
+    how : {"clip", "flip", "shift"}, default="clip"
+        What becomes of negative eigenvalues: 0, their absolute value, or all eigenvalues are
+        shifted until none is negative (which changes the diagonal alone).
+
+    Examples
+    --------
+    >>> repair(np.array([[0.0, 1.0], [1.0, 0.0]]), "clip")
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    values, U = np.linalg.eigh((K + K.T) / 2)
+    if how == "clip":
+        values = np.maximum(values, 0)
+    elif how == "flip":
+        values = np.abs(values)
+    elif how == "shift":
+        return (K + K.T) / 2 + max(0, -values[0]) * np.eye(len(K), dtype=K.dtype)
+    else:
+        raise ValueError(f'how={how!r}: give "clip", "flip" or "shift".')
+    return (U * values) @ U.T
