@@ -1,6 +1,8 @@
-"""Kernel ridge regression."""
+"""Kernel ridge regression, and classification by regression on class indicators."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
@@ -13,22 +15,39 @@ __all__ = ["KernelRidge"]
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelLearner):
     """Kernel ridge regression."""
 
-    def __init__(self, alpha=1.0, *, kernel="linear", gamma=None, memory=None, n_jobs=None):
+    _pairwise_callable = True
+
+    def __init__(
+        self,
+        alpha=1,
+        *,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        memory=None,
+        n_jobs=None,
+    ):
         self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def _kernel_arguments(self):
-        return {"gamma": self.gamma}
-
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
         """Fit."""
         X = self._encode_fit(X, y)
+        y = self._check_targets(X, y)
+        w = self._check_weights(X, sample_weight)
         K = self._gram(X)
-        # minimise |y - K a|² + λ aᵀK a   =>   (K + λI) a = y
-        self.dual_coef_ = CholeskySolver(self.alpha).solve(K, y).coef
+        # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
+        result = CholeskySolver(self.alpha).solve(K, y, w)
+        result.warn_unless_converged("CholeskySolver", "backward error")
+        self.dual_coef_ = result.coef.astype(K.dtype, copy=False)
         return self
 
     def predict(self, X):

@@ -2,5 +2,6 @@
 
 from mercer.solvers.cholesky import CholeskySolver
 from mercer.solvers.result import ConvergenceWarning, Reason, Result
+from mercer.solvers.ridge_path import RidgePath
 
-__all__ = ["CholeskySolver", "ConvergenceWarning", "Reason", "Result"]
+__all__ = ["CholeskySolver", "ConvergenceWarning", "Reason", "Result", "RidgePath"]

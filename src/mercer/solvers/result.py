@@ -21,6 +21,10 @@ class Reason(Enum):
         "stopped without further progress: the tolerance is below what the precision allows; "
         "loosen tol, or use float64"
     )
+    SINGULAR = (
+        "met a singular matrix and gives the least-squares solution of minimum norm: raise the "
+        "penalty, or remove duplicate samples"
+    )
     INTERRUPTED = "interrupted: the best solution so far is kept"
 
 
@@ -54,7 +58,7 @@ class Result:
         if not self.converged:
             warnings.warn(
                 f"{solver} {self.reason.value}. Measured {certificate}: {self.gap:.3g} after "
-                f"{self.iterations} iterations.",
+                f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -1,0 +1,117 @@
+"""The linear system of ridge regression, (K + λ W⁻¹) a = y, that several solvers solve.
+
+Weights mean repetition: a row of weight 2 counts as two equal rows, a row of weight 0 as none.
+With s = √w and the rows of weight 0 left out, z = a / s solves the symmetric system
+
+    (S + λ I) z = s y,   S = s K sᵀ,
+
+which exists for every weight and is as well conditioned as K + λ I is. This module holds that
+change of variables and the certificate of a solution; the factorisations are in the solvers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.gram import GramOperator
+
+__all__ = ["RidgeSystem", "wide_product"]
+
+
+class RidgeSystem:
+    """S and the map between (y, a) and the variables of (S + λ I) z = s y.
+
+    Parameters
+    ----------
+    K : GramOperator of shape (n, n)
+        Symmetric, and held in memory ("dense" is cheap).
+    weights : array of shape (n,) or None
+        At least 0, and not all 0.
+    """
+
+    def __init__(self, K: GramOperator, weights: np.ndarray | None = None):
+        self.n = K.shape[0]
+        self.K: np.ndarray = K.dense()
+        self.kept: np.ndarray | None = None
+        self.scale: np.ndarray | None = None
+        if weights is not None:
+            weights = np.asarray(weights, dtype=np.float64)
+            if not weights.all():
+                self.kept = np.flatnonzero(weights)
+                self.K = K.block(self.kept, self.kept)
+                weights = weights[self.kept]
+            if (weights != 1).any():
+                self.scale = np.sqrt(weights)
+        self.dropped = np.empty((0, 0))
+        if self.kept is not None:  # rows of weight 0 are predicted from the others
+            self.dropped = K.block(np.setdiff1d(np.arange(self.n), self.kept), self.kept)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.K.dtype
+
+    def matrix(self, penalty: float, dtype: np.dtype | None = None) -> np.ndarray:
+        """A fresh S + λ I in Fortran order, as LAPACK overwrites it."""
+        A = np.array(self.K, dtype=dtype, order="C", copy=True)
+        if self.scale is not None:
+            A *= self.scale.astype(A.dtype)[:, None]
+            A *= self.scale.astype(A.dtype)
+        A.flat[:: len(A) + 1] += penalty
+        return A.T  # symmetric: the transposed view is A itself in the other order
+
+    def right_side(self, y: np.ndarray) -> np.ndarray:
+        """s y of the rows kept, float64 of shape (rows, outputs)."""
+        b = np.array(y, dtype=np.float64).reshape(self.n, -1)
+        b = b if self.kept is None else b[self.kept]
+        return b if self.scale is None else b * self.scale[:, None]
+
+    def coef(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """a = s z, 0 where the weight is 0, in the shape of y."""
+        a = z if self.scale is None else z * self.scale[:, None]
+        if self.kept is not None:
+            full = np.zeros((self.n, a.shape[1]))
+            full[self.kept] = a
+            a = full
+        return a.reshape(np.shape(y))
+
+    def residual(self, z: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
+        """b - (S + λ I) z in float64, whatever the precision of K."""
+        s = 1.0 if self.scale is None else self.scale[:, None]
+        return b - s * wide_product(self.K, s * z) - penalty * z
+
+    def norm(self, penalty: float) -> float:
+        """An upper bound of ‖S + λ I‖₂: the Frobenius norm of S, plus λ."""
+        if self.scale is None:
+            return float(np.linalg.norm(self.K)) + penalty
+        squares = (self.scale**2).astype(self.dtype)
+        return float(np.sqrt(squares @ (self.K**2 @ squares))) + penalty
+
+    def objective(self, z: np.ndarray, b: np.ndarray, r: np.ndarray, penalty: float) -> float:
+        """Σ w (y - K a)² + λ aᵀ K a, of the solution z with residual r."""
+        error = r + penalty * z  # s (y - K a)
+        return float(np.sum(error**2) + penalty * np.sum(z * (b - error)))
+
+    def leave_one_out(self, z: np.ndarray, diagonal: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Predictions for each row by the fit without it, in the shape of y.
+
+        y_i - z_i / (s_i [(S + λ I)⁻¹]_ii): Rasmussen & Williams 2006, eq. 5.12, for a weighted
+        row with all its copies left out.
+        """
+        Y = np.asarray(y, dtype=np.float64).reshape(self.n, -1)
+        s = 1.0 if self.scale is None else self.scale[:, None]
+        if self.kept is None:
+            return (Y - z / (s * diagonal[:, None])).reshape(np.shape(y))
+        out = np.empty_like(Y)
+        out[self.kept] = Y[self.kept] - z / (s * diagonal[:, None])
+        out[np.setdiff1d(np.arange(self.n), self.kept)] = wide_product(self.dropped, s * z)
+        return out.reshape(np.shape(y))
+
+
+def wide_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """K @ V in the wider precision of the two, without a wide copy of the whole of K."""
+    if K.dtype == V.dtype:
+        return K @ V
+    out = np.empty((K.shape[0], *V.shape[1:]), np.result_type(K, V))
+    for s in range(0, len(K), 512):
+        out[s : s + 512] = K[s : s + 512].astype(out.dtype) @ V
+    return out
