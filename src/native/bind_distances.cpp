@@ -1,4 +1,4 @@
-// Python bindings of distances.cpp. Shapes are checked here, since a wrong one would read past
+// Python bindings of distances.cpp and powers.cpp. Shapes are checked here, since a wrong one would read past
 // the end of an array.
 #include "bind.hpp"
 
@@ -13,6 +13,13 @@ template <>
 const PairLoops<float>& pairs<float>() { return loops->pairs32; }
 template <>
 const PairLoops<double>& pairs<double>() { return loops->pairs64; }
+
+template <class T>
+const PowerLoops<T>& powers();
+template <>
+const PowerLoops<float>& powers<float>() { return loops->powers32; }
+template <>
+const PowerLoops<double>& powers<double>() { return loops->powers64; }
 
 template <class V>
 using Matrix = nb::ndarray<const V, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -43,6 +50,19 @@ void bind_distances_as(nb::module_& m) {
     });
     m.def("intersection", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
         run<T, T>(pairs<T>().intersection, X, Zt, w, out);
+    });
+    m.def("chebyshev", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
+        run<T, T>(pairs<T>().chebyshev, X, Zt, w, out);
+    });
+    m.def("differences", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
+        run<T, T>(pairs<T>().differences, X, Zt, w, out);
+    });
+    m.def("minkowski", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out, double p) {
+        const auto loop = [p](const T* x, const T* z, const T* weights, T* values, size_t n,
+                              size_t columns, size_t d) {
+            powers<T>().minkowski(x, z, weights, values, n, columns, d, static_cast<T>(p));
+        };
+        run<T, T>(loop, X, Zt, w, out);
     });
     m.def("matches", [](Matrix<int32_t> X, Matrix<int32_t> Zt, Weights<T> w, Output<T> out) {
         run<T, int32_t>(pairs<T>().matches, X, Zt, w, out);

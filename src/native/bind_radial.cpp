@@ -22,6 +22,15 @@ void bind_radial_as(nb::module_& m) {
             radial<T>().exp_scaled(values, n, static_cast<T>(scale));
         },
         nb::arg("d").noconvert(), nb::arg("scale"));
+    m.def(
+        "matern",
+        [](Array<T> d, double scale, int order) {
+            T* values = d.data();
+            const size_t n = d.size();
+            nb::gil_scoped_release release;
+            radial<T>().matern(values, n, static_cast<T>(scale), order);
+        },
+        nb::arg("d").noconvert(), nb::arg("scale"), nb::arg("order"));
 }
 
 }  // namespace

@@ -46,6 +46,28 @@ void intersection(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t 
 }
 
 template <class T>
+void chebyshev(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    for (size_t i = 0; i < n; ++i) {
+        T* row = out + i * m;
+        for (size_t j = 0; j < m; ++j) row[j] = 0;
+        for (size_t k = 0; k < d; ++k) {
+            const T x = X[i * d + k];
+            const T weight = w[k];
+            const T* z = Zt + k * m;
+            for (size_t j = 0; j < m; ++j) {
+                const T difference = weight * (x < z[j] ? z[j] - x : x - z[j]);
+                row[j] = row[j] < difference ? difference : row[j];
+            }
+        }
+    }
+}
+
+template <class T>
+void differences(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) { return x != z ? T(1) : T(0); });
+}
+
+template <class T>
 void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, size_t m,
              size_t d) {
     sum_over_features(X, Zt, w, out, n, m, d,
@@ -57,9 +79,9 @@ void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, 
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 const PairLoops<float> pairs32 = {manhattan<float>, chi_squared<float>, intersection<float>,
-                                  matches<float>};
+                                  chebyshev<float>, differences<float>, matches<float>};
 const PairLoops<double> pairs64 = {manhattan<double>, chi_squared<double>, intersection<double>,
-                                   matches<double>};
+                                   chebyshev<double>, differences<double>, matches<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

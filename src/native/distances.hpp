@@ -1,5 +1,6 @@
 // Loops over tiles of pairs (x, z) whose value is a sum over features; called by
-// distances/vectors.py, distances/categories.py and kernels/histograms.py.
+// distances/vectors.py, distances/categories.py and kernels/histograms.py. PairLoops are defined in
+// distances.cpp, PowerLoops in powers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +15,18 @@ struct PairLoops {
     Loop manhattan;    // sum w |x - z|
     Loop chi_squared;  // sum w (x - z)^2 / (x + z), 0 / 0 = 0
     Loop intersection; // sum w min(x, z)
+    Loop chebyshev;    // max w |x - z|
+    Loop differences;  // sum w [x != z]
     // sum w [x == z] on integer codes.
     void (*matches)(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, size_t m,
                     size_t d);
+};
+
+template <class T>
+struct PowerLoops {
+    // sum w |x - z|^p, p > 0, with 0^p = 0.
+    void (*minkowski)(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d,
+                      T p);
 };
 
 }  // namespace mercer

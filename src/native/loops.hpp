@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "subsets.hpp"
 
 namespace mercer {
 
@@ -17,6 +18,8 @@ template <class T>
 struct RadialLoops {
     // d[i] <- exp(-scale * d[i]), n values, for scale * d[i] >= 0.
     void (*exp_scaled)(T* d, size_t n, T scale);
+    // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i].
+    void (*matern)(T* d, size_t n, T scale, int order);
 };
 
 struct Loops {
@@ -25,6 +28,10 @@ struct Loops {
     RadialLoops<double> radial64;
     PairLoops<float> pairs32;
     PairLoops<double> pairs64;
+    PowerLoops<float> powers32;
+    PowerLoops<double> powers64;
+    SubsetLoops<float> subsets32;
+    SubsetLoops<double> subsets64;
 };
 
 extern const Loops* loops;  // the table in use

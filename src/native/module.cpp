@@ -20,4 +20,5 @@ NB_MODULE(_native, m) {
     });
     bind_radial(m);
     bind_distances(m);
+    bind_subsets(m);
 }

@@ -11,12 +11,21 @@ void exp_scaled(T* d, size_t n, T scale) {
     for (size_t i = 0; i < n; ++i) d[i] = exp_one(-scale * d[i]);
 }
 
+template <class T>
+void matern(T* d, size_t n, T scale, int order) {
+    const T quadratic = order == 5 ? T(1) / 3 : T(0);
+    for (size_t i = 0; i < n; ++i) {
+        const T t = scale * d[i];
+        d[i] = (1 + t * (1 + quadratic * t)) * exp_one(-t);
+    }
+}
+
 }  // namespace
 
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
-const RadialLoops<float> radial32 = {exp_scaled<float>};
-const RadialLoops<double> radial64 = {exp_scaled<double>};
+const RadialLoops<float> radial32 = {exp_scaled<float>, matern<float>};
+const RadialLoops<double> radial64 = {exp_scaled<double>, matern<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -12,6 +12,10 @@ extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
+extern const PowerLoops<float> powers32;
+extern const PowerLoops<double> powers64;
+extern const SubsetLoops<float> subsets32;
+extern const SubsetLoops<double> subsets64;
 }  // namespace MERCER_ISA
 
 extern const Loops CONCAT(table_, MERCER_ISA);
@@ -21,5 +25,9 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,
     MERCER_ISA::pairs64,
+    MERCER_ISA::powers32,
+    MERCER_ISA::powers64,
+    MERCER_ISA::subsets32,
+    MERCER_ISA::subsets64,
 };
 }  // namespace mercer

@@ -1,0 +1,41 @@
+// Sums of powers |x - z|^p over features for every pair of a tile; called by distances/vectors.py.
+// Apart from distances.cpp, since exp and log rely on the order of their operations.
+#include "log.hpp"
+#include "loops.hpp"
+
+namespace mercer {
+namespace MERCER_ISA {
+namespace {
+
+constexpr size_t strip = 512;
+
+template <class T>
+void minkowski(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d, T p) {
+    for (size_t i = 0; i < n; ++i) {
+        for (size_t s = 0; s < m; s += strip) {
+            const size_t width = m - s < strip ? m - s : strip;
+            T* row = out + i * m + s;
+            for (size_t j = 0; j < width; ++j) row[j] = 0;
+            for (size_t k = 0; k < d; ++k) {
+                const T x = X[i * d + k];
+                const T weight = w[k];
+                const T* z = Zt + k * m + s;
+                for (size_t j = 0; j < width; ++j) {
+                    const T difference = x < z[j] ? z[j] - x : x - z[j];
+                    const T power = exp_one(p * log_one(difference));
+                    row[j] += difference > 0 ? weight * power : T(0);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+extern const PowerLoops<float> powers32;
+extern const PowerLoops<double> powers64;
+const PowerLoops<float> powers32 = {minkowski<float>};
+const PowerLoops<double> powers64 = {minkowski<double>};
+
+}  // namespace MERCER_ISA
+}  // namespace mercer
