@@ -21,7 +21,6 @@ __all__ = [
     "as_samples",
     "column_names",
     "describe",
-    "number_columns",
     "part_key",
     "refuse_objects",
     "select_columns",
@@ -49,12 +48,21 @@ class Categories:
         equals missing and nothing else.
     dtype : floating dtype, default=float64
         In which comparisons are computed.
+    known : list of c ints, optional
+        How many of each column's levels, the first ones, the training sample has; all by default.
     """
 
-    def __init__(self, codes: np.ndarray, levels: list[list], dtype: Any = np.float64):
+    def __init__(
+        self,
+        codes: np.ndarray,
+        levels: list[list],
+        dtype: Any = np.float64,
+        known: list[int] | None = None,
+    ):
         self.codes = codes
         self.levels = levels
         self.dtype = np.dtype(dtype)
+        self.known = [len(column) for column in levels] if known is None else known
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,7 +72,7 @@ class Categories:
         return self.codes.shape[0]
 
     def __getitem__(self, rows) -> Categories:
-        return Categories(self.codes[rows], self.levels, self.dtype)
+        return Categories(self.codes[rows], self.levels, self.dtype, self.known)
 
     def __repr__(self) -> str:
         return f"Categories({self.shape[0]} rows, {self.shape[1]} columns)"
@@ -160,10 +168,9 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
             f"X is {describe(X)}; {reader} compares {kind}. Give {KINDS[kind]}"
             + (": wrap a single string in a list." if isinstance(X, (str, bytes)) else ".")
         )
-    encoder = ENCODERS.get(kind)
-    if encoder is None:
+    if kind not in ENCODERS:
         raise TypeError(f"X cannot be encoded as {kind!r}; kinds are {sorted(ENCODERS)}.")
-    return encoder(X, like, reader)
+    return ENCODERS[kind](X, like, reader)
 
 
 def describe(X: Any) -> str:
@@ -230,6 +237,18 @@ def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> An
     return np.asarray(X)[:, list(columns)]
 
 
+def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
+    """Missing numbers are an error that names the columns that hold them."""
+    values = _object_columns(X, reader)
+    holes = {c: int(_missing(v).sum()) for c, v in zip(columns, values) if _missing(v).any()}
+    if holes:
+        named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
+        raise ValueError(
+            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} compares "
+            "complete numbers: fill them in (sklearn.impute.SimpleImputer), or drop the rows."
+        )
+
+
 def number_columns(X: Any) -> tuple[list, list]:
     """Names of the columns that hold numbers, and of the others."""
     names = column_names(X)
@@ -257,6 +276,10 @@ def _encode_vectors(X, like, reader):
     from sklearn.utils import check_array
 
     refuse_objects(X, reader)
+    if _is_frame(X) and not hasattr(X, "dtypes"):  # arrow: no array interface of its own
+        import narwhals as nw
+
+        X = nw.from_native(X, eager_only=True).to_numpy()
     X = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X"
     )
@@ -271,15 +294,34 @@ def _encode_vectors(X, like, reader):
     return X
 
 
+#: what to do with samples that no kernel of this version compares
+REMEDIES = {
+    "strings": (
+        "String kernels (Spectrum, GapWeighted, EditRBF) will compare strings, but this version "
+        "has none yet. Until then make vectors of them, for instance by sklearn.feature_extraction."
+        'text.TfidfVectorizer(analyzer="char", ngram_range=(1, 3)) with kernel="cosine"; labels '
+        "rather than texts are categories: Match() compares [[label] for label in X]."
+    ),
+    "sets": (
+        "Set kernels (Jaccard, DerivedSubsets) will compare sets, but this version has none yet. "
+        "Until then give a 0/1 matrix with one column for each element, for instance by "
+        "sklearn.preprocessing.MultiLabelBinarizer, and Intersection() or Cosine()."
+    ),
+}
+
+
 def refuse_objects(X, reader):
     """Strings, sets and text columns are no vectors: say so, and what would read them."""
     item = _first_object(X)
     if isinstance(item, (str, bytes, Set, Mapping)):
-        remedy = {
-            str: "use a string kernel (mercer.kernels), or encode the strings as numbers",
-            bytes: "use a string kernel (mercer.kernels), or encode them as numbers",
-        }.get(type(item), "use a set kernel (mercer.kernels), or a 0/1 matrix")
-        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors: {remedy}.")
+        remedy = REMEDIES["sets" if isinstance(item, (Set, Mapping)) else "strings"]
+        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {remedy}")
+    text = _first_text(X)
+    if text is not None:
+        raise TypeError(
+            f"X holds the text {text!r}, but {reader} compares vectors of numbers. Use Match() "
+            "on columns of categories, TableKernel() on mixed ones, or encode the text as numbers."
+        )
     if _is_frame(X):
         import narwhals as nw
 
@@ -309,7 +351,9 @@ def _encode_categories(X, like, reader):
     for j, column in enumerate(columns):
         codes[:, j], found = _encode_column(column, like.levels[j] if like is not None else [])
         levels.append(found)
-    return Categories(codes, levels)
+    if like is None:
+        return Categories(codes, levels)
+    return Categories(codes, levels, like.dtype, like.known)
 
 
 def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:
@@ -375,6 +419,23 @@ def _is_frame(X) -> bool:
     from narwhals.dependencies import is_into_dataframe
 
     return is_into_dataframe(X) or isinstance(X, nw.DataFrame)
+
+
+def _first_text(X) -> str | None:
+    """A text that is no number in the first row of a two-dimensional array or list, else None."""
+    if isinstance(X, np.ndarray):
+        row = X[0] if X.ndim == 2 and X.dtype.kind in "OU" and len(X) else ()
+    else:
+        row = X[0] if isinstance(X, (list, tuple)) and len(X) else ()
+    if not isinstance(row, (list, tuple, np.ndarray)):
+        return None
+    for value in row:
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return str(value)
+    return None
 
 
 def _first_object(X) -> Any:

@@ -18,6 +18,8 @@ class Distance(Comparison):
     metric: bool = True
     #: `raw` returns ρ ** exponent
     exponent: float = 1.0
+    #: ρ(x, x) = 0 for every x
+    reflexive: bool = True
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         """ρ ** exponent, the form that is cheapest to compute (squared, for Euclid): (n, m).

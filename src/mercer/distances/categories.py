@@ -8,10 +8,9 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.vectors import feature_sum
 from mercer.samples import Categories
 
-__all__ = ["LogFrequency", "Match", "SmoothedMatch", "match_counts"]
+__all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
 
 
 class Match(Distance):
@@ -23,6 +22,10 @@ class Match(Distance):
     ----------
     weights : array-like of shape (c,), optional
         :math:`w_j \ge 0`, one a column; ones by default.
+
+    Notes
+    -----
+    A metric when all weights are positive. O(n m c) operations.
 
     Examples
     --------
@@ -40,9 +43,9 @@ class Match(Distance):
             raise ValueError("weights must be >= 0; a negative weight gives no distance.")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        w = np.ones(X.shape[1], X.dtype) if self.weights is None else self.weights
+        w = column_weights(self.weights, X, 1.0)
         D = match_counts(X, Z, w)
-        return np.subtract(np.sum(w, dtype=X.dtype), D, out=D)
+        return np.subtract(w.sum(), D, out=D)
 
 
 class _Frequencies(Distance):
@@ -66,12 +69,16 @@ class _Frequencies(Distance):
         padded[: len(values)] = values
         return padded[X.codes[:, j]]
 
-    def _counts(self) -> list[np.ndarray]:
+    def _counts(self, X: Categories) -> list[np.ndarray]:
         if self.counts is None:
             raise ValueError(
                 f"{type(self).__name__} has no frequencies yet: bind it to the training sample."
             )
-        return self.counts
+        if len(self.counts) != X.shape[1]:
+            raise ValueError(
+                f"counts has {len(self.counts)} columns, but X has {X.shape[1]}: one each."
+            )
+        return [np.asarray(f) for f in self.counts]
 
 
 class SmoothedMatch(_Frequencies):
@@ -98,10 +105,11 @@ class SmoothedMatch(_Frequencies):
     """
 
     metric = False
+    reflexive = False
 
     def block(self, X: Categories, Z: Categories) -> np.ndarray:
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for j, f in enumerate(self._counts()):
+        for j, f in enumerate(self._counts(X)):
             l = f.sum()
             p2 = f * (f - 1) / max(l * (l - 1), 1)
             shared = np.array([p2[f <= count].sum() for count in f])
@@ -135,7 +143,7 @@ class LogFrequency(_Frequencies):
 
     def block(self, X: Categories, Z: Categories) -> np.ndarray:
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for j, f in enumerate(self._counts()):
+        for j, f in enumerate(self._counts(X)):
             logs = np.log(f + 1.0)
             differs = X.codes[:, j, None] != Z.codes[:, j]
             D += differs * np.outer(self._table(X, j, logs), self._table(Z, j, logs))
@@ -144,4 +152,16 @@ class LogFrequency(_Frequencies):
 
 def match_counts(X: Categories, Z: Categories, weights: Any) -> np.ndarray:
     """Σ_j w_j [x_j = z_j] for every pair of rows, (n, m)."""
-    return feature_sum(_native.matches, X.codes, Z.codes, np.asarray(weights, X.dtype))
+    out = np.empty((X.shape[0], Z.shape[0]), X.dtype)
+    codes = np.ascontiguousarray(X.codes), np.ascontiguousarray(Z.codes.T)
+    _native.matches(*codes, np.asarray(weights, X.dtype), out)
+    return out
+
+
+def column_weights(weights: Any, X: Categories, default: float) -> np.ndarray:
+    """One weight for each column, in the dtype of X; shape (c,)."""
+    c = X.shape[1]
+    w = np.full(c, default, X.dtype) if weights is None else np.asarray(weights, X.dtype)
+    if w.shape != (c,):
+        raise ValueError(f"weights has shape {w.shape}, but X has {c} columns: one each.")
+    return w

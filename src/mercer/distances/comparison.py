@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer.samples import Categories, Table, as_samples, part_key, select_columns
+from mercer.samples import (
+    Categories,
+    Table,
+    as_samples,
+    part_key,
+    refuse_missing,
+    select_columns,
+)
 
 __all__ = ["Comparison"]
 
@@ -32,7 +39,10 @@ class Comparison(BaseEstimator, ABC):
 
     @abstractmethod
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        """Value for every row x of X (n) and z of Z (m), encoded samples; shape (n, m)."""
+        """Value for every row x of X (n) and z of Z (m), encoded samples.
+
+        A fresh array of shape (n, m), in the dtype of the samples, which the caller may overwrite.
+        """
 
     def validate(self) -> None:
         """Raise ValueError or TypeError when a parameter is out of range."""
@@ -79,12 +89,12 @@ def encode_groups(X: Any, groups: list[tuple[Comparison, tuple]], like: Any, nam
     parts, n_rows = {}, None
     for comparison, columns in groups:
         key = part_key(comparison.kind, columns)
-        if key in parts:
-            continue
+        known = None if like is None else like.parts[key]
+        raw = parts[key] if key in parts else select_columns(X, columns, name)
+        if comparison.kind == "vectors" and key not in parts:
+            refuse_missing(raw, columns, name)
         try:
-            parts[key] = comparison.encode(
-                select_columns(X, columns, name), None if like is None else like.parts[key]
-            )
+            parts[key] = comparison.encode(raw, known)
         except ValueError as error:
             raise ValueError(f"columns {list(columns)}: {error}") from error
         n_rows = parts[key].shape[0]
@@ -94,5 +104,5 @@ def encode_groups(X: Any, groups: list[tuple[Comparison, tuple]], like: Any, nam
     dtype = np.result_type(*vectors) if vectors else np.dtype(np.float64)
     for key, part in parts.items():
         if isinstance(part, Categories):  # categories have no precision of their own
-            parts[key] = Categories(part.codes, part.levels, dtype)
+            parts[key] = Categories(part.codes, part.levels, dtype, part.known)
     return Table(parts, [(c.kind, columns) for c, columns in groups], n_rows)

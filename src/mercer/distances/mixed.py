@@ -45,12 +45,22 @@ class Mixed(Distance):
     def metric(self) -> bool:  # type: ignore[override]
         return all(distance.metric for distance, _ in self.parts)
 
+    @property
+    def reflexive(self) -> bool:  # type: ignore[override]
+        return all(distance.reflexive for distance, _ in self.parts)
+
     def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
         for distance, columns in self.parts:
             yield distance, tuple(columns)
 
     def validate(self) -> None:
-        for distance, _ in self.parts:
+        if not self.parts:
+            raise ValueError("parts is empty: give a list of (distance, columns).")
+        for distance, columns in self.parts:
+            if not isinstance(distance, Distance):
+                raise TypeError(f"parts holds {distance!r}: give (distance, columns).")
+            if isinstance(columns, str) or not len(columns):
+                raise ValueError(f"columns={columns!r}: give a list of at least one column.")
             distance.validate()
         if self.weights is not None and (
             len(self.weights) != len(self.parts) or not (np.asarray(self.weights) >= 0).all()

@@ -7,11 +7,14 @@ stand wherever a kernel may. Operators build them: ``a + b``, ``2 * a``, ``a * b
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison
+from mercer.distances.vectors import dense
 from mercer.kernels.base import Kernel
 
 __all__ = [
@@ -81,6 +84,15 @@ class Node(Kernel):
         return type(self)(**bound)
 
 
+def _have_features(node: Node) -> bool:
+    return all(hasattr(child, "features") for child in node.children())
+
+
+def feature_products(F: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """All products of a column of F and a column of G, row by row; (n, p) and (n, q) -> (n, pq)."""
+    return (F[:, :, None] * G[:, None, :]).reshape(len(F), -1)
+
+
 class Sum(Node):
     """k(x, z) = left(x, z) + right(x, z): features side by side.
 
@@ -96,10 +108,17 @@ class Sum(Node):
         self.right = right
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return self.left.block(X, Z) + self.right.block(X, Z)
+        K = self.left.block(X, Z)
+        K += self.right.block(X, Z)
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
         return self.left.diag(X) + self.right.diag(X)
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features of both, side by side."""
+        return np.hstack([dense(self.left.features(X)), dense(self.right.features(X))])
 
 
 class Product(Node):
@@ -117,10 +136,17 @@ class Product(Node):
         self.right = right
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return self.left.block(X, Z) * self.right.block(X, Z)
+        K = self.left.block(X, Z)
+        K *= self.right.block(X, Z)
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
         return self.left.diag(X) * self.right.diag(X)
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """All products of a feature of the one and a feature of the other."""
+        return feature_products(dense(self.left.features(X)), dense(self.right.features(X)))
 
 
 class Scaled(Node):
@@ -146,10 +172,17 @@ class Scaled(Node):
             )
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return self.kernel.block(X, Z) * X.dtype.type(self.factor)
+        K = self.kernel.block(X, Z)
+        K *= self.factor
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
         return self.kernel.diag(X) * X.dtype.type(self.factor)
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features, times the root of the factor."""
+        return dense(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
 class Power(Node):
@@ -179,9 +212,19 @@ class Power(Node):
     def diag(self, X: Any) -> np.ndarray:
         return self.kernel.diag(X) ** int(self.exponent)
 
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """Products of as many features as the exponent says; for few features."""
+        F = dense(self.kernel.features(X))
+        return reduce(feature_products, [F] * int(self.exponent))
+
 
 class Exponential(Node):
     """k(x, z) = exp(kernel(x, z)): all powers, with weights 1 / p!.
+
+    Notes
+    -----
+    Infinite where the value leaves the range of the dtype; the normalised kernel stays finite.
 
     Examples
     --------
@@ -194,14 +237,31 @@ class Exponential(Node):
         self.kernel = kernel
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return np.exp(self.kernel.block(X, Z))
+        K = self.kernel.block(X, Z)
+        with np.errstate(over="ignore"):
+            return np.exp(K, out=K)
 
     def diag(self, X: Any) -> np.ndarray:
-        return np.exp(self.kernel.diag(X))
+        with np.errstate(over="ignore"):
+            return np.exp(self.kernel.diag(X))
+
+    def log_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sign and logarithm of k(x, z) for every pair; (n, m) each."""
+        logs = self.kernel.block(X, Z)
+        return np.ones_like(logs), logs
+
+    def log_diag(self, X: Any) -> np.ndarray:
+        """log k(x, x) for each row; (n,)."""
+        return self.kernel.diag(X)
 
 
 class Normalised(Node):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0.
+
+    Notes
+    -----
+    A kernel whose values leave the floating range is normalised by its logarithms (``log_block``
+    and ``log_diag``, where it has them).
 
     Examples
     --------
@@ -214,6 +274,11 @@ class Normalised(Node):
         self.kernel = kernel
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
+        if hasattr(self.kernel, "log_block"):
+            sign, logs = self.kernel.log_block(X, Z)
+            logs -= self.kernel.log_diag(X)[:, None] / 2
+            logs -= self.kernel.log_diag(Z) / 2
+            return (sign * np.exp(logs)).astype(X.dtype, copy=False)
         K = self.kernel.block(X, Z)
         K *= self._scale(X)[:, None]
         K *= self._scale(Z)
@@ -221,6 +286,11 @@ class Normalised(Node):
 
     def diag(self, X: Any) -> np.ndarray:
         return (self.kernel.diag(X) > 0).astype(X.dtype)
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features, each row divided by its norm."""
+        return dense(self.kernel.features(X)) * self._scale(X)[:, None]
 
     def _scale(self, X: Any) -> np.ndarray:
         d = self.kernel.diag(X)
@@ -236,6 +306,13 @@ class Centred(Node):
     kernel : Kernel
     sample : samples, optional
         The training sample; None: learnt by ``bind``.
+    mean : float, optional
+        The mean of the sample's Gram matrix; learnt by ``bind``.
+
+    Notes
+    -----
+    A block of shape (n, m) costs two more blocks, against the sample. `mercer.gram` centres whole
+    Gram matrices at the cost of one product.
 
     Examples
     --------
@@ -247,16 +324,23 @@ class Centred(Node):
            [-1.,  1.]])
     """
 
-    def __init__(self, kernel: Kernel, sample: Any = None):
+    def __init__(self, kernel: Kernel, sample: Any = None, mean: float | None = None):
         self.kernel = kernel
         self.sample = sample
+        self.mean = mean
 
     def bind(self, X: Any, y: Any = None) -> Centred:
         self.validate()
-        return Centred(self.kernel.bind(X, y), X) if self.sample is None else self
+        if self.mean is not None:
+            return self
+        kernel = self.kernel.bind(X, y)
+        sample = X if self.sample is None else kernel.encode(self.sample, like=X)
+        rows = Centred(kernel, sample, 0.0)
+        parts = [rows._means(sample[s : s + 512]) for s in range(0, sample.shape[0], 512)]
+        return Centred(kernel, sample, float(np.concatenate(parts).mean()))
 
     def _means(self, X: Any) -> np.ndarray:
-        if self.sample is None:
+        if self.mean is None:
             raise ValueError("Centred has no sample yet: bind it to the training sample.")
         return self.kernel.block(X, self.sample).mean(axis=1)
 
@@ -264,11 +348,11 @@ class Centred(Node):
         K = self.kernel.block(X, Z)
         K -= self._means(X)[:, None]
         K -= self._means(Z)
-        K += self._means(self.sample).mean()
+        K += self.mean
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(X) - 2 * self._means(X) + self._means(self.sample).mean()
+        return self.kernel.diag(X) - 2 * self._means(X) + X.dtype.type(self.mean)
 
 
 class Modulated(Node):
@@ -292,11 +376,27 @@ class Modulated(Node):
         self.function = function
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        f, g = np.asarray(self.function(X)), np.asarray(self.function(Z))
-        return (f[:, None] * self.kernel.block(X, Z) * g).astype(X.dtype, copy=False)
+        K = self.kernel.block(X, Z)
+        K *= self._values(X)[:, None]
+        K *= self._values(Z)
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return (np.asarray(self.function(X)) ** 2 * self.kernel.diag(X)).astype(X.dtype)
+        return self._values(X) ** 2 * self.kernel.diag(X)
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features, each row times f."""
+        return dense(self.kernel.features(X)) * self._values(X)[:, None]
+
+    def _values(self, X: Any) -> np.ndarray:
+        f = np.asarray(self.function(X), dtype=X.dtype)
+        if f.shape != (X.shape[0],):
+            raise ValueError(
+                f"function returned shape {f.shape} for {X.shape[0]} samples: it must return "
+                f"one number for each, shape ({X.shape[0]},)."
+            )
+        return f
 
 
 class Mapped(Node):
@@ -325,6 +425,11 @@ class Mapped(Node):
 
     def diag(self, X: Any) -> np.ndarray:
         return self.kernel.diag(self.transform(X))
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features of the transformed samples."""
+        return self.kernel.features(self.transform(X))
 
 
 class Convex(Node):
@@ -355,6 +460,8 @@ class Convex(Node):
             yield from kernel.column_groups()
 
     def validate(self) -> None:
+        if not self.kernels or not all(isinstance(kernel, Kernel) for kernel in self.kernels):
+            raise TypeError(f"kernels={self.kernels!r}: give a list of at least one Mercer kernel.")
         super().validate()
         mu = self._weights()
         if mu.shape != (len(self.kernels),) or (mu < 0).any() or abs(mu.sum() - 1) > 1e-6:
@@ -376,3 +483,9 @@ class Convex(Node):
 
     def diag(self, X: Any) -> np.ndarray:
         return sum(X.dtype.type(m) * k.diag(X) for m, k in zip(self._weights(), self.kernels))
+
+    @available_if(_have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features of all kernels side by side, each times the root of its weight."""
+        roots = np.sqrt(self._weights()).astype(X.dtype)
+        return np.hstack([r * dense(k.features(X)) for r, k in zip(roots, self.kernels)])

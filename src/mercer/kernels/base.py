@@ -94,6 +94,10 @@ class Radial(Kernel):
     def profile(self, D: np.ndarray) -> np.ndarray:
         """k as a function of D = ρ ** distance.exponent; overwrites and returns D."""
 
+    @abstractmethod
+    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
+        """Derivative of the profile with respect to D, for D > 0; a fresh array."""
+
     @property
     def kind(self) -> str:  # type: ignore[override]
         return self.distance.kind
@@ -105,4 +109,6 @@ class Radial(Kernel):
         return self.profile(self.distance.raw(X, Z))
 
     def diag(self, X: Any) -> np.ndarray:
+        if not self.distance.reflexive:
+            return super().diag(X)
         return self.profile(np.zeros(X.shape[0], X.dtype))

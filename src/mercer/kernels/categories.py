@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.categories import match_counts
+from mercer.distances.categories import column_weights, match_counts
 from mercer.kernels.base import Kernel
 from mercer.samples import Categories
 
@@ -29,6 +29,11 @@ class Match(Kernel):
     mercer.distances.SmoothedMatch, mercer.distances.LogFrequency : Distances that know how
         frequent a value is; `FromDistance` makes kernels of them.
 
+    Notes
+    -----
+    Positive semidefinite: <φ(x), φ(z)> with φ the weighted indicators of the levels
+    (``features``). O(n m c) operations.
+
     Examples
     --------
     >>> Match()([["red", "s"]], [["red", "m"]])
@@ -45,11 +50,7 @@ class Match(Kernel):
             raise ValueError("weights must be >= 0; a negative weight gives no kernel.")
 
     def _weights(self, X: Categories) -> np.ndarray:
-        c = X.shape[1]
-        w = np.full(c, 1 / c) if self.weights is None else np.asarray(self.weights, float)
-        if w.shape != (c,):
-            raise ValueError(f"weights has shape {w.shape}, but X has {c} columns: one each.")
-        return w
+        return column_weights(self.weights, X, 1 / X.shape[1])
 
     def block(self, X: Categories, Z: Categories) -> np.ndarray:
         return match_counts(X, Z, self._weights(X))
@@ -58,10 +59,13 @@ class Match(Kernel):
         return np.full(X.shape[0], self._weights(X).sum(), X.dtype)
 
     def features(self, X: Categories) -> np.ndarray:
-        """Weighted indicators of every level, (n, total number of levels)."""
+        """Weighted indicators of the levels of the training sample, (n, number of levels).
+
+        A level that the training sample lacks has no indicator.
+        """
         return np.hstack(
             [
-                np.sqrt(w) * np.eye(len(levels))[codes]
-                for w, levels, codes in zip(self._weights(X), X.levels, X.codes.T)
+                np.sqrt(w) * (codes[:, None] == np.arange(known))
+                for w, known, codes in zip(self._weights(X), X.known, X.codes.T)
             ]
-        )
+        ).astype(X.dtype, copy=False)

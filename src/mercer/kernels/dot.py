@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from mercer.distances.vectors import cosines, inner_products, squared_norms
 from mercer.kernels.base import Kernel
+from mercer.samples import Categories, Table
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid", "resolve_gamma"]
 
@@ -177,6 +178,11 @@ def resolve_gamma(gamma: float | str, X: Any) -> float | str:
     "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
     """
     if gamma == "scale":
+        if isinstance(X, (Categories, Table)):
+            raise TypeError(
+                f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
+                'number, or "median".'
+            )
         if sp.issparse(X):
             variance = X.multiply(X).mean() - X.mean() ** 2
         else:

@@ -27,6 +27,14 @@ class FromDistance(Radial):
     power : float > 0, default=1.0
         p.
 
+    Notes
+    -----
+    Cost: that of the distance, and one exponential a pair.
+
+    References
+    ----------
+    Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938.
+
     Examples
     --------
     >>> from mercer.distances import Match
@@ -68,7 +76,3 @@ class FromDistance(Radial):
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
         q = self.power / self.rho.exponent
         return -self.gamma * q * D ** (q - 1) * np.exp(-self.gamma * D**q)
-
-    def diag(self, X: Any) -> np.ndarray:
-        # a distance that is no metric may have ρ(x, x) > 0
-        return super().diag(X) if self.rho.metric else super(Radial, self).diag(X)

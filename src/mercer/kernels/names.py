@@ -17,18 +17,19 @@ from mercer.kernels.radial import RBF, Laplacian, Matern
 
 __all__ = ["FromCallable", "as_kernel"]
 
-#: name -> (constructor, the scikit-learn arguments that it reads)
-NAMED: dict[str, tuple[Callable[..., Kernel], tuple[str, ...]]] = {
-    "linear": (Linear, ()),
-    "poly": (Polynomial, ("degree", "gamma", "coef0")),
-    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
-    "rbf": (RBF, ("gamma",)),
-    "laplacian": (Laplacian, ("gamma",)),
-    "sigmoid": (Sigmoid, ("gamma", "coef0")),
-    "cosine": (Cosine, ()),
-    "chi2": (ChiSquared, ("gamma",)),
-    "intersection": (Intersection, ()),
-    "matern": (Matern, ()),
+#: name -> (constructor, the arguments that it reads beside ``kernel=``, and what they are when
+#: not given: as in ``sklearn.metrics.pairwise.pairwise_kernels``)
+NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
+    "linear": (Linear, {}),
+    "poly": (Polynomial, {"degree": 3, "gamma": "auto", "coef0": 1}),
+    "polynomial": (Polynomial, {"degree": 3, "gamma": "auto", "coef0": 1}),
+    "rbf": (RBF, {"gamma": "auto"}),
+    "laplacian": (Laplacian, {"gamma": "auto"}),
+    "sigmoid": (Sigmoid, {"gamma": "auto", "coef0": 1}),
+    "cosine": (Cosine, {}),
+    "chi2": (ChiSquared, {"gamma": 1.0}),
+    "intersection": (Intersection, {}),
+    "matern": (Matern, {}),
 }
 
 
@@ -60,13 +61,13 @@ class FromCallable(Kernel):
             K = np.array([[self.function(x, z, **arguments) for z in B] for x in A])
         else:
             K = self.function(X, Z, **arguments)
-            K = K.toarray() if sp.issparse(K) else np.asarray(K)
+            K = K.toarray() if sp.issparse(K) else np.array(K)
         if K.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"the kernel function returned shape {K.shape} for {X.shape[0]} and {Z.shape[0]} "
                 f"samples: it must return ({X.shape[0]}, {Z.shape[0]})."
             )
-        return K.astype(X.dtype, copy=False)
+        return K.astype(np.result_type(X.dtype, np.float32), copy=False)
 
 
 def as_kernel(
@@ -110,7 +111,7 @@ def as_kernel(
                 + f' Names are {sorted(NAMED)} and "precomputed"; or give a kernel object.'
             )
         constructor, reads = NAMED[kernel]
-        return constructor(**{name: value for name, value in given.items() if name in reads})
+        return constructor(**{name: given.get(name, reads[name]) for name in reads})
     if isinstance(kernel, Distance):
         raise TypeError(
             f"kernel={kernel!r} is a distance. Make a kernel of it: FromDistance({kernel!r})."

@@ -14,8 +14,8 @@ __all__ = ["QueryKey"]
 class QueryKey(Kernel):
     r"""Query-key kernel :math:`k(t, s) = \exp((W_q t)^\top (W_k s) / \sqrt{d})`.
 
-    A binary kernel on two domains (Wright & Gonzalez 2021): neither symmetric nor positive
-    semidefinite, so learners that need either refuse it.
+    A binary kernel on two domains: neither symmetric nor positive semidefinite, so learners that
+    need either refuse it.
 
     Parameters
     ----------
@@ -23,6 +23,16 @@ class QueryKey(Kernel):
         :math:`W_q`.
     keys : array-like of shape (d, d_s)
         :math:`W_k`.
+
+    Notes
+    -----
+    Nothing is subtracted before the exponential: the value overflows where the scaled product
+    exceeds the range of the dtype (about 88 in float32, 709 in float64).
+
+    References
+    ----------
+    Wright & Gonzalez, "Transformers are deep infinite-dimensional non-Mercer binary kernel
+    machines", 2021, eq. 6.
 
     Examples
     --------
@@ -50,4 +60,9 @@ class QueryKey(Kernel):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         W_q = np.asarray(self.queries, X.dtype)
         W_k = np.asarray(self.keys, X.dtype)
+        if (X.shape[1], Z.shape[1]) != (W_q.shape[1], W_k.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]} columns and Z {Z.shape[1]}, but queries reads "
+                f"{W_q.shape[1]} and keys {W_k.shape[1]}."
+            )
         return np.exp((X @ W_q.T) @ (Z @ W_k.T).T / X.dtype.type(np.sqrt(len(W_q))))

@@ -289,13 +289,14 @@ class Matern(Radial):
             _native.exp_scaled(D, 0.5 / l**2)
             return D
         t = _raise(D, 1 / self.distance.exponent)
-        t *= np.sqrt(2 * nu) / l
-        if nu not in (0.5, 1.5, 2.5):
-            return _matern_bessel(t, nu)
-        polynomial = {0.5: None, 1.5: lambda t: 1 + t, 2.5: lambda t: 1 + t * (1 + t / 3)}[nu]
-        front = None if polynomial is None else polynomial(t)
-        _native.exp_scaled(t, 1.0)
-        return t if front is None else np.multiply(t, front, out=t)
+        scale = np.sqrt(2 * nu) / l
+        if nu == 0.5:
+            _native.exp_scaled(t, scale)
+        elif nu in (1.5, 2.5):
+            _native.matern(t, scale, int(2 * nu))
+        else:
+            return _matern_bessel(t * t.dtype.type(scale), nu)
+        return t
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
         nu, l, e = float(self.nu), float(self.length_scale), self.distance.exponent

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from mercer import _native
+from mercer.distances.vectors import dense
 from mercer.kernels.base import Kernel
 
 __all__ = ["ANOVA", "AllSubsets"]
@@ -21,8 +23,9 @@ class AllSubsets(Kernel):
 
     Notes
     -----
-    The product is formed as a sign and a sum of logarithms, so that it overflows only when the
-    value itself leaves the range of the dtype.
+    O(n m d) operations. Where the product leaves the range of the dtype on its way, it is formed
+    as a sign and a sum of logarithms; a value that is itself too large is infinite, while its
+    logarithm (``log_block``), and so ``AllSubsets().normalised()``, stays finite.
 
     Examples
     --------
@@ -31,21 +34,36 @@ class AllSubsets(Kernel):
     """
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        X, Z = _dense(X), _dense(Z)
+        K = _pairs(_native.all_subsets, X, Z)
+        limits = np.finfo(K.dtype)
+        if not (np.isfinite(K) & (np.abs(K) >= limits.tiny)).all():
+            sign, logs = self.log_block(X, Z)
+            with np.errstate(over="ignore", under="ignore"):
+                K = (sign * np.exp(logs)).astype(K.dtype)
+        return K
+
+    def log_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sign and logarithm of |k(x, z)| for every pair; (n, m) each."""
+        X, Z = dense(X), dense(Z)
         logs = np.zeros((len(X), len(Z)))
-        negative = np.zeros((len(X), len(Z)), bool)
+        sign = np.ones((len(X), len(Z)))
         for x, z in zip(X.T, Z.T):
             factor = 1 + np.multiply.outer(x, z, dtype=np.float64)
-            negative ^= factor < 0
-            with np.errstate(divide="ignore"):  # log 0 = -inf makes the product 0, as it should
-                logs += np.log(np.abs(factor))
+            sign *= np.sign(factor)
+            logs += np.log(np.where(factor == 0, 1, np.abs(factor)))
+        return sign, logs
+
+    def diag(self, X: Any) -> np.ndarray:
         with np.errstate(over="ignore"):
-            K = np.exp(logs)
-            return np.where(negative, -K, K).astype(X.dtype)
+            return np.exp(self.log_diag(X)).astype(X.dtype)
+
+    def log_diag(self, X: Any) -> np.ndarray:
+        """log k(x, x) for each row; (n,)."""
+        return np.log1p(dense(X).astype(np.float64) ** 2).sum(axis=1)
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets, (n, 2^d); for small d."""
-        return _subset_products(_dense(X), range(X.shape[1] + 1))
+        return _subset_products(dense(X), range(X.shape[1] + 1))
 
 
 class ANOVA(Kernel):
@@ -76,25 +94,22 @@ class ANOVA(Kernel):
             raise ValueError(f"degree={self.degree!r}: ANOVA needs an integer >= 1.")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        X, Z = _dense(X), _dense(Z)
-        p = int(self.degree)
-        e = np.zeros((p + 1, len(X), len(Z)), X.dtype)
-        e[0] = 1
-        for x, z in zip(X.T, Z.T):
-            product = np.multiply.outer(x, z)
-            for q in range(p, 0, -1):  # e_q(1..j) = e_q(1..j-1) + x_j z_j e_{q-1}(1..j-1)
-                e[q] += product * e[q - 1]
-        return e[p]
+        return _pairs(_native.anova, X, Z, int(self.degree))
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets of p coordinates, (n, C(d, p)); for small d."""
-        return _subset_products(_dense(X), [int(self.degree)])
+        return _subset_products(dense(X), [int(self.degree)])
 
 
 def _subset_products(X: np.ndarray, sizes: Any) -> np.ndarray:
     subsets = chain.from_iterable(combinations(range(X.shape[1]), p) for p in sizes)
-    return np.stack([X[:, list(D)].prod(axis=1) for D in subsets], axis=1)
+    columns = [X[:, list(D)].prod(axis=1) for D in subsets]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(X), 1), X.dtype)
 
 
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
+def _pairs(loop: Callable, X: Any, Z: Any, *arguments: Any) -> np.ndarray:
+    dtype = np.result_type(X.dtype, Z.dtype)
+    out = np.empty((X.shape[0], Z.shape[0]), dtype)
+    rows, columns = np.ascontiguousarray(dense(X), dtype), dense(Z).T
+    loop(rows, np.ascontiguousarray(columns, dtype), out, *arguments)
+    return out

@@ -7,8 +7,11 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from mercer.distances.comparison import Comparison, encode_groups
+from mercer.distances.vectors import dense
+from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
 from mercer.kernels.radial import RBF
@@ -72,6 +75,16 @@ class On(Kernel):
     def diag(self, X: Table) -> np.ndarray:
         return self.kernel.diag(X.part(self.kernel, self.columns))
 
+    @available_if(lambda self: hasattr(self.kernel, "features"))
+    def features(self, X: Table) -> np.ndarray:
+        """The features of the columns."""
+        return dense(self.kernel.features(X.part(self.kernel, self.columns)))
+
+
+def _parts_have_features(table_kernel: TableKernel) -> bool:
+    parts = table_kernel.parts
+    return parts is not None and all(hasattr(kernel, "features") for kernel, _ in parts)
+
 
 class TableKernel(Kernel):
     r"""Kernel on a mixed table, from kernels :math:`k_j` on groups of its columns.
@@ -92,8 +105,9 @@ class TableKernel(Kernel):
 
     Notes
     -----
-    A missing category is a value of its own; a missing number is an error that names the column
-    (`mercer.KernelClassifier` fills them in). Cost: that of the parts.
+    Each part should have k(x, x) of about 1, as RBF and Match do: use ``kernel.normalised()`` for
+    the others. A missing category is a value of its own; a missing number is an error that names
+    the column (`mercer.KernelClassifier` fills them in). Cost: that of the parts.
 
     Examples
     --------
@@ -129,7 +143,11 @@ class TableKernel(Kernel):
             w = np.asarray(self.weights, dtype=float)
             if self.parts is None or w.shape != (len(self.parts),) or not (w >= 0).all():
                 raise ValueError("weights: give one number >= 0 for each part.")
+        if self.parts is not None and not len(self.parts):
+            raise ValueError("parts is empty: give a list of (kernel, columns), or None.")
         for kernel, columns in self.parts or []:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"parts holds {kernel!r}: give (kernel, columns).")
             On(kernel, columns).validate()
 
     def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
@@ -174,6 +192,20 @@ class TableKernel(Kernel):
     def diag(self, X: Table) -> np.ndarray:
         diags = (On(kernel, columns).diag(X) for kernel, columns in self._parts())
         return self._combined(diags, X.dtype)
+
+    @available_if(_parts_have_features)
+    def features(self, X: Table) -> np.ndarray:
+        """The features of the parts, combined as their kernels are; for few features."""
+        F = [On(kernel, columns).features(X) for kernel, columns in self._parts()]
+        if self.combine == "product":
+            return reduce(feature_products, F)
+        weights = self._weights().astype(X.dtype)
+        if self.combine == "sum":
+            return np.hstack([np.sqrt(w) * f for w, f in zip(weights, F)])
+        one = np.ones((X.shape[0], 1), X.dtype)
+        pairs = zip(weights, F)
+        with_one = [np.hstack([one, np.sqrt(w) * f]) / np.sqrt(1 + w) for w, f in pairs]
+        return reduce(feature_products, with_one)
 
     def _combined(self, values: Iterator[np.ndarray], dtype: np.dtype) -> np.ndarray:
         if self.combine == "product":
