@@ -1,0 +1,187 @@
+r"""Learning the column weights of an interactions kernel from leave-one-out error.
+
+The kernel :math:`k(x, z) = \prod_j (1 + w_j k_j(x, z)) / (1 + w_j)` holds the products of all
+subsets of columns, and the weights w say how much each column matters. They are learnt together
+with the ridge penalty by gradient descent on the squared leave-one-out error of kernel ridge,
+which has a closed form, and so has its gradient. Every step costs a Cholesky factorisation, two
+n x n products, and two passes over the columns' kernels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg.lapack as lapack
+
+from mercer.gram.schedule import ordered_map
+from mercer.kernels import On, TableKernel
+
+__all__ = ["InteractionWeights", "learn_interactions"]
+
+SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
+
+
+@dataclass(frozen=True)
+class InteractionWeights:
+    """What `learn_interactions` found.
+
+    Attributes
+    ----------
+    kernel : TableKernel
+        With the learnt weights.
+    penalty : float
+        λ / n.
+    error : float
+        Mean squared leave-one-out error, in units of the targets' variance.
+    errors : list of float
+        The same after each step.
+    """
+
+    kernel: TableKernel
+    penalty: float
+    error: float
+    errors: list[float] = field(repr=False)
+
+
+def learn_interactions(
+    kernel: TableKernel,
+    X: Any,
+    Y: np.ndarray,
+    *,
+    steps: int = 25,
+    rate: float = 0.4,
+    n_jobs: int | None = None,
+    deadline: float = np.inf,
+    on_step: Callable[[int, float], None] | None = None,
+) -> InteractionWeights:
+    r"""Learn the weights of ``TableKernel(combine="interactions")`` on a sample of a few thousand.
+
+    Parameters
+    ----------
+    kernel : TableKernel
+        Bound, with parts; its weights are the start (1.4 / number of parts when None).
+    X : Table of n rows
+        Encoded samples. Use at most about 3,000: O(n³) a step.
+    Y : ndarray of shape (n, c)
+        Targets; a column for each class, or one. They are centred and scaled here.
+    steps : int, default=25
+        Of Adam (Kingma & Ba 2015) on the logarithms of weights and penalty.
+    rate : float, default=0.4
+        Of the first step; it falls to a tenth along a half cosine.
+    n_jobs : int or None
+    deadline : float
+        Value of ``time.monotonic()`` at which to stop with the best so far.
+    on_step : callable, optional
+        Called with (step, error) after each step; may raise KeyboardInterrupt.
+
+    Returns
+    -------
+    InteractionWeights
+
+    Notes
+    -----
+    With G = K + λI, C = G⁻¹ and α = C y the leave-one-out residuals are e_i = α_i / C_ii
+    (Rasmussen & Williams 2006, eq. 5.12). For v_i = e_i / C_ii,
+
+    .. math:: \mathrm{d} \textstyle\sum_i e_i^2
+        = 2 \langle C \,\mathrm{diag}(v \circ e)\, C - (C v) \alpha^\top, \mathrm{d} G \rangle,
+
+    one n x n matrix for all weights, against which each column's
+    :math:`\partial K / \partial \log w_j = K \circ (w_j k_j / (1 + w_j k_j) - w_j / (1 + w_j))`
+    is an inner product.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.uniform(size=(200, 2))
+    >>> kernel = TableKernel([(Laplacian(), [0]), (Laplacian(), [1])], combine="interactions")
+    >>> X = kernel.encode(table)
+    >>> found = learn_interactions(kernel, X, np.sin(6 * table[:, :1]))
+    >>> w = found.kernel.weights
+    >>> bool(w[0] > 10 * w[1])
+    True
+    """
+    n = X.shape[0]
+    y = np.asarray(Y, X.dtype).reshape(n, -1)
+    y = y - y.mean(axis=0)
+    scale = np.sqrt(np.mean(y**2)) or 1.0
+    y /= scale
+    parts = kernel.parts
+    start = 1.4 / len(parts) if kernel.weights is None else np.asarray(kernel.weights, float)
+    theta = np.append(np.log(np.full(len(parts), start)), np.log(1e-3 * n))
+    momentum, spread = np.zeros_like(theta), np.zeros_like(theta)
+    best, errors = (np.inf, theta), []
+    for step in range(steps):
+        try:
+            error, slope = _error_and_slope(parts, X, y, theta, n_jobs)
+        except np.linalg.LinAlgError:  # not positive definite in this precision: too small a λ
+            break
+        errors.append(error)
+        if error < best[0]:
+            best = (error, theta.copy())
+        if on_step is not None:
+            on_step(step, error)
+        if time.monotonic() > deadline:
+            break
+        momentum = 0.9 * momentum + 0.1 * slope
+        spread = 0.99 * spread + 0.01 * slope**2
+        direction = momentum / (1 - 0.9 ** (step + 1))
+        direction /= np.sqrt(spread / (1 - 0.99 ** (step + 1))) + 1e-12
+        fall = 0.55 + 0.45 * np.cos(np.pi * step / steps)
+        theta = theta - rate * fall * direction
+        theta[:-1] = np.clip(theta[:-1], np.log(1e-6), np.log(1e4))
+        theta[-1] = np.clip(theta[-1], np.log(SMALLEST_PENALTY * n), np.log(10 * n))
+    error, theta = best
+    weights = np.exp(theta[:-1])
+    learnt = TableKernel(parts, "interactions", weights.tolist())
+    return InteractionWeights(learnt, float(np.exp(theta[-1]) / n), float(error), errors)
+
+
+def _error_and_slope(
+    parts: list, X: Any, y: np.ndarray, theta: np.ndarray, n_jobs: int | None
+) -> tuple[float, np.ndarray]:
+    """Mean squared leave-one-out error, and its derivatives by log w_j and log λ."""
+    n, dtype = len(y), y.dtype
+    w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
+    K = TableKernel(parts, "interactions", w).block(X, X)
+    C = _inverse(K, penalty)
+    alpha = C @ y
+    diagonal = C.diagonal()[:, None]
+    e = alpha / diagonal
+    v = e / diagonal
+    M = (C * np.sum(v * e, axis=1)) @ C
+    M -= (C @ v) @ alpha.T
+    slope = np.empty_like(theta)
+    slope[-1] = penalty * np.trace(M)
+    M *= K
+    total = float(M.sum(dtype=np.float64))
+
+    def slope_of(j: int) -> float:
+        kernel, columns = parts[j]
+        k = On(kernel, columns).block(X, X)
+        k *= w[j]
+        k /= 1 + k  # w k / (1 + w k)
+        return float(np.vdot(M, k)) - total * w[j] / (1 + w[j])
+
+    for j, value in enumerate(ordered_map(slope_of, range(len(parts)), n_jobs)):
+        slope[j] = value
+    return float(np.mean(e.astype(np.float64) ** 2)), slope * 2 / y.size
+
+
+def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:
+    """(K + λI)⁻¹ by Cholesky, whole and symmetric, in K's precision."""
+    potrf, potri = lapack.get_lapack_funcs(("potrf", "potri"), (K,))
+    G = K.T.copy(order="F")
+    G.flat[:: len(G) + 1] += penalty
+    L, failed = potrf(G, lower=True, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("K + λI is not positive definite in this precision")
+    C, _ = potri(L, lower=True, overwrite_c=True)
+    C = np.tril(C)
+    C += np.tril(C, -1).T
+    return C

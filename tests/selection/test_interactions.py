@@ -1,0 +1,53 @@
+"""Learnt column weights: the error is the leave-one-out error, and the gradient is its gradient."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.kernels import RBF, Laplacian, TableKernel
+from mercer.selection.interactions import _error_and_slope, learn_interactions
+
+RNG = np.random.default_rng(0)
+TABLE = RNG.uniform(size=(60, 3))
+Y = np.c_[np.sin(6 * TABLE[:, 0]) * TABLE[:, 1], TABLE[:, 2]]
+Y = Y - Y.mean(axis=0)
+PARTS = [(Laplacian(), [0]), (RBF(2.0), [1]), (Laplacian(2.0), [2])]
+KERNEL = TableKernel(PARTS, combine="interactions")
+X = KERNEL.encode(TABLE)
+THETA = np.log([0.5, 0.3, 2.0, 0.01])  # three weights and λ
+
+
+def test_the_error_is_that_of_refitting_without_each_row():
+    K = TableKernel(PARTS, "interactions", np.exp(THETA[:3])).block(X, X)
+    error = 0.0
+    for i in range(60):
+        others = np.arange(60) != i
+        G = K[np.ix_(others, others)] + np.exp(THETA[3]) * np.eye(59)
+        error += np.sum((K[i, others] @ np.linalg.solve(G, Y[others]) - Y[i]) ** 2)
+    assert_allclose(_error_and_slope(PARTS, X, Y, THETA, 1)[0], error / Y.size)
+
+
+def test_the_slope_is_the_derivative():
+    slope = _error_and_slope(PARTS, X, Y, THETA, 1)[1]
+    for j, step in enumerate(1e-5 * np.eye(4)):
+        above = _error_and_slope(PARTS, X, Y, THETA + step, 1)[0]
+        below = _error_and_slope(PARTS, X, Y, THETA - step, 1)[0]
+        assert_allclose(slope[j], (above - below) / 2e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_useless_column_loses_its_weight_and_the_error_falls(dtype):
+    table = RNG.uniform(size=(300, 2)).astype(dtype)
+    kernel = TableKernel([(Laplacian(), [0]), (Laplacian(), [1])], combine="interactions")
+    found = learn_interactions(kernel, kernel.encode(table), np.sin(6 * table[:, :1]))
+    assert found.kernel.weights[0] > 10 * found.kernel.weights[1]
+    assert found.error == min(found.errors) < 0.5 * found.errors[0]
+
+
+def test_the_number_of_threads_does_not_matter():
+    one, two = (learn_interactions(KERNEL, X, Y, steps=5, n_jobs=jobs) for jobs in (1, 2))
+    assert one.kernel.weights == two.kernel.weights
+
+
+def test_a_deadline_ends_it_with_what_it_has():
+    assert len(learn_interactions(KERNEL, X, Y, deadline=0.0).errors) == 1
