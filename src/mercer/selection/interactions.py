@@ -146,7 +146,7 @@ def _error_and_slope(
     parts: list, X: Any, y: np.ndarray, theta: np.ndarray, n_jobs: int | None
 ) -> tuple[float, np.ndarray]:
     """Mean squared leave-one-out error, and its derivatives by log w_j and log λ."""
-    n, dtype = len(y), y.dtype
+    dtype = y.dtype
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
     K = TableKernel(parts, "interactions", w).block(X, X)
     C = _inverse(K, penalty)
