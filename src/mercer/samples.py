@@ -239,8 +239,8 @@ def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> An
 
 def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
     """Missing numbers are an error that names the columns that hold them."""
-    values = _object_columns(X, reader)
-    holes = {c: int(_missing(v).sum()) for c, v in zip(columns, values) if _missing(v).any()}
+    counts = [int(_missing(values).sum()) for values in _object_columns(X, reader)]
+    holes = {c: count for c, count in zip(columns, counts) if count}
     if holes:
         named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
         raise ValueError(
@@ -403,10 +403,14 @@ def _missing(column: np.ndarray) -> np.ndarray:
         return np.isnan(column)
     if column.dtype.kind in "mM":
         return np.isnat(column)
-    missing = np.equal(column, None)
-    unequal = column != column  # NaN and NaT differ from themselves; pandas.NA answers NA
-    same = [u is False or u is np.False_ for u in unequal.tolist()]
-    return np.asarray(missing, dtype=bool) | ~np.array(same, dtype=bool)
+    values = column.tolist()
+    return np.array([v is None or (type(v) is not str and _is_nan(v)) for v in values], dtype=bool)
+
+
+def _is_nan(value: Any) -> bool:
+    """NaN and NaT differ from themselves; pandas.NA answers neither yes nor no."""
+    unequal = value != value
+    return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else True
 
 
 # --- what came --------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from mercer.samples import (
     as_samples,
     part_key,
     refuse_missing,
+    refuse_objects,
     select_columns,
 )
 
@@ -92,6 +93,7 @@ def encode_groups(X: Any, groups: list[tuple[Comparison, tuple]], like: Any, nam
         known = None if like is None else like.parts[key]
         raw = parts[key] if key in parts else select_columns(X, columns, name)
         if comparison.kind == "vectors" and key not in parts:
+            refuse_objects(raw, name)
             refuse_missing(raw, columns, name)
         try:
             parts[key] = comparison.encode(raw, known)

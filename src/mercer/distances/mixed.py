@@ -73,6 +73,8 @@ class Mixed(Distance):
     def bind(self, X: Any, y: Any = None) -> Mixed:
         self.validate()
         bound = [(d.bind(X.part(d, columns), y), columns) for d, columns in self.parts]
+        if all(new is old for (new, _), (old, _) in zip(bound, self.parts)):
+            return self
         return Mixed(bound, self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:

@@ -342,7 +342,7 @@ class Centred(Node):
     def _means(self, X: Any) -> np.ndarray:
         if self.mean is None:
             raise ValueError("Centred has no sample yet: bind it to the training sample.")
-        return self.kernel.block(X, self.sample).mean(axis=1)
+        return self.kernel.block(X, self.sample).mean(axis=1, dtype=np.float64).astype(X.dtype)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         K = self.kernel.block(X, Z)
@@ -476,7 +476,10 @@ class Convex(Node):
 
     def bind(self, X: Any, y: Any = None) -> Convex:
         self.validate()
-        return Convex([kernel.bind(X, y) for kernel in self.kernels], self.weights)
+        bound = [kernel.bind(X, y) for kernel in self.kernels]
+        if all(new is old for new, old in zip(bound, self.kernels)):
+            return self
+        return Convex(bound, self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return sum(X.dtype.type(m) * k.block(X, Z) for m, k in zip(self._weights(), self.kernels))

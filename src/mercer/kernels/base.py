@@ -103,7 +103,7 @@ class Radial(Kernel):
         return self.distance.kind
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        return self.distance.encode(X, like)
+        return self.distance.encode(super().encode(X, like), like)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.profile(self.distance.raw(X, Z))

@@ -172,6 +172,8 @@ class TableKernel(Kernel):
             default = {"vectors": RBF("scale"), "categories": Match()}
             parts = [(default[kind], list(columns)) for kind, columns in X.groups]
         bound = [(kernel.bind(X.part(kernel, columns), y), columns) for kernel, columns in parts]
+        if all(new is old for (new, _), (old, _) in zip(bound, self.parts or [(None, None)])):
+            return self
         return TableKernel(bound, self.combine, self.weights)
 
     def _weights(self) -> np.ndarray:

@@ -1,0 +1,159 @@
+"""The contract of every kernel, as tests to inherit.
+
+Subclass `KernelContract` in a test module, give the two fixtures and, better, the slow twin::
+
+    class TestMyKernel(KernelContract):
+        @pytest.fixture
+        def kernel(self):
+            return MyKernel(length=2)
+
+        @pytest.fixture
+        def samples(self):
+            return my_raw_samples()
+
+        def twin(self, kernel, samples):
+            return np.array([[slowly(x, z) for z in samples] for x in samples])
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from mercer.kernels import Kernel, Radial, check_mercer
+
+__all__ = ["KernelContract"]
+
+
+class KernelContract:
+    """Tests that every kernel passes. Supply ``kernel`` and ``samples``, and ``twin`` if you can.
+
+    Samples should number between 4 and 30, raw as a user would give them.
+    """
+
+    @pytest.fixture
+    def kernel(self) -> Kernel:
+        raise NotImplementedError("give a fixture that returns the kernel, not yet bound")
+
+    @pytest.fixture
+    def samples(self) -> Any:
+        raise NotImplementedError("give a fixture that returns raw samples")
+
+    def twin(self, kernel: Kernel, samples: Any) -> np.ndarray | None:
+        """The Gram matrix of the samples, computed slowly; None: there is no twin."""
+        return None
+
+    @pytest.fixture
+    def encoded(self, kernel, samples):
+        return kernel.encode(samples)
+
+    @pytest.fixture
+    def bound(self, kernel, encoded):
+        return kernel.bind(encoded)
+
+    def test_block_equals_its_slow_twin(self, kernel, samples, encoded, bound):
+        expected = self.twin(kernel, samples)
+        if expected is None:
+            pytest.skip("no twin was given")
+        K = bound.block(encoded, encoded)
+        assert_allclose(K, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+    def test_gram_is_symmetric(self, bound, encoded):
+        if not bound.symmetric:
+            pytest.skip("the kernel says that it is not symmetric")
+        K = bound.block(encoded, encoded)
+        assert_allclose(K, K.T, rtol=1e-12, atol=1e-12 * np.abs(K).max())
+
+    def test_gram_is_positive_semidefinite(self, kernel, samples):
+        if kernel.positive_definite is not True:
+            pytest.skip("the kernel does not promise it")
+        check = check_mercer(kernel, samples)
+        assert check.positive_definite, str(check)
+
+    def test_diag_is_the_diagonal(self, bound, encoded):
+        K = bound.block(encoded, encoded)
+        diag = bound.diag(encoded)
+        assert diag.shape == (encoded.shape[0],)
+        assert_allclose(diag, K.diagonal(), rtol=1e-9, atol=1e-9 * np.abs(K).max())
+
+    def test_block_of_some_rows_is_a_block_of_the_gram(self, bound, encoded):
+        K = bound.block(encoded, encoded)
+        n = encoded.shape[0]
+        i, j = np.array([n - 1, 0, 2]), slice(1, n - 1)
+        for rows, columns in ((i, j), (slice(0, 1), i), (slice(n - 1, n), slice(0, 1))):
+            part = bound.block(encoded[rows], encoded[columns])
+            assert_allclose(part, K[rows][:, columns], rtol=1e-9, atol=1e-9 * np.abs(K).max())
+
+    def test_block_is_a_fresh_array(self, bound, encoded):
+        first = bound.block(encoded, encoded)
+        expected = first.copy()
+        first[:] = 7
+        assert_allclose(bound.block(encoded, encoded), expected)
+        assert first.flags.c_contiguous
+
+    def test_new_samples_continue_the_codes(self, bound, encoded, samples):
+        again = bound.encode(samples, like=encoded)
+        K = bound.block(encoded, encoded)
+        assert_allclose(bound.block(again, encoded), K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
+
+    def test_float32_agrees_with_float64(self, bound, encoded):
+        if not isinstance(encoded, np.ndarray):
+            pytest.skip("precision is that of the samples' own arrays")
+        K = bound.block(encoded, encoded)
+        short = encoded.astype(np.float32)
+        K32 = bound.block(short, short)
+        assert K.dtype == np.float64
+        assert K32.dtype == np.float32
+        assert bound.diag(short).dtype == np.float32
+        assert_allclose(K32, K, rtol=1e-3, atol=1e-3 * np.abs(K).max())
+
+    def test_sparse_rows_agree_with_dense_rows(self, bound, encoded):
+        if not isinstance(encoded, np.ndarray) or not bound.symmetric:
+            pytest.skip("not a kernel on vectors of one domain")
+        rows = sp.csr_array(encoded)
+        K = bound.block(rows, rows)
+        expected = bound.block(encoded, encoded)
+        scale = np.abs(expected).max()
+        assert_allclose(K, expected, rtol=1e-7, atol=1e-7 * scale)
+        assert_allclose(bound.diag(rows), bound.diag(encoded), rtol=1e-9, atol=1e-9 * scale)
+
+    def test_block_equals_inner_products_of_features(self, bound, encoded):
+        if not hasattr(bound, "features"):
+            pytest.skip("no finite features")
+        F = bound.features(encoded)
+        K = bound.block(encoded, encoded)
+        assert_allclose(F @ F.T, K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
+
+    def test_profile_derivative_is_the_slope_of_the_profile(self, bound, encoded):
+        if not isinstance(bound, Radial):
+            pytest.skip("not a function of a distance")
+        D = np.linspace(0.2, 3, 7)
+        h = 1e-6
+        slope = (bound.profile(D + h) - bound.profile(D - h)) / (2 * h)
+        assert_allclose(bound.profile_derivative(D), slope, rtol=1e-6, atol=1e-8)
+
+    def test_parameters_survive_clone_set_and_pickle(self, kernel, bound, encoded):
+        for original in (kernel, bound):
+            copy = clone(original)
+            assert repr(copy) == repr(original)
+            copy.set_params(**original.get_params(deep=False))
+            assert repr(copy) == repr(original)
+        revived = pickle.loads(pickle.dumps(bound))
+        assert_allclose(revived.block(encoded, encoded), bound.block(encoded, encoded))
+
+    def test_bind_leaves_the_parameters_alone(self, kernel, encoded):
+        before = repr(kernel)
+        bound = kernel.bind(encoded)
+        assert repr(kernel) == before
+        assert bound.bind(encoded[:2]) is bound, "a bound kernel must learn nothing more"
+
+    def test_a_single_sample(self, kernel, samples, bound, encoded):
+        one = bound.block(encoded[:1], encoded[:1])
+        assert one.shape == (1, 1)
+        assert np.isfinite(one).all()
