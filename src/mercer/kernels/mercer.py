@@ -89,6 +89,11 @@ def check_mercer(
         X = X[np.linspace(0, X.shape[0] - 1, max_samples).astype(int)]
     kernel = kernel.bind(X)
     K = kernel.block(X, X)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            f"the gram matrix of {kernel!r} holds values that are not finite: scale the samples "
+            "down, or normalise the kernel."
+        )
     scale = np.abs(K).max()
     if tolerance is None:
         tolerance = len(K) * float(np.finfo(K.dtype).eps)

@@ -116,6 +116,10 @@ def as_kernel(
         raise TypeError(
             f"kernel={kernel!r} is a distance. Make a kernel of it: FromDistance({kernel!r})."
         )
+    if isinstance(kernel, type):
+        raise TypeError(
+            f"kernel={kernel.__name__} is a class: give an object, {kernel.__name__}()."
+        )
     if callable(kernel):
         return FromCallable(kernel, kernel_params, pairwise)
     raise TypeError(f"kernel={kernel!r}: give a kernel object, a name, or a function of arrays.")

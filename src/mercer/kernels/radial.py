@@ -389,8 +389,10 @@ def _positive(name: str, value: Any) -> None:
 def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
     from scipy.special import gamma, kv
 
-    t = np.maximum(t, np.finfo(t.dtype).eps)  # K_ν(0) is infinite; the limit of the product is 1
-    return (2 ** (1 - nu) / gamma(nu) * t**nu * kv(nu, t)).astype(t.dtype)
+    # K_ν(0) is infinite, and the limit of the product is 1; where K_ν underflows, so does it
+    s = np.where(t > 0, t, 1).astype(np.float64)
+    K = np.where(t > 0, 2 ** (1 - nu) / gamma(nu) * s**nu * kv(nu, s), 1)
+    return K.astype(t.dtype)
 
 
 def _median_squared(distance: Distance, X: Any) -> float:

@@ -1,0 +1,183 @@
+"""Kernels of kernels: identities, what may be combined, tables, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from mercer.kernels import (
+    RBF,
+    Centred,
+    Convex,
+    Exponential,
+    Kernel,
+    Linear,
+    Mapped,
+    Match,
+    Modulated,
+    On,
+    Polynomial,
+    Power,
+    Product,
+    QueryKey,
+    Scaled,
+    Sigmoid,
+    Sum,
+    TableKernel,
+    check_mercer,
+)
+
+X = np.random.default_rng(0).normal(size=(10, 3))
+TABLE = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": list("xyzxyzxyzx"), "d": list("uuuvvvuuuv")})
+
+ATOMS = st.sampled_from([Linear(), RBF(0.5), Polynomial(2, 0.3, 1.0)])
+
+
+def grow(children):
+    return st.one_of(
+        st.builds(Sum, children, children),
+        st.builds(Product, children, children),
+        st.builds(Scaled, children, st.floats(0.1, 3)),
+        st.builds(Power, children, st.integers(1, 2)),
+        children.map(Kernel.normalised),
+        st.builds(Convex, st.lists(children, min_size=1, max_size=3)),
+    )
+
+
+@given(st.recursive(ATOMS, grow, max_leaves=5))
+@settings(max_examples=60, deadline=None)
+def test_any_expression_is_a_kernel(kernel):
+    K = kernel(X)
+    scale = max(1.0, np.abs(K).max())
+    assert_allclose(K, K.T, atol=1e-9 * scale)
+    assert_allclose(kernel.diag(X), K.diagonal(), rtol=1e-9)
+    assert np.linalg.eigvalsh(K)[0] >= -1e-9 * scale * len(K)
+    assert_allclose(clone(kernel)(X), K)
+
+
+def test_operators_build_the_nodes():
+    a, b = Linear(), RBF(0.5)
+    A, B = a(X), b(X)
+    assert_allclose((a + b)(X), A + B)
+    assert_allclose((a * b)(X), A * B)
+    assert_allclose((3 * a)(X), 3 * A)
+    assert_allclose((a * np.float32(3))(X), 3 * A)
+    assert_allclose((a**3)(X), A**3)
+    assert_allclose(sum([a, b, a])(X), A + B + A)
+
+
+def test_the_exponential_of_inner_products_normalised_is_the_gaussian():
+    # exp(<x, z>) / sqrt(exp(<x, x>) exp(<z, z>)) = exp(-‖x - z‖² / 2), also where exp overflows
+    for scale in (1, 100):
+        K = Exponential(Linear()).normalised()(scale * X)
+        assert_allclose(K, RBF(0.5)(scale * X), atol=1e-9)
+
+
+def test_centred_kernels_have_features_of_mean_zero():
+    kernel = Centred(Polynomial(2)).bind(X)
+    F = Polynomial(2).features(X)
+    G = F - F.mean(axis=0)
+    assert_allclose(kernel(X), G @ G.T, atol=1e-9)
+    Z = X[:2] + 1
+    new = Polynomial(2).features(Z) - F.mean(axis=0)
+    assert_allclose(kernel.block(Z, X), new @ G.T, atol=1e-9)
+    assert_allclose(kernel.diag(Z), (new**2).sum(axis=1), atol=1e-9)
+    with pytest.raises(ValueError, match="no sample yet: bind it"):
+        Centred(Linear())(X)
+
+
+def test_parameters_of_the_parts_have_nested_names():
+    kernel = Linear() + 2 * RBF(0.5)
+    assert kernel.get_params()["right__kernel__gamma"] == 0.5
+    kernel.set_params(right__kernel__gamma=0.1, right__factor=3)
+    assert_allclose(kernel(X), Linear()(X) + 3 * RBF(0.1)(X))
+
+
+def test_what_is_known_of_definiteness_and_symmetry():
+    asymmetric = QueryKey(np.eye(3), 2 * np.eye(3))
+    assert (Linear() + RBF()).positive_definite is True
+    assert (Linear() + Sigmoid()).positive_definite is None
+    assert not (Linear() + asymmetric).symmetric
+    assert (Linear() * RBF()).symmetric
+    assert RBF().on("a").positive_definite is True
+    assert TableKernel([(Sigmoid(), ["a"])]).positive_definite is None
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: 0 * Linear(), ValueError, "factor=0.0: a kernel times a number needs"),
+        (lambda: -1 * Linear(), ValueError, "factor=-1.0"),
+        (lambda: Linear() ** 0, ValueError, "exponent=0: only positive integer powers"),
+        (lambda: Linear() ** 0.5, ValueError, "exponent=0.5"),
+        (lambda: Linear() + 1, TypeError, "unsupported operand"),
+        (lambda: 1 + Linear(), TypeError, "unsupported operand"),
+        (lambda: Sum(Linear(), 3)(X), TypeError, "right=3: Sum needs a Mercer kernel"),
+        (lambda: (Linear() + Match())(X), TypeError, "mixes kernels on categories and vectors"),
+        (lambda: Convex([Linear()], [0.5])(X), ValueError, "1 numbers >= 0 with sum 1"),
+        (lambda: Convex([Linear(), RBF()], [1.5, -0.5])(X), ValueError, "2 numbers >= 0"),
+        (lambda: Convex([])(X), TypeError, "at least one Mercer kernel"),
+        (lambda: Modulated(Linear(), np.ndim)(X), ValueError, r"function returned shape \(\)"),
+        (lambda: Linear().on()(X), ValueError, "at least one column"),
+        (lambda: On(Linear(), "ab")(TABLE), ValueError, "columns='ab': give a list"),
+        (lambda: TableKernel(combine="mean")(TABLE), ValueError, "combine='mean'"),
+        (lambda: TableKernel()(TABLE), ValueError, "finds its parts in the training table"),
+        (lambda: TableKernel([])(TABLE), ValueError, "parts is empty"),
+        (lambda: TableKernel([("rbf", ["a"])])(TABLE), TypeError, "parts holds 'rbf'"),
+        (
+            lambda: TableKernel([(RBF(), ["a"])], weights=[1.0])(TABLE),
+            ValueError,
+            'weights= stands beside combine="product"',
+        ),
+        (
+            lambda: TableKernel([(RBF(), ["a"])], "sum", [1.0, 2.0])(TABLE),
+            ValueError,
+            "one number >= 0 for each part",
+        ),
+    ],
+)
+def test_what_is_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_transform_of_the_samples():
+    kernel = Mapped(RBF(0.5), lambda A: A[:, :1])
+    assert_allclose(kernel(X), RBF(0.5)(X[:, :1]))
+
+
+def test_a_table_kernel_is_a_product_over_its_parts():
+    kernel = TableKernel([(RBF(0.5), ["a", "b"]), (Match(), ["c", "d"])])
+    expected = RBF(0.5)(TABLE[["a", "b"]]) * Match()(TABLE[["c", "d"]])
+    assert_allclose(kernel(TABLE), expected)
+    assert_allclose((RBF(0.5).on("a", "b") * Match().on("c", "d"))(TABLE), expected)
+
+
+def test_interactions_hold_all_subsets_of_the_parts():
+    a, b = RBF(0.5).on("a"), Match().on("c")
+    kernel = TableKernel([(RBF(0.5), ["a"]), (Match(), ["c"])], "interactions", [2.0, 3.0])
+    A, B = a(TABLE), b(TABLE)
+    assert_allclose(kernel(TABLE), (1 + 2 * A + 3 * B + 6 * A * B) / 12)
+
+
+def test_new_tables_continue_the_codes_and_unseen_categories_match_nothing():
+    kernel = TableKernel([(RBF(0.5), ["a"]), (Match(), ["c"])])
+    T = kernel.encode(TABLE)
+    bound = kernel.bind(T)
+    new = TABLE.head(3).copy()
+    new["c"] = ["x", "unseen", "z"]
+    Z = bound.encode(new, like=T)
+    K = bound.block(Z, T)
+    assert_allclose(K[[0, 2]], bound.block(T, T)[[0, 2]])
+    assert (K[1] == 0).all()
+
+
+def test_one_group_of_columns_read_by_two_kernels_is_encoded_once():
+    kernel = RBF(0.5).on("a", "b") + Linear().on("a", "b") + Match().on("c")
+    T = kernel.encode(TABLE)
+    assert len(T.parts) == 2
+    assert T[np.array([1, 2])].shape == (2, 2)
+    assert check_mercer(kernel, TABLE).positive_definite
