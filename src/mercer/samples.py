@@ -11,7 +11,7 @@ class and one entry in ``ENCODERS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -199,7 +199,7 @@ def describe(X: Any) -> str:
             if isinstance(item, types):
                 return f"{count} {noun}{'s' if count != 1 else ''}"
     shape = getattr(X, "shape", None)
-    if _is_frame(X):
+    if shape is not None and _is_frame(X):
         return f"a data frame of {shape[0]} rows and {shape[1]} columns"
     if shape is not None and len(shape) == 2:
         what = "numbers" if getattr(X, "dtype", np.dtype(object)).kind in "fiub" else "values"
@@ -280,9 +280,8 @@ def _encode_vectors(X, like, reader):
         import narwhals as nw
 
         X = nw.from_native(X, eager_only=True).to_numpy()
-    X = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X"
-    )
+    floats: Any = [np.float64, np.float32]
+    X = check_array(X, accept_sparse=cast(Any, "csr"), dtype=floats, order="C", input_name="X")
     if like is not None and X.shape[1] != like.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns, but the samples it is compared with have "

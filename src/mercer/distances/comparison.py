@@ -7,8 +7,8 @@ untouched, so that ``get_params``, ``set_params``, ``clone`` and ``repr`` come f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -63,7 +63,7 @@ class Comparison(BaseEstimator, ABC):
             if isinstance(value, Comparison):
                 yield from value.column_groups()
 
-    def bind(self, X: Any, y: Any = None) -> Comparison:
+    def bind(self, X: Any, y: Any = None) -> Self:
         """A frozen copy that has learnt what it needs from the encoded training sample.
 
         The default has nothing to learn: it validates the parameters and returns itself.
@@ -83,7 +83,9 @@ def _encode_table(X: Any, reader: Comparison, like: Any) -> Table:
     return encode_groups(X, list(reader.column_groups()), like, type(reader).__name__)
 
 
-def encode_groups(X: Any, groups: list[tuple[Comparison, tuple]], like: Any, name: str) -> Table:
+def encode_groups(
+    X: Any, groups: Sequence[tuple[Comparison, tuple]], like: Any, name: str
+) -> Table:
     """The named groups of columns, each encoded by the comparison that reads it."""
     if isinstance(X, Table):
         return X

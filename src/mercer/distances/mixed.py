@@ -79,7 +79,9 @@ class Mixed(Distance):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         weights = np.ones(len(self.parts)) if self.weights is None else self.weights
-        return sum(
-            X.dtype.type(w) * d.block(X.part(d, columns), Z.part(d, columns))
-            for w, (d, columns) in zip(weights, self.parts, strict=True)
-        )
+        D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
+        for w, (distance, columns) in zip(weights, self.parts, strict=True):
+            D += X.dtype.type(w) * distance.block(
+                X.part(distance, columns), Z.part(distance, columns)
+            )
+        return D

@@ -156,8 +156,9 @@ class Mahalanobis(Distance):
         mean = np.trace(S) / d
         if not mean > 0:  # a constant sample: every direction is alike
             return Mahalanobis(np.eye(d), 1.0)
-        shrinkage = self.shrinkage
-        if shrinkage == "auto":
+        if not isinstance(self.shrinkage, str):
+            shrinkage = float(self.shrinkage)
+        else:
             from sklearn.covariance import ledoit_wolf_shrinkage
 
             values = np.linalg.eigvalsh(S)

@@ -1,17 +1,6 @@
 """How alike: kernels on vectors, categories and tables, and their algebra."""
 
-from mercer.kernels.algebra import (
-    Centred,
-    Convex,
-    Exponential,
-    Mapped,
-    Modulated,
-    Normalised,
-    Power,
-    Product,
-    Scaled,
-    Sum,
-)
+from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
@@ -30,6 +19,7 @@ from mercer.kernels.radial import (
 )
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
+from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 
 __all__ = [
     "ANOVA",

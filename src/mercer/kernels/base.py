@@ -7,6 +7,7 @@ A kernel is k(x, z) = <φ(x), φ(z)> for some feature map φ. `Kernel` needs one
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ class Kernel(Comparison):
 
     #: True: every Gram matrix is positive semidefinite; False: not so in general; None: unknown
     positive_definite: bool | None = True
+    #: φ of encoded samples, shape (n, p); only kernels whose map is finite have it
+    features: Callable[[Any], Any]
+    #: sign and log |k| of a block, and log k(x, x); only kernels whose values may overflow
+    log_block: Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
+    log_diag: Callable[[Any], np.ndarray]
 
     @property
     def requires_vector_input(self) -> bool:
@@ -33,7 +39,8 @@ class Kernel(Comparison):
         parts = [self.block(X[s : s + step], X[s : s + step]).diagonal() for s in range(0, n, step)]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
 
-    # The algebra: the nodes live in kernels/algebra.py, imported on use since they are kernels.
+    # The algebra: the nodes live in algebra.py and transforms.py, imported on use since they are
+    # kernels themselves.
 
     def __add__(self, other: Kernel) -> Kernel:
         from mercer.kernels.algebra import Sum
@@ -67,7 +74,7 @@ class Kernel(Comparison):
 
     def normalised(self) -> Kernel:
         """k(x, z) / sqrt(k(x, x) k(z, z))."""
-        from mercer.kernels.algebra import Normalised
+        from mercer.kernels.transforms import Normalised
 
         return Normalised(self)
 

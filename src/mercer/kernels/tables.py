@@ -158,11 +158,12 @@ class TableKernel(Kernel):
         if self.parts is not None or isinstance(X, Table):
             return super().encode(X, like)
         if like is not None:
-            kernels = {"vectors": RBF(), "categories": Match()}
+            kernels: dict[str, Kernel] = {"vectors": RBF(), "categories": Match()}
             groups = [(kernels[kind], columns) for kind, columns in like.groups]
         else:
             numbers, others = number_columns(X)
-            groups = [(k, tuple(c)) for k, c in ((RBF(), numbers), (Match(), others)) if c]
+            both = ((RBF(), tuple(numbers)), (Match(), tuple(others)))
+            groups = [(kernel, columns) for kernel, columns in both if columns]
         return encode_groups(X, groups, like, "TableKernel")
 
     def bind(self, X: Table, y: Any = None) -> TableKernel:
@@ -217,9 +218,5 @@ class TableKernel(Kernel):
             return reduce(
                 lambda K, k: np.add(K, k, out=K), (w * k for w, k in zip(weights, values))
             )
-        K = None
-        for w, k in zip(weights, values):  # (1 + w k) / (1 + w) = 1 / (1 + w) + k w / (1 + w)
-            k *= w / (1 + w)
-            k += 1 / (1 + w)
-            K = k if K is None else np.multiply(K, k, out=K)
-        return K
+        factors = ((1 + w * k) / (1 + w) for w, k in zip(weights, values))
+        return reduce(lambda K, k: np.multiply(K, k, out=K), factors)

@@ -1,0 +1,195 @@
+"""Kernels that change the features of one kernel: normalised, centred, modulated, mapped.
+
+Like the nodes of algebra.py, each keeps positive semidefiniteness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from mercer.distances.vectors import dense
+from mercer.kernels.algebra import Node, have_features
+from mercer.kernels.base import Kernel
+
+__all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
+
+
+class Normalised(Node):
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0.
+
+    Notes
+    -----
+    A kernel whose values leave the floating range is normalised by its logarithms (``log_block``
+    and ``log_diag``, where it has them).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().normalised()([[2.0]], [[3.0]])
+    array([[1.]])
+    """
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        if hasattr(self.kernel, "log_block"):
+            sign, logs = self.kernel.log_block(X, Z)
+            logs -= self.kernel.log_diag(X)[:, None] / 2
+            logs -= self.kernel.log_diag(Z) / 2
+            return (sign * np.exp(logs)).astype(X.dtype, copy=False)
+        K = self.kernel.block(X, Z)
+        K *= self._scale(X)[:, None]
+        K *= self._scale(Z)
+        return K
+
+    def diag(self, X: Any) -> np.ndarray:
+        return (self.kernel.diag(X) > 0).astype(X.dtype)
+
+    @available_if(have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features, each row divided by its norm."""
+        return dense(self.kernel.features(X)) * self._scale(X)[:, None]
+
+    def _scale(self, X: Any) -> np.ndarray:
+        d = self.kernel.diag(X)
+        return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(X.dtype)
+
+
+class Centred(Node):
+    """The kernel of features centred on the training sample, learnt by ``bind``:
+    k(x, z) - mean_i k(x, x_i) - mean_i k(x_i, z) + mean_ij k(x_i, x_j).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    sample : samples, optional
+        The training sample; None: learnt by ``bind``.
+    mean : float, optional
+        The mean of the sample's Gram matrix; learnt by ``bind``.
+
+    Notes
+    -----
+    A block of shape (n, m) costs two more blocks, against the sample. `mercer.gram` centres whole
+    Gram matrices at the cost of one product.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> kernel = Centred(Linear())
+    >>> X = np.array([[1.0], [3.0]])
+    >>> kernel.bind(X).block(X, X)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    def __init__(self, kernel: Kernel, sample: Any = None, mean: float | None = None):
+        self.kernel = kernel
+        self.sample = sample
+        self.mean = mean
+
+    def bind(self, X: Any, y: Any = None) -> Centred:
+        self.validate()
+        if self.mean is not None:
+            return self
+        kernel = self.kernel.bind(X, y)
+        sample = X if self.sample is None else kernel.encode(self.sample, like=X)
+        rows = Centred(kernel, sample, 0.0)
+        parts = [rows._means(sample[s : s + 512]) for s in range(0, sample.shape[0], 512)]
+        return Centred(kernel, sample, float(np.concatenate(parts).mean()))
+
+    def _means(self, X: Any) -> np.ndarray:
+        if self.mean is None:
+            raise ValueError("Centred has no sample yet: bind it to the training sample.")
+        return self.kernel.block(X, self.sample).mean(axis=1, dtype=np.float64).astype(X.dtype)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        K = self.kernel.block(X, Z)
+        K -= self._means(X)[:, None]
+        K -= self._means(Z)
+        K += self.mean
+        return K
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self.kernel.diag(X) - 2 * self._means(X) + X.dtype.type(self.mean)
+
+
+class Modulated(Node):
+    """f(x) · kernel(x, z) · f(z) for a real function f of the rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    function : callable
+        Encoded samples -> values of shape (n,).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Modulated(Linear(), lambda X: X[:, 0])([[2.0]], [[3.0]])
+    array([[36.]])
+    """
+
+    def __init__(self, kernel: Kernel, function: Callable):
+        self.kernel = kernel
+        self.function = function
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        K = self.kernel.block(X, Z)
+        K *= self._values(X)[:, None]
+        K *= self._values(Z)
+        return K
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self._values(X) ** 2 * self.kernel.diag(X)
+
+    @available_if(have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features, each row times f."""
+        return dense(self.kernel.features(X)) * self._values(X)[:, None]
+
+    def _values(self, X: Any) -> np.ndarray:
+        f = np.asarray(self.function(X), dtype=X.dtype)
+        if f.shape != (X.shape[0],):
+            raise ValueError(
+                f"function returned shape {f.shape} for {X.shape[0]} samples: it must return "
+                f"one number for each, shape ({X.shape[0]},)."
+            )
+        return f
+
+
+class Mapped(Node):
+    """kernel(g(x), g(z)) for a transform g of the samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    transform : callable
+        Encoded samples -> encoded samples with as many rows.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Mapped(Linear(), np.sqrt)([[4.0]], [[9.0]])
+    array([[6.]])
+    """
+
+    def __init__(self, kernel: Kernel, transform: Callable):
+        self.kernel = kernel
+        self.transform = transform
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        A = self.transform(X)
+        return self.kernel.block(A, A if Z is X else self.transform(Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self.kernel.diag(self.transform(X))
+
+    @available_if(have_features)
+    def features(self, X: Any) -> np.ndarray:
+        """The features of the transformed samples."""
+        return self.kernel.features(self.transform(X))
