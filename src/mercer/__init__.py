@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "KernelRidge": "mercer.learners.ridge",
+    "KernelClassifier": "mercer.selection.automatic",
+    "KernelRegressor": "mercer.selection.automatic",
     "save": "mercer.persistence",
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",

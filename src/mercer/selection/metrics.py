@@ -1,0 +1,148 @@
+"""Metrics by name, their 95% intervals, and the budgets that users write as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sklearn.metrics as skm
+
+__all__ = ["METRICS", "Metric", "interval", "metric_named", "seconds"]
+
+
+class Metric:
+    """A score of predictions.
+
+    Parameters
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    function : callable
+        (y, prediction) -> float; the prediction is P (n, classes) when ``probabilities``.
+    higher_is_better : bool
+    probabilities : bool
+    """
+
+    def __init__(
+        self,
+        name: str,
+        task: str,
+        function: Callable,
+        higher_is_better: bool = True,
+        probabilities: bool = False,
+    ):
+        self.name = name
+        self.task = task
+        self.function = function
+        self.higher_is_better = higher_is_better
+        self.probabilities = probabilities
+
+    def __call__(self, y: np.ndarray, predicted: np.ndarray, classes: Any = None) -> float:
+        """Score of values, or of probabilities (n, classes) for classification."""
+        if self.task == "regression":
+            return float(self.function(y, predicted))
+        if self.probabilities:
+            return float(self.function(y, predicted, classes))
+        return float(self.function(y, classes[predicted.argmax(axis=1)]))
+
+    def sign(self) -> int:
+        """1 when higher is better, else -1."""
+        return 1 if self.higher_is_better else -1
+
+
+def _roc_auc(y, P, classes):
+    if len(np.unique(y)) < len(classes):
+        return np.nan  # a class is absent from this split
+    if len(classes) == 2:
+        return skm.roc_auc_score(y == classes[1], P[:, 1])
+    return skm.roc_auc_score(y, P, multi_class="ovr", labels=classes)
+
+
+def _f1(y, predicted):
+    labels = np.unique(y)
+    if len(labels) == 2:  # of the rarer class, as one looks for it
+        rare = min(labels, key=lambda c: (np.sum(y == c), str(c)))
+        return skm.f1_score(y == rare, predicted == rare, zero_division=0)
+    return skm.f1_score(y, predicted, average="macro", zero_division=0)
+
+
+def _balanced(y, predicted):
+    return np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)])
+
+
+METRICS = {
+    m.name: m
+    for m in (
+        Metric("accuracy", "classification", lambda y, p: np.mean(y == p)),
+        Metric("balanced_accuracy", "classification", _balanced),
+        Metric("roc_auc", "classification", _roc_auc, probabilities=True),
+        Metric(
+            "log_loss",
+            "classification",
+            lambda y, P, classes: skm.log_loss(y, P, labels=classes),
+            higher_is_better=False,
+            probabilities=True,
+        ),
+        Metric("f1", "classification", _f1),
+        Metric("r2", "regression", skm.r2_score),
+        Metric("rmse", "regression", skm.root_mean_squared_error, higher_is_better=False),
+        Metric("mae", "regression", skm.mean_absolute_error, higher_is_better=False),
+    )
+}
+
+
+def metric_named(name: str | None, task: str) -> Metric:
+    """The metric of that name, or the task's default: accuracy, r2."""
+    if name is None:
+        name = "accuracy" if task == "classification" else "r2"
+    if name not in METRICS or METRICS[name].task != task:
+        fitting = [m.name for m in METRICS.values() if m.task == task]
+        raise ValueError(f"metric={name!r}: for {task} give one of {', '.join(fitting)}.")
+    return METRICS[name]
+
+
+def interval(
+    metric: Metric, y: np.ndarray, predicted: np.ndarray, classes: Any = None, seed: int = 0
+) -> tuple[float, float]:
+    """95% interval of a score: Wilson's for accuracy, else the bootstrap's percentiles.
+
+    References
+    ----------
+    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 1927.
+    """
+    n = len(y)
+    if metric.name == "accuracy":
+        p, z = metric(y, predicted, classes), 1.959964
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return float(centre - half), float(centre + half)
+    rng = np.random.default_rng(seed)
+    scores = []
+    for _ in range(500):
+        rows = rng.integers(0, n, n)
+        scores.append(metric(y[rows], predicted[rows], classes))
+    low, high = (
+        np.nanpercentile(scores, [2.5, 97.5]) if not np.isnan(scores).all() else (np.nan,) * 2
+    )
+    return float(low), float(high)
+
+
+def seconds(time: float | str) -> float:
+    """Seconds for 90, "120s", "5min" or "1h".
+
+    Examples
+    --------
+    >>> seconds("5min"), seconds(90)
+    (300.0, 90.0)
+    """
+    value = time
+    if isinstance(time, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*(s|sec|m|min|h)?\s*", time.lower())
+        if not match:
+            raise ValueError(f'time={time!r}: give seconds, or a text such as "120s" or "5min".')
+        value = float(match[1]) * {"m": 60, "h": 3600}.get((match[2] or "s")[0], 1)
+    if not value > 0:
+        raise ValueError(f"time={time!r}: give a positive time.")
+    return float(value)
