@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-__all__ = ["count_jobs", "ordered_map"]
+__all__ = ["blas_limit", "count_jobs", "ordered_map"]
 
 
 @cache
@@ -21,6 +21,17 @@ def _blas():
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def blas_limit(n: int):
+    """A context with one BLAS thread where n x n matrices are too small to share the work.
+
+    Below about 1,000 rows the threads of a factorisation wait for each other longer than they
+    compute, and much longer when other processes use the cores.
+    """
+    from contextlib import nullcontext
+
+    return _blas().limit(limits=1, user_api="blas") if n < 1000 else nullcontext()
 
 
 def count_jobs(n_jobs: int | None) -> int:

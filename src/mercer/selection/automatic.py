@@ -97,6 +97,19 @@ class _AutomaticKernel(BaseEstimator):
         self.seconds_ = time.monotonic() - started
         return self
 
+    def refit(self, X, y):
+        """Fit the winner of the search on other rows of the same table, without a new search.
+
+        Columns keep the kinds that were inferred; the leaderboard stays.
+        """
+        check_is_fitted(self)
+        table = read_columns(X)
+        y = self._read_target(y, len(next(iter(table.values()))))
+        self.encoder_ = TableEncoder(self.columns_).fit(table)
+        memory = memory_budget(self.memory)
+        self._fit_final(Candidate(**self.winner_), self.encoder_.transform(table), y, memory)
+        return self
+
     # --- the search ---------------------------------------------------------------------------
 
     def _search(self, M, y, metric, memory, search_end) -> Candidate:
@@ -249,8 +262,8 @@ class _AutomaticKernel(BaseEstimator):
     def relevance(self) -> dict[str, float]:
         """Learnt weight of each column's part of the kernel, the largest first.
 
-        Only where the winner has learnt weights; else empty. A weight of 0 means that the column does
-        not matter.
+        Only where the winner has learnt weights; else empty. A weight of 0 means that the column
+        does not matter.
         """
         check_is_fitted(self)
         if not self.winner_["learn"]:

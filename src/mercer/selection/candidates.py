@@ -17,6 +17,7 @@ import numpy as np
 from mercer.distances import Match as MatchDistance
 from mercer.gram import Gram, TiledGram
 from mercer.gram.low_rank import pivoted_cholesky
+from mercer.gram.schedule import blas_limit
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.selection.encoding import Feature
 from mercer.selection.interactions import learn_interactions
@@ -161,7 +162,8 @@ def fit_candidate(
     intercept = Y.mean(axis=0)
     Z = Y - intercept
     if n <= EXACT_ROWS:
-        system: Any = RidgePath(Gram(kernel, X, memory=memory, n_jobs=n_jobs))
+        with blas_limit(n):
+            system: Any = RidgePath(Gram(kernel, X, memory=memory, n_jobs=n_jobs))
         support, solver = X, "eigenpairs"
     else:
         K = pivoted_cholesky(

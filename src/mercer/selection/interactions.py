@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from mercer.gram.schedule import ordered_map
+from mercer.gram.schedule import blas_limit, ordered_map
 from mercer.kernels import On, TableKernel
 
 __all__ = ["InteractionWeights", "learn_interactions"]
@@ -118,7 +118,8 @@ def learn_interactions(
     best, errors = (np.inf, theta), []
     for step in range(steps):
         try:
-            error, slope = _error_and_slope(parts, X, y, theta, n_jobs)
+            with blas_limit(n):
+                error, slope = _error_and_slope(parts, X, y, theta, n_jobs)
         except np.linalg.LinAlgError:  # not positive definite in this precision: too small a λ
             break
         errors.append(error)
@@ -146,7 +147,7 @@ def _error_and_slope(
     parts: list, X: Any, y: np.ndarray, theta: np.ndarray, n_jobs: int | None
 ) -> tuple[float, np.ndarray]:
     """Mean squared leave-one-out error, and its derivatives by log w_j and log λ."""
-    dtype = y.dtype
+    n, dtype = len(y), y.dtype
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
     K = TableKernel(parts, "interactions", w).block(X, X)
     C = _inverse(K, penalty)
@@ -168,7 +169,8 @@ def _error_and_slope(
         k /= 1 + k  # w k / (1 + w k)
         return float(np.vdot(M, k)) - total * w[j] / (1 + w[j])
 
-    for j, value in enumerate(ordered_map(slope_of, range(len(parts)), n_jobs)):
+    jobs = 1 if n < 1000 else n_jobs  # a small matrix is done before a thread has started
+    for j, value in enumerate(ordered_map(slope_of, range(len(parts)), jobs)):
         slope[j] = value
     return float(np.mean(e.astype(np.float64) ** 2)), slope * 2 / y.size
 

@@ -1,0 +1,70 @@
+"""``mercer check``: what is in a table and what is wrong with it, without fitting."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from mercer.cli.fit import kinds_given, read_target
+from mercer.cli.screen import columns_table
+from mercer.cli.tables import read_table
+from mercer.kernels import as_kernel, check_mercer
+from mercer.selection.automatic import _notices
+from mercer.selection.columns import infer_columns, read_columns
+from mercer.selection.encoding import TableEncoder
+from mercer.selection.holdout import task_of
+
+__all__ = ["check_table"]
+
+
+def check_table(
+    table: Path,
+    *,
+    target: str | None,
+    kind: list[str],
+    drop: list[str],
+    kernel: str | None,
+    encoding: str,
+    json: bool,
+) -> int:
+    """Run the command; returns its exit code."""
+    screen = Console(quiet=json, highlight=False)
+    frame = read_table(table, encoding)
+    facts: dict = {"file": str(table), "rows": frame.height}
+    screen.print(f"[bold]{table.name}[/]: {frame.height} rows, {frame.width} columns.")
+    if target is not None:
+        frame, y, dropped = read_target(frame, target, table)
+        task, why = task_of(y)
+        facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
+        screen.print(f"Task: [bold]{task}[/], since {why}.")
+        if dropped:
+            screen.print(f"{dropped} rows have no {target} and would be left out.")
+        frame = frame.drop(target)
+    values = read_columns(frame)
+    columns = infer_columns(values, kinds_given(kind), drop)
+    screen.print()
+    screen.print(columns_table(columns, most=200))
+    notices = _notices(columns)
+    for notice in notices:
+        screen.print(f"• {notice}", markup=False)
+    facts["columns"] = [
+        {"name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing} for c in columns
+    ]
+    facts["notices"] = notices
+    if kernel is not None:
+        encoder = TableEncoder(columns).fit(values)
+        M = encoder.transform(values)
+        numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
+        if not numbers:
+            raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
+        verdict = check_mercer(as_kernel(kernel), np.float64(M[:, numbers]))
+        facts["mercer"] = {"kernel": kernel, "positive_definite": verdict.positive_definite,
+                           "smallest": float(verdict.eigenvalues[-1]),
+                           "largest": float(verdict.eigenvalues[0])}  # fmt: skip
+        screen.print(f"\nMercer's condition for {kernel} on the standardised numbers: {verdict}")
+    if json:
+        print(json_text.dumps(facts, default=str))
+    return 0

@@ -1,0 +1,39 @@
+"""``mercer demo``: the penguins, from a table to a model, its report and predictions."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from rich.console import Console
+
+from mercer.cli.app import run
+
+__all__ = ["run_demo"]
+
+
+def run_demo(folder: Path) -> int:
+    """Write the penguins table into a folder, and run the three commands on it."""
+    screen = Console(highlight=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "penguins.csv"
+    table.write_bytes(files("mercer").joinpath("data/penguins.csv").read_bytes())
+    screen.print(
+        "344 penguins of three species, with measurements, sex and island; some values are "
+        "missing.\nData: K. Gorman and the Palmer Station LTER (CC0).\n"
+    )
+    model, predictions = folder / "penguins.mercer", folder / "predictions.csv"
+    for arguments in (
+        ["check", str(table), "--target", "species"],
+        ["fit", str(table), "--target", "species", "-o", str(model), "--force"],
+        ["predict", str(model), str(table), "-o", str(predictions), "--keep", "species", "--force"],
+    ):
+        screen.print(f"[bold]$ mercer {' '.join(arguments)}[/]", soft_wrap=True)
+        try:
+            run(arguments)
+        except SystemExit as done:
+            if done.code:
+                return int(done.code)
+        screen.print()
+    screen.print(f"Open {model.with_suffix('.html')} in a browser to read the report.")
+    return 0

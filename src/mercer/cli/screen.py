@@ -1,0 +1,95 @@
+"""What the command draws: the columns, the live bar of the search, the leaderboard, the verdict."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mercer.selection.columns import Column
+
+__all__ = ["SearchBar", "columns_table", "leaderboard_table", "number"]
+
+STYLES = {"number": "cyan", "category": "green", "date": "magenta"}
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, without exponents for ordinary sizes."""
+    if value is None or value != value:
+        return "–"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
+    return f"{value:.3g}"
+
+
+def columns_table(columns: list[Column], most: int = 40) -> Table:
+    """One line a column: name, kind, what is missing, why."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("column", "read as", "missing", "why"):
+        table.add_column(title, justify="right" if title == "missing" else "left")
+    for column in columns[:most]:
+        style = STYLES.get(column.kind, "dim")
+        table.add_row(
+            Text(str(column.name)), Text(column.kind, style), str(column.missing or ""),
+            Text(column.reason, "" if column.used else "dim"),
+        )  # fmt: skip
+    if len(columns) > most:
+        table.add_row(f"… and {len(columns) - most} more", "", "", "")
+    return table
+
+
+def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
+    """The best candidates, and both baselines wherever they stand."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("", "model", metric, "±", "rows", "seconds"):
+        table.add_column(title, justify="left" if title == "model" else "right")
+    for row in rows:
+        if row["rank"] > most and not row["baseline"]:
+            continue
+        style = "yellow" if row["baseline"] else ("bold" if row["rank"] == 1 else "")
+        name = f"baseline: {row['name']}" if row["baseline"] else row["name"]
+        spread = "" if row["spread"] is None else number(row["spread"])
+        table.add_row(
+            str(row["rank"]), name, number(row["score"]), spread, str(row["rows"]),
+            f"{row['seconds']:.1f}", style=style,
+        )  # fmt: skip
+    return table
+
+
+class SearchBar:
+    """A live bar: share of the time budget, what is tried, the best so far."""
+
+    def __init__(self, console: Console, budget: float, metric: str):
+        self.metric = metric
+        self.budget = budget
+        self.started = time.monotonic()
+        self.live = Live(console=console, refresh_per_second=8, transient=True)
+        self.event: dict = {"trial": "reading", "done": 0, "of": 1, "leaderboard": []}
+
+    def __enter__(self) -> SearchBar:
+        self.live.get_renderable = self._draw
+        self.live.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.live.stop()
+
+    def __call__(self, event: dict) -> None:
+        self.event = event
+
+    def _draw(self) -> Group:
+        spent = time.monotonic() - self.started
+        left = max(0.0, self.budget - spent)
+        share = max(spent / self.budget, self.event["done"] / max(self.event["of"], 1) * 0.65)
+        line = Text(f" {self.event['done']} of {self.event['of']} tried, ")
+        line.append(f"at most {left:.0f} s left; now: {self.event['trial']}")
+        rows = [r for r in self.event["leaderboard"] if not r["baseline"]]
+        if rows:
+            sign = -1 if self.metric in ("log_loss", "rmse", "mae") else 1
+            best = max(rows, key=lambda r: sign * r["score"])
+            line.append(f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}")
+        return Group(ProgressBar(total=1.0, completed=min(share, 1.0), width=60), line)
