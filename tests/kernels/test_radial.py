@@ -153,6 +153,20 @@ def test_bad_parameters_are_refused(kernel, message):
         kernel.bind(X)
 
 
+@pytest.mark.parametrize("gamma", [None, [1.0, 2.0], 1j])
+def test_a_bandwidth_is_a_number(gamma):
+    with pytest.raises(TypeError, match=r'gamma=.*: give a number > 0, "scale"'):
+        RBF(gamma)(X)
+
+
+def test_a_metric_is_a_distance():
+    with pytest.raises(TypeError, match="metric='euclidean': give a distance"):
+        RBF(metric="euclidean")(X)
+    for kernel in (Minkowski("2"), Matern("1.5"), ExponentialPower(power="1"), Matern(1.5, "1")):
+        with pytest.raises(ValueError, match="='"):
+            kernel(X)
+
+
 def test_powers_above_two_are_rightly_refused():
     line = np.arange(8.0)[:, None]
     assert not check_mercer(FromDistance(Minkowski(2), 0.05, 4.0), line).positive_definite

@@ -242,6 +242,28 @@ def test_arrays_are_tables_by_column_number():
     np.testing.assert_allclose(K, [[2, np.exp(-1)], [np.exp(-1), 2]])
 
 
+def test_lists_of_rows_are_tables():
+    T = TableKernel().encode([[1.0, "a"], [2.0, "b"]])
+    assert [kind for kind, _ in T.groups] == ["vectors", "categories"]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("abc", "X is a single string, but TableKernel reads columns of a table. Give a data"),
+        (["a", "b"], "X is 2 strings, but TableKernel"),
+        (pd.Series(["a", "b"]), "X is 2 strings, but"),
+        ({"a": [1]}, r"X is a dict.*pandas.DataFrame\(X\) makes one"),
+        (sp.csr_array(np.ones((2, 2))), "X is 2 rows of 2 numbers.*densify"),
+        (np.ones(3), r"X is a ndarray of shape \(3,\)"),
+    ],
+)
+def test_what_is_no_table(X, message):
+    for kernel in (TableKernel(), TableKernel([(RBF(), [0])])):
+        with pytest.raises(TypeError, match=message):
+            kernel.encode(X)
+
+
 def test_a_missing_number_names_its_column():
     frame = pd.DataFrame({"age": [1.0, np.nan, np.nan], "pay": [1.0, 2.0, 3.0], "c": list("xyz")})
     for X in (frame, pl.from_pandas(frame, nan_to_null=True), pa.Table.from_pandas(frame)):

@@ -17,6 +17,7 @@ from mercer.samples import (
     Categories,
     Table,
     as_samples,
+    as_table,
     part_key,
     refuse_missing,
     refuse_objects,
@@ -89,6 +90,7 @@ def encode_groups(
     """The named groups of columns, each encoded by the comparison that reads it."""
     if isinstance(X, Table):
         return X
+    X = as_table(X, name)
     parts, n_rows = {}, None
     for comparison, columns in groups:
         key = part_key(comparison.kind, columns)

@@ -7,6 +7,7 @@ sparse rows densified, one tile at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Minkowski(Distance):
         return self.p == 0 or self.p >= 1
 
     def validate(self) -> None:
-        if not self.p >= 0:
+        if not (isinstance(self.p, Real) and self.p >= 0):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
         if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
             raise ValueError("weights must be >= 0; a negative weight gives no distance.")

@@ -62,8 +62,7 @@ class Polynomial(Kernel):
         self.coef0 = coef0
 
     def validate(self) -> None:
-        if not (self.degree >= 1 and int(self.degree) == self.degree):
-            raise ValueError(f"degree={self.degree!r}: a polynomial kernel needs an integer >= 1.")
+        check_degree(self.degree, "a polynomial kernel")
         if not self.coef0 >= 0:
             raise ValueError(
                 f"coef0={self.coef0!r}: must be >= 0, else the kernel is not positive semidefinite."
@@ -163,11 +162,21 @@ class Cosine(Kernel):
 # --- the argument γ, shared with the radial kernels -------------------------------------------
 
 
+def check_degree(degree: Any, reader: str) -> None:
+    """Refuse what is no positive integer."""
+    if not (
+        isinstance(degree, (int, float, np.number)) and degree >= 1 and degree == round(degree)
+    ):
+        raise ValueError(f"degree={degree!r}: {reader} needs an integer >= 1.")
+
+
 def check_gamma(gamma: Any) -> None:
     """Refuse what is no bandwidth."""
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto", "median"):
             raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
+    elif not isinstance(gamma, (int, float, np.number)):
+        raise TypeError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
     elif not 0 < gamma < np.inf:
         raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
 

@@ -55,7 +55,7 @@ class RBF(Radial):
 
     def validate(self) -> None:
         check_gamma(self.gamma)
-        self.distance.validate()
+        _check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> RBF:
         self.validate()
@@ -106,7 +106,7 @@ class Laplacian(Radial):
 
     def validate(self) -> None:
         check_gamma(self.gamma)
-        self.distance.validate()
+        _check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> Laplacian:
         self.validate()
@@ -157,12 +157,12 @@ class ExponentialPower(Radial):
 
     def validate(self) -> None:
         _positive("scale", self.scale)
-        if not 0 < self.power <= 2:
+        if not (isinstance(self.power, (int, float, np.number)) and 0 < self.power <= 2):
             raise ValueError(
                 f"power={self.power!r}: must be in (0, 2]; above 2 the kernel is not positive "
                 "semidefinite (Schoenberg 1938)."
             )
-        self.distance.validate()
+        _check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> ExponentialPower:
         self.validate()
@@ -272,10 +272,10 @@ class Matern(Radial):
         return EUCLID if self.metric is None else self.metric
 
     def validate(self) -> None:
-        if not self.nu > 0:
+        if not (isinstance(self.nu, (int, float, np.number)) and self.nu > 0):
             raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
         _positive("length_scale", self.length_scale)
-        self.distance.validate()
+        _check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> Matern:
         self.validate()
@@ -351,7 +351,7 @@ class RationalQuadratic(Radial):
     def validate(self) -> None:
         _positive("alpha", self.alpha)
         _positive("length_scale", self.length_scale)
-        self.distance.validate()
+        _check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> RationalQuadratic:
         self.validate()
@@ -381,8 +381,17 @@ def _raise(D: np.ndarray, power: float) -> np.ndarray:
     return D
 
 
+def _check_metric(metric: Any) -> None:
+    if metric is not None and not isinstance(metric, Distance):
+        raise TypeError(
+            f"metric={metric!r}: give a distance of mercer.distances, such as Minkowski(1)."
+        )
+    if metric is not None:
+        metric.validate()
+
+
 def _positive(name: str, value: Any) -> None:
-    if not 0 < value < np.inf:
+    if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a finite number > 0.")
 
 

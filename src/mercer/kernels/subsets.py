@@ -11,6 +11,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.vectors import dense
 from mercer.kernels.base import Kernel
+from mercer.kernels.dot import check_degree
 
 __all__ = ["ANOVA", "AllSubsets"]
 
@@ -90,8 +91,7 @@ class ANOVA(Kernel):
         self.degree = degree
 
     def validate(self) -> None:
-        if not (self.degree >= 1 and int(self.degree) == self.degree):
-            raise ValueError(f"degree={self.degree!r}: ANOVA needs an integer >= 1.")
+        check_degree(self.degree, "ANOVA")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return _pairs(_native.anova, X, Z, int(self.degree))

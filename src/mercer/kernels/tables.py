@@ -15,7 +15,7 @@ from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
 from mercer.kernels.radial import RBF
-from mercer.samples import Table, number_columns
+from mercer.samples import Table, as_table, number_columns
 
 __all__ = ["On", "TableKernel"]
 
@@ -161,6 +161,7 @@ class TableKernel(Kernel):
             kernels: dict[str, Kernel] = {"vectors": RBF(), "categories": Match()}
             groups = [(kernels[kind], columns) for kind, columns in like.groups]
         else:
+            X = as_table(X, "TableKernel")
             numbers, others = number_columns(X)
             both = ((RBF(), tuple(numbers)), (Match(), tuple(others)))
             groups = [(kernel, columns) for kernel, columns in both if columns]

@@ -1,0 +1,37 @@
+"""What a sample is: raw data in, encoded rows out.
+
+Every comparison (a distance or a kernel) names the kind of sample that it compares, and
+`as_samples` encodes raw data as that kind, once per fit. All encoded samples share one small
+interface: ``X.shape[0]`` rows, ``X[rows]`` for a slice or an integer array, and ``X.dtype``, the
+floating type in which comparisons are computed. Vectors are plain C-ordered arrays and sparse
+rows are ``scipy.sparse.csr_array``; the other kinds are `Categories` and `Table`. A new kind is one
+class and one entry in ``ENCODERS`` (encode.py).
+"""
+
+from mercer.samples.categories import Categories
+from mercer.samples.encode import KINDS, as_samples
+from mercer.samples.frames import (
+    as_table,
+    column_names,
+    describe,
+    number_columns,
+    refuse_missing,
+    select_columns,
+)
+from mercer.samples.table import Table, part_key
+from mercer.samples.vectors import refuse_objects
+
+__all__ = [
+    "KINDS",
+    "Categories",
+    "Table",
+    "as_samples",
+    "as_table",
+    "column_names",
+    "describe",
+    "number_columns",
+    "part_key",
+    "refuse_missing",
+    "refuse_objects",
+    "select_columns",
+]

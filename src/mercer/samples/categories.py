@@ -1,0 +1,97 @@
+"""Samples that are rows of categories, each column encoded as integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.samples.frames import is_missing, object_columns
+
+__all__ = ["Categories", "encode_categories"]
+
+
+class Categories:
+    """Rows of categories, each column encoded as integers.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, c), int32
+        ``levels[j][codes[i, j]]`` is the value of row i in column j.
+    levels : list of c lists
+        The values of each column; a missing value is the level ``None``, so that missing
+        equals missing and nothing else.
+    dtype : floating dtype, default=float64
+        In which comparisons are computed.
+    known : list of c ints, optional
+        How many of each column's levels, the first ones, the training sample has; all by default.
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        levels: list[list],
+        dtype: Any = np.float64,
+        known: list[int] | None = None,
+    ):
+        self.codes = codes
+        self.levels = levels
+        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
+        self.known = [len(column) for column in levels] if known is None else known
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.precision)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape
+
+    def __len__(self) -> int:
+        return self.codes.shape[0]
+
+    def __getitem__(self, rows) -> Categories:
+        return Categories(self.codes[rows], self.levels, self.dtype, self.known)
+
+    def __repr__(self) -> str:
+        return f"Categories({self.shape[0]} rows, {self.shape[1]} columns)"
+
+
+def encode_categories(X, like, reader):
+    columns = object_columns(X, reader)
+    if like is not None and len(columns) != like.shape[1]:
+        raise ValueError(
+            f"X has {len(columns)} columns, but the samples it is compared with have "
+            f"{like.shape[1]}: give the same columns in the same order."
+        )
+    if not columns or not len(columns[0]):
+        raise ValueError(f"X has no rows or no columns; {reader} needs at least one of each.")
+    codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32)
+    levels = []
+    for j, column in enumerate(columns):
+        codes[:, j], found = _encode_column(column, like.levels[j] if like is not None else [])
+        levels.append(found)
+    if like is None:
+        return Categories(codes, levels)
+    return Categories(codes, levels, like.dtype, like.known)
+
+
+def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:
+    """Codes of one column, and its levels: the known ones first, then new ones in order."""
+    missing = is_missing(column)
+    present = column[~missing]
+    try:
+        values, inverse = np.unique(present, return_inverse=True)
+    except TypeError:  # values of several types have no order: sort by type and text
+        keys = np.array([f"{type(v).__name__}\0{v}" for v in present.tolist()])
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        values = present[first]
+    code_of = {value: code for code, value in enumerate(known)}
+    found = values.tolist() + ([None] if missing.any() else [])
+    for value in found:
+        code_of.setdefault(value, len(code_of))
+    codes = np.empty(len(column), dtype=np.int32)
+    if missing.any():
+        codes[missing] = code_of[None]
+    codes[~missing] = np.array([code_of[v] for v in values.tolist()], dtype=np.int32)[inverse]
+    return codes, list(code_of)

@@ -1,0 +1,73 @@
+"""`as_samples`: raw data of one kind in, encoded samples out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+from mercer.samples.categories import Categories, encode_categories
+from mercer.samples.frames import describe
+from mercer.samples.table import Table
+from mercer.samples.vectors import encode_vectors
+
+__all__ = ["ENCODERS", "KINDS", "as_samples"]
+
+#: kind -> what raw data of that kind looks like, for error messages
+KINDS = {
+    "vectors": "a 2-D array of numbers, one row per sample",
+    "categories": "a 2-D array or data frame of categories, one row per sample",
+    "table": "a data frame (pandas, polars, arrow) or a 2-D array",
+    "strings": "a list of strings",
+    "sets": "a list of sets",
+}
+
+#: kind -> encoder of raw data (X, like, reader)
+ENCODERS: dict[str, Callable] = {"vectors": encode_vectors, "categories": encode_categories}
+
+
+def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
+    """Encode raw data as samples of one kind; already encoded samples pass unchanged.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or sequence of objects
+        Raw data, one row or item per sample.
+    kind : {"vectors", "categories"}, default="vectors"
+        Tables are encoded by the kernels that read them (see `mercer.kernels.TableKernel`).
+    like : encoded samples, optional
+        The training samples, whose codes are continued: a value that they lack gets a new
+        code, equal to itself and to no training value.
+    reader : str
+        Who asks, for error messages: "rbf", "Match" ...
+
+    Returns
+    -------
+    samples : ndarray, csr_array or Categories
+
+    Raises
+    ------
+    TypeError
+        X is a single string, a dict or a set, or holds another kind of sample.
+    ValueError
+        X is empty, not two-dimensional, or holds NaN or infinities.
+
+    Examples
+    --------
+    >>> as_samples([[1, 2], [3, 4]])
+    array([[1., 2.], [3., 4.]])
+    >>> as_samples([["red"], ["blue"]], "categories").codes.ravel()
+    array([1, 0], dtype=int32)
+    """
+    if isinstance(X, (Categories, Table)):
+        came = "categories" if isinstance(X, Categories) else "table"
+        if came != kind:
+            raise TypeError(f"X is encoded as {came}, but {reader} compares {kind}.")
+        return X
+    if isinstance(X, (str, bytes, Mapping, Set)):
+        raise TypeError(
+            f"X is {describe(X)}; {reader} compares {kind}. Give {KINDS[kind]}"
+            + (": wrap a single string in a list." if isinstance(X, (str, bytes)) else ".")
+        )
+    if kind not in ENCODERS:
+        raise TypeError(f"X cannot be encoded as {kind!r}; kinds are {sorted(ENCODERS)}.")
+    return ENCODERS[kind](X, like, reader)

@@ -1,0 +1,197 @@
+"""What came: frames, arrays and sequences as users give them, and their names in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "as_table",
+    "column_names",
+    "describe",
+    "first_object",
+    "is_frame",
+    "is_missing",
+    "number_columns",
+    "object_columns",
+    "refuse_missing",
+    "select_columns",
+]
+
+
+def describe(X: Any) -> str:
+    """Say in a few words what raw data are, as an error message would.
+
+    Examples
+    --------
+    >>> describe(["a", "b"]), describe({"a": 1}), describe(np.ones((3, 2)))
+    ('2 strings', 'a dict', '3 rows of 2 numbers')
+    """
+    if isinstance(X, str):
+        return "a single string"
+    if isinstance(X, bytes):
+        return "a single bytes object"
+    if isinstance(X, Mapping):
+        return "a dict"
+    if isinstance(X, Set):
+        return "a single set"
+    if X is None:
+        return "None"
+    item = first_object(X)
+    if item is not None:
+        count = len(X)
+        for types, noun in (((str,), "string"), ((bytes,), "bytes object"), ((Set,), "set"),
+                            ((Mapping,), "dict")):  # fmt: skip
+            if isinstance(item, types):
+                return f"{count} {noun}{'s' if count != 1 else ''}"
+    shape = getattr(X, "shape", None)
+    if shape is not None and is_frame(X):
+        return f"a data frame of {shape[0]} rows and {shape[1]} columns"
+    if shape is not None and len(shape) == 2:
+        what = "numbers" if getattr(X, "dtype", np.dtype(object)).kind in "fiub" else "values"
+        return f"{shape[0]} rows of {shape[1]} {what}"
+    return f"a {type(X).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+
+
+def column_names(X: Any) -> list:
+    """Names of the columns of a data frame, or 0, 1, ... for an array."""
+    if is_frame(X):
+        import narwhals as nw
+
+        return list(nw.from_native(X, eager_only=True).columns)
+    return list(range(np.shape(X)[1]))
+
+
+def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> Any:
+    """The named columns of a data frame, or the numbered ones of an array, still raw.
+
+    Raises
+    ------
+    ValueError
+        A column is missing; the message lists those that X has.
+    """
+    missing = [c for c in columns if c not in (present := column_names(X))]
+    if missing:
+        raise ValueError(
+            f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads; "
+            f"it has {present}."
+        )
+    if is_frame(X):
+        import narwhals as nw
+
+        return nw.from_native(X, eager_only=True).select(*columns).to_native()
+    return np.asarray(X)[:, list(columns)]
+
+
+def as_table(X: Any, reader: str) -> Any:
+    """A data frame or a 2-D array; lists of rows become an array of objects.
+
+    Raises
+    ------
+    TypeError
+        X is anything else; the message says how to make a table of it.
+    """
+    import scipy.sparse as sp
+
+    if is_frame(X):
+        return X
+    remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
+    if sp.issparse(X):
+        remedy += "; densify a sparse matrix, or use a kernel on vectors"
+    elif isinstance(X, Mapping):
+        remedy += "; of a dict of columns, pandas.DataFrame(X) makes one"
+    elif isinstance(X, (np.ndarray, list, tuple)):
+        rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+        if rows.ndim == 2:
+            return rows
+    raise TypeError(f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}.")
+
+
+def number_columns(X: Any) -> tuple[list, list]:
+    """Names of the columns that hold numbers, and of the others."""
+    names = column_names(X)
+    if is_frame(X):
+        import narwhals as nw
+
+        schema = nw.from_native(X, eager_only=True).schema
+        numbers = [name for name in names if schema[name].is_numeric()]
+    elif np.asarray(X).dtype.kind in "fiu":
+        numbers = names
+    else:
+        numbers = [j for j, column in enumerate(np.asarray(X).T) if _holds_numbers(column)]
+    return numbers, [name for name in names if name not in numbers]
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
+
+
+def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
+    """Missing numbers are an error that names the columns that hold them."""
+    counts = [int(is_missing(values).sum()) for values in object_columns(X, reader)]
+    holes = {c: count for c, count in zip(columns, counts) if count}
+    if holes:
+        named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
+        raise ValueError(
+            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} compares "
+            "complete numbers: fill them in (sklearn.impute.SimpleImputer), or drop the rows."
+        )
+
+
+def object_columns(X, reader) -> list[np.ndarray]:
+    if is_frame(X):
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return [frame[name].to_numpy() for name in frame.columns]
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        raise TypeError(f"X is a sparse matrix, but {reader} compares categories: densify it.")
+    X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+    if X.ndim == 1:
+        X = X[:, None]
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; {reader} needs rows of categories (2).")
+    return list(X.T)
+
+
+def is_missing(column: np.ndarray) -> np.ndarray:
+    """True where a value is None, NaN, NaT or pandas.NA."""
+    if column.dtype.kind in "iubSU":
+        return np.zeros(len(column), dtype=bool)
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
+    values = column.tolist()
+    return np.array([v is None or (type(v) is not str and _is_nan(v)) for v in values], dtype=bool)
+
+
+def _is_nan(value: Any) -> bool:
+    """NaN and NaT differ from themselves; pandas.NA answers neither yes nor no."""
+    unequal = value != value
+    return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else True
+
+
+def is_frame(X) -> bool:
+    if isinstance(X, (np.ndarray, list, tuple)) or not hasattr(X, "shape"):
+        return False
+    import narwhals as nw
+    from narwhals.dependencies import is_into_dataframe
+
+    return is_into_dataframe(X) or isinstance(X, nw.DataFrame)
+
+
+def first_object(X) -> Any:
+    """The first item of a one-dimensional sequence of objects, else None."""
+    if isinstance(X, np.ndarray):
+        one_dimensional = X.ndim == 1 and X.dtype.kind in "OUS"
+        return X[0] if one_dimensional and len(X) else None
+    if isinstance(X, (list, tuple)):
+        return X[0] if len(X) else None
+    if hasattr(X, "to_numpy") and len(getattr(X, "shape", ())) == 1:  # a series
+        return first_object(np.asarray(X.to_numpy()))
+    return None

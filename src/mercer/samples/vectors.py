@@ -1,0 +1,91 @@
+"""Samples that are vectors: dense C-ordered arrays, or sparse rows as ``csr_array``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, cast
+
+import numpy as np
+
+from mercer.samples.frames import describe, first_object, is_frame
+
+__all__ = ["encode_vectors", "refuse_objects"]
+
+
+def encode_vectors(X, like, reader):
+    import scipy.sparse as sp
+    from sklearn.utils import check_array
+
+    refuse_objects(X, reader)
+    if is_frame(X) and not hasattr(X, "dtypes"):  # arrow: no array interface of its own
+        import narwhals as nw
+
+        X = nw.from_native(X, eager_only=True).to_numpy()
+    floats: Any = [np.float64, np.float32]
+    X = check_array(X, accept_sparse=cast(Any, "csr"), dtype=floats, order="C", input_name="X")
+    if like is not None and X.shape[1] != like.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but the samples it is compared with have "
+            f"{like.shape[1]}: give the same columns in the same order."
+        )
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        X.sum_duplicates()
+    return X
+
+
+#: what to do with samples that no kernel of this version compares
+REMEDIES = {
+    "strings": (
+        "String kernels (Spectrum, GapWeighted, EditRBF) will compare strings, but this version "
+        "has none yet. Until then make vectors of them, for instance by sklearn.feature_extraction."
+        'text.TfidfVectorizer(analyzer="char", ngram_range=(1, 3)) with kernel="cosine"; labels '
+        "rather than texts are categories: Match() compares [[label] for label in X]."
+    ),
+    "sets": (
+        "Set kernels (Jaccard, DerivedSubsets) will compare sets, but this version has none yet. "
+        "Until then give a 0/1 matrix with one column for each element, for instance by "
+        "sklearn.preprocessing.MultiLabelBinarizer, and Intersection() or Cosine()."
+    ),
+}
+
+
+def refuse_objects(X, reader):
+    """Strings, sets and text columns are no vectors: say so, and what would read them."""
+    item = first_object(X)
+    if isinstance(item, (str, bytes, Set, Mapping)):
+        remedy = REMEDIES["sets" if isinstance(item, (Set, Mapping)) else "strings"]
+        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {remedy}")
+    text = _first_text(X)
+    if text is not None:
+        raise TypeError(
+            f"X holds the text {text!r}, but {reader} compares vectors of numbers. Use Match() "
+            "on columns of categories, TableKernel() on mixed ones, or encode the text as numbers."
+        )
+    if is_frame(X):
+        import narwhals as nw
+
+        schema = nw.from_native(X, eager_only=True).schema
+        other = [n for n, t in schema.items() if not (t.is_numeric() or t == nw.Boolean)]
+        if other:
+            raise TypeError(
+                f"X has columns that are not numbers: {other[:5]}, but {reader} compares vectors. "
+                "Use TableKernel, or encode those columns as numbers."
+            )
+
+
+def _first_text(X) -> str | None:
+    """A text that is no number in the first row of a two-dimensional array or list, else None."""
+    if isinstance(X, np.ndarray):
+        row = X[0] if X.ndim == 2 and X.dtype.kind in "OU" and len(X) else ()
+    else:
+        row = X[0] if isinstance(X, (list, tuple)) and len(X) else ()
+    if not isinstance(row, (list, tuple, np.ndarray)):
+        return None
+    for value in row:
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return str(value)
+    return None
