@@ -95,6 +95,10 @@ class SmoothedMatch(_Frequencies):
     counts : list of arrays, optional
         f of each column; None: learnt by ``bind``.
 
+    Notes
+    -----
+    O(n m c) operations.
+
     Examples
     --------
     >>> rho = SmoothedMatch()
@@ -130,6 +134,10 @@ class LogFrequency(_Frequencies):
     ----------
     counts : list of arrays, optional
         f of each column; None: learnt by ``bind``.
+
+    Notes
+    -----
+    O(n m c) operations.
 
     Examples
     --------

@@ -21,6 +21,10 @@ class KernelDistance(Distance):
     kernel : Kernel
         Any symmetric positive semidefinite kernel.
 
+    Notes
+    -----
+    A metric where k separates points, else a pseudometric. Cost: that of the kernel.
+
     Examples
     --------
     >>> from mercer.kernels import Linear

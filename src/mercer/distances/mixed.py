@@ -25,6 +25,14 @@ class Mixed(Distance):
     weights : array-like of shape (len(parts),), optional
         :math:`w_j \ge 0`; ones by default.
 
+    Notes
+    -----
+    A metric where all parts are. Cost: that of the parts.
+
+    References
+    ----------
+    Gower, "A general coefficient of similarity and some of its properties", Biometrics 27, 1971.
+
     Examples
     --------
     >>> import pandas as pd

@@ -95,6 +95,15 @@ def feature_products(F: np.ndarray, G: np.ndarray) -> np.ndarray:
 class Sum(Node):
     """k(x, z) = left(x, z) + right(x, z): features side by side.
 
+    Parameters
+    ----------
+    left, right : Kernel
+        On the same kind of sample.
+
+    Notes
+    -----
+    Cost: that of both kernels.
+
     Examples
     --------
     >>> from mercer.kernels import Linear, RBF
@@ -123,6 +132,15 @@ class Sum(Node):
 class Product(Node):
     """k(x, z) = left(x, z) · right(x, z): products of features.
 
+    Parameters
+    ----------
+    left, right : Kernel
+        On the same kind of sample.
+
+    Notes
+    -----
+    Its Gram matrix is an elementwise product, positive semidefinite by Schur's theorem.
+
     Examples
     --------
     >>> from mercer.kernels import Linear
@@ -150,6 +168,15 @@ class Product(Node):
 
 class Scaled(Node):
     """k(x, z) = factor · kernel(x, z), factor > 0.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    factor : float > 0
+
+    Notes
+    -----
+    A factor matters within a sum, and against a penalty.
 
     Examples
     --------
@@ -187,6 +214,15 @@ class Scaled(Node):
 class Power(Node):
     """k(x, z) = kernel(x, z) ** exponent, exponent a positive integer.
 
+    Parameters
+    ----------
+    kernel : Kernel
+    exponent : int >= 1
+
+    Notes
+    -----
+    Its features are the products of ``exponent`` features.
+
     Examples
     --------
     >>> from mercer.kernels import Linear
@@ -220,6 +256,10 @@ class Power(Node):
 
 class Exponential(Node):
     """k(x, z) = exp(kernel(x, z)): all powers, with weights 1 / p!.
+
+    Parameters
+    ----------
+    kernel : Kernel
 
     Notes
     -----
@@ -262,6 +302,10 @@ class Convex(Node):
     kernels : list of Kernel
     weights : array-like of shape (len(kernels),), optional
         :math:`\mu_t \ge 0` with sum 1; equal by default.
+
+    Notes
+    -----
+    The weights are what multiple-kernel learning sets. Cost: that of the kernels.
 
     Examples
     --------

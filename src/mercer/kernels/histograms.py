@@ -58,6 +58,11 @@ class Intersection(Kernel):
 
     On 0/1 vectors it counts shared elements, #(A ∩ B).
 
+    Notes
+    -----
+    Positive semidefinite: min(x, z) is the inner product of the indicators of [0, x] and [0, z].
+    O(n m d) operations; sparse rows are densified, one tile at a time.
+
     Examples
     --------
     >>> Intersection()([[1.0, 3.0]], [[2.0, 2.0]])

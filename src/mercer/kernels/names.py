@@ -44,6 +44,16 @@ class FromCallable(Kernel):
         Further keyword arguments of the function.
     pairwise : bool, default=False
         The function takes two rows in place of two arrays, and is called once a pair: slow.
+
+    Notes
+    -----
+    Whether it is symmetric positive semidefinite is not known: `check_mercer` looks. Sparse rows
+    reach a function of arrays as they are.
+
+    Examples
+    --------
+    >>> FromCallable(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
     """
 
     positive_definite = None

@@ -140,6 +140,15 @@ class ExponentialPower(Radial):
     metric : Distance, optional
         In place of Euclid's distance.
 
+    Notes
+    -----
+    Values in (0, 1]. O(n m d) operations by a matrix product, a power and an exponential a pair.
+
+    References
+    ----------
+    Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938: positive
+    semidefinite for powers up to 2.
+
     Examples
     --------
     >>> ExponentialPower(scale=5.0, power=1.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)

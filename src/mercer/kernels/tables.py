@@ -31,6 +31,10 @@ class On(Kernel):
     columns : sequence
         Names of columns of a data frame, or numbers of columns of an array.
 
+    Notes
+    -----
+    Cost: that of the kernel. Columns that several kernels read are encoded once.
+
     Examples
     --------
     >>> from mercer.kernels import RBF, Match

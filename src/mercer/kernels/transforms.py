@@ -21,6 +21,10 @@ __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
 class Normalised(Node):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0.
 
+    Parameters
+    ----------
+    kernel : Kernel
+
     Notes
     -----
     A kernel whose values leave the floating range is normalised by its logarithms (``log_block``
@@ -127,6 +131,10 @@ class Modulated(Node):
     function : callable
         Encoded samples -> values of shape (n,).
 
+    Notes
+    -----
+    Positive semidefinite for any f: its features are those of the kernel, times f(x).
+
     Examples
     --------
     >>> from mercer.kernels import Linear
@@ -170,6 +178,10 @@ class Mapped(Node):
     kernel : Kernel
     transform : callable
         Encoded samples -> encoded samples with as many rows.
+
+    Notes
+    -----
+    The transform runs once for each block of samples: cheap transforms only.
 
     Examples
     --------
