@@ -14,6 +14,7 @@ using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
+void bind_smo(nb::module_& m);
 void bind_subsets(nb::module_& m);
 
 }  // namespace mercer

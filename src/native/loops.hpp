@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "smo.hpp"
 #include "subsets.hpp"
 
 namespace mercer {
@@ -28,6 +29,8 @@ struct Loops {
     RadialLoops<double> radial64;
     PairLoops<float> pairs32;
     PairLoops<double> pairs64;
+    SmoLoops<float> smo32;
+    SmoLoops<double> smo64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
     SubsetLoops<float> subsets32;

@@ -20,5 +20,6 @@ NB_MODULE(_native, m) {
     });
     bind_radial(m);
     bind_distances(m);
+    bind_smo(m);
     bind_subsets(m);
 }

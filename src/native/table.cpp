@@ -12,6 +12,8 @@ extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
+extern const SmoLoops<float> smo32;
+extern const SmoLoops<double> smo64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
 extern const SubsetLoops<float> subsets32;
@@ -25,6 +27,8 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,
     MERCER_ISA::pairs64,
+    MERCER_ISA::smo32,
+    MERCER_ISA::smo64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
     MERCER_ISA::subsets32,

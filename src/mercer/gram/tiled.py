@@ -11,6 +11,8 @@ from mercer.gram.schedule import ordered_map
 
 __all__ = ["TiledGram"]
 
+STRIP = 1024  # columns of a block of rows that one thread computes at a time
+
 
 class TiledGram(GramOperator):
     """K streamed in cache-sized tiles; of a symmetric K the upper triangle alone is computed."""
@@ -39,6 +41,18 @@ class TiledGram(GramOperator):
         if self.symmetric or not self.kernel.symmetric:
             raise NotImplementedError
         return TiledGram(self.kernel, self.Z, self.X, self.n_jobs)
+
+    def rows(self, i: Rows) -> np.ndarray:
+        """K[i], the columns shared among the threads."""
+        X, m = self.X[i], self.shape[1]
+        out = np.empty((X.shape[0], m), self.dtype)
+
+        def strip(s: int) -> None:
+            out[:, s : s + STRIP] = self.kernel.block(X, self.Z[s : s + STRIP])
+
+        for _ in ordered_map(strip, range(0, m, STRIP), self.n_jobs):
+            pass
+        return out
 
     def __matmul__(self, V: Any) -> np.ndarray:
         n, m = self.shape

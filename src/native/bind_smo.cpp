@@ -1,0 +1,68 @@
+// Python bindings of smo.cpp. Sizes and row numbers are checked here, since a wrong one would read
+// past the end of an array.
+#include "bind.hpp"
+
+#include <stdexcept>
+
+namespace mercer {
+namespace {
+
+template <class T>
+const SmoLoops<T>& smo();
+template <>
+const SmoLoops<float>& smo<float>() { return loops->smo32; }
+template <>
+const SmoLoops<double>& smo<double>() { return loops->smo64; }
+
+template <class T>
+using Square = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Updated = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+void bind_smo_as(nb::module_& m) {
+    m.def(
+        "smo_solve",
+        [](Square<T> K, Values y, Values C, Updated alpha, Updated f, double tol,
+           double relative_tol, size_t max_steps) {
+            const size_t n = y.shape(0);
+            if (K.shape(0) != n || K.shape(1) != n || C.shape(0) != n || alpha.shape(0) != n ||
+                f.shape(0) != n)
+                throw std::invalid_argument("K must be (n, n), and y, C, alpha, f (n,)");
+            const T* k = K.data();
+            const double *labels = y.data(), *bounds = C.data();
+            double *a = alpha.data(), *gradient = f.data();
+            nb::gil_scoped_release release;
+            return smo<T>().solve(k, labels, bounds, a, gradient, n, tol, relative_tol, max_steps);
+        },
+        nb::arg("K").noconvert(), nb::arg("y"), nb::arg("C"), nb::arg("alpha").noconvert(),
+        nb::arg("f").noconvert(), nb::arg("tol"), nb::arg("relative_tol"), nb::arg("max_steps"));
+    m.def(
+        "smo_add_rows",
+        [](Square<T> K, Rows rows, Values delta, Updated g, size_t begin, size_t end) {
+            const size_t count = rows.shape(0), height = K.shape(0), width = K.shape(1);
+            if (delta.shape(0) != count || g.shape(0) != width || begin > end || end > width)
+                throw std::invalid_argument("rows and delta must be alike, and g as wide as K");
+            for (size_t k = 0; k < count; ++k)
+                if (rows.data()[k] < 0 || static_cast<size_t>(rows.data()[k]) >= height)
+                    throw std::out_of_range("rows must be rows of K");
+            const T* k = K.data();
+            const int64_t* indices = rows.data();
+            const double* d = delta.data();
+            double* out = g.data();
+            nb::gil_scoped_release release;
+            smo<T>().add_rows(k, width, indices, d, count, out, begin, end);
+        },
+        nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("delta"), nb::arg("g").noconvert(),
+        nb::arg("begin"), nb::arg("end"));
+}
+
+}  // namespace
+
+void bind_smo(nb::module_& m) {
+    bind_smo_as<float>(m);
+    bind_smo_as<double>(m);
+}
+
+}  // namespace mercer
