@@ -1,0 +1,213 @@
+"""A Gram matrix of low rank, K ≈ F Fᵀ, by randomly pivoted Cholesky.
+
+The approximation is Nyström's on well chosen centres S: K ≈ K[:, S] K[S, S]⁻¹ K[S, :]. With
+K[S, S] = L Lᵀ the factor is F = K[:, S] L⁻ᵀ, so a function with coefficients β in the factor's
+coordinates has the coefficients L⁻ᵀ β at the centres, and predicting touches the centres alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.schedule import ordered_map
+
+__all__ = ["LowRankGram", "pivoted_cholesky"]
+
+STRIP = 2048  # rows: a strip of F and the products on it stay small beside F
+
+
+class LowRankGram(GramOperator):
+    """K̂ = F Fᵀ of shape (n, n), with F (n, m) held in memory or computed strip by strip.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (m,), int
+        The rows S of the matrix that is approximated.
+    L : ndarray of shape (m, m)
+        Lower triangular, K[S, S] = L Lᵀ.
+    F : ndarray of shape (n, m), optional
+        The factor, when it is held.
+    K : GramOperator, optional
+        The matrix that is approximated, from which strips of F are computed when it is not.
+    error : float
+        tr(K - K̂) / tr(K) as measured when the centres were chosen.
+    """
+
+    symmetric = True
+    cheap = frozenset({"products", "rows", "tiles"})
+
+    def __init__(
+        self,
+        centres: np.ndarray,
+        L: np.ndarray,
+        F: np.ndarray | None = None,
+        K: GramOperator | None = None,
+        error: float = np.nan,
+    ):
+        if F is None and K is None:
+            raise ValueError("F and K are both None: give the factor, or the matrix to take it of.")
+        self.centres, self.L, self.F, self.K, self.error = centres, L, F, K, error
+        n = len(F) if F is not None else K.shape[0]  # type: ignore[union-attr]
+        self.shape = (n, n)
+        self.dtype = L.dtype
+
+    @property
+    def rank(self) -> int:
+        return len(self.centres)
+
+    def factor(self, i: Rows) -> np.ndarray:
+        """F[i], shape (len(i), m)."""
+        if self.F is not None:
+            return self.F[i]
+        C = self.K.block(i, self.centres)  # type: ignore[union-attr]
+        return solve_triangular(self.L, C.T, lower=True, check_finite=False).T
+
+    def strips(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """(rows, F[rows]) covering F once."""
+        for s in range(0, self.shape[0], STRIP):
+            rows = slice(s, min(s + STRIP, self.shape[0]))
+            yield rows, self.factor(rows)
+
+    def lift(self, beta: np.ndarray) -> np.ndarray:
+        """L⁻ᵀ β: from coefficients on F to those at the centres, both of shape (m, ...)."""
+        L = self.L.astype(np.float64, copy=False)
+        return solve_triangular(L, beta, lower=True, trans=1, check_finite=False)
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        return self.factor(i) @ self.factor(j).T
+
+    def diag(self) -> np.ndarray:
+        return np.concatenate([np.einsum("ij,ij->i", F, F) for _, F in self.strips()])
+
+    @property
+    def T(self) -> LowRankGram:
+        return self
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        V = np.asarray(V)
+        if self.F is not None and V.dtype == self.F.dtype:
+            return self.F @ (self.F.T @ V)
+        inner = sum(F.T @ V[rows] for rows, F in self.strips())
+        return np.concatenate([F @ inner for _, F in self.strips()])
+
+
+def pivoted_cholesky(
+    K: GramOperator,
+    rank: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    tol: float | None = None,
+    n_jobs: int | None = None,
+) -> LowRankGram:
+    """K ≈ F Fᵀ by blocked randomly pivoted Cholesky with rejection.
+
+    Parameters
+    ----------
+    K : GramOperator of shape (n, n)
+        Symmetric and positive semidefinite.
+    rank : int
+        Number of centres wanted; fewer are taken when K is of lower rank.
+    random_state : int, RandomState or None
+        The same seed gives the same centres, whatever the number of threads.
+    tol : float, optional
+        Stop when tr(K - F Fᵀ) <= tol · tr(K). The default is what rounding allows.
+    n_jobs : int or None
+
+    Notes
+    -----
+    Pivots are drawn in proportion to what the factor does not explain yet, so that outliers and
+    dense regions both get centres; the expected error is near that of the best approximation
+    of that rank. Blocks of proposals are thinned by rejection, so that the law of the centres
+    is that of the sequential method while the work is in matrix products: n m² operations and
+    n m values of K, n m numbers of memory.
+
+    References
+    ----------
+    Epperly, Tropp & Webber, "Embrace rejection: kernel matrix approximation by accelerated
+    randomly pivoted Cholesky", 2024, algorithm 2.1.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> K = DenseGram(X @ X.T, symmetric=True)  # of rank 2
+    >>> low = pivoted_cholesky(K, rank=3, random_state=0)
+    >>> low.rank, bool(np.allclose(low.dense(), K.dense()))
+    (2, True)
+    """
+    from sklearn.utils import check_random_state
+
+    if rank < 1:
+        raise ValueError(f"rank={rank}: give a positive number of centres.")
+    random = check_random_state(random_state)
+    n, dtype = K.shape[0], np.dtype(K.dtype)
+    rank = min(rank, n)
+    u = K.diag().astype(np.float64)
+    trace, floor = u.sum(), 16 * np.finfo(dtype).eps * u.max(initial=0)
+    if tol is None:
+        tol = np.finfo(dtype).eps
+    F = np.empty((n, rank), dtype)
+    centres = np.empty(rank, np.intp)
+    filled, proposals = 0, max(10, -(-rank // 10))
+    while filled < rank:
+        u[u <= floor] = 0  # rounding: such rows are explained
+        if not u.sum() > tol * trace:
+            break
+        J = random.choice(n, size=proposals, p=u / u.sum())  # with replacement
+        H = K.block(J, J).astype(np.float64) - np.asarray(F[J, :filled] @ F[J, :filled].T)
+        accepted, L = _thin(H, random, floor)
+        accepted, L = accepted[: rank - filled], L[: rank - filled, : rank - filled]
+        if not len(accepted):  # rounding alone: in exact arithmetic the first is always taken
+            u[J] = 0
+            continue
+        pivots = J[accepted]
+        new = slice(filled, filled + len(pivots))
+        _append(K, F, new, pivots, L.astype(dtype), u, n_jobs)
+        centres[new] = pivots
+        u[pivots] = 0
+        filled = new.stop
+        # aim at a quarter of the proposals rejected: more blocks cost passes, larger ones waste
+        rejected = 1 - len(pivots) / len(J)
+        proposals = int(np.clip(proposals * (1.5 if rejected < 0.25 else 0.75), 10, max(10, rank)))
+    if filled == 0:  # K = 0: one centre that explains nothing
+        return LowRankGram(np.zeros(1, np.intp), np.eye(1, dtype=dtype), np.zeros((n, 1), dtype), K)
+    centres, F = centres[:filled], F[:, :filled]
+    error = float(u.sum() / trace) if trace > 0 else 0.0
+    return LowRankGram(centres, np.tril(F[centres]), F=F, K=K, error=error)
+
+
+def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
+    """Accept proposal j with probability H_jj(now) / H_jj(at first), eliminating as we go.
+
+    Returns the accepted positions and the Cholesky factor of H between them.
+    """
+    now, draws = H.diagonal().copy(), random.uniform(size=len(H)) * H.diagonal()
+    C, accepted = np.empty_like(H), []
+    for j in range(len(H)):
+        if now[j] <= floor or draws[j] >= now[j]:
+            continue
+        k = len(accepted)
+        C[:, k] = (H[:, j] - C[:, :k] @ C[j, :k]) / np.sqrt(now[j])
+        now -= C[:, k] ** 2
+        accepted.append(j)
+    return np.array(accepted, dtype=np.intp), np.tril(C[accepted, : len(accepted)])
+
+
+def _append(K, F, new, pivots, L, u, n_jobs):
+    """F[:, new] = (K[:, pivots] - F F[pivots]ᵀ) L⁻ᵀ, and u less its squared rows."""
+    P = F[pivots, : new.start].copy()
+
+    def strip(s: int) -> np.ndarray:
+        rows = slice(s, min(s + STRIP, len(F)))
+        C = K.block(rows, pivots) - F[rows, : new.start] @ P.T
+        F[rows, new] = solve_triangular(L, C.T, lower=True, check_finite=False).T
+        return np.einsum("ij,ij->i", F[rows, new], F[rows, new], dtype=np.float64)
+
+    starts = range(0, len(F), STRIP)
+    for s, squares in zip(starts, ordered_map(strip, starts, n_jobs)):
+        u[s : s + len(squares)] = np.maximum(u[s : s + len(squares)] - squares, 0)
