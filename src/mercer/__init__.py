@@ -9,8 +9,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "KernelRidge": "mercer.learners.ridge",
+    "KernelRidgeClassifier": "mercer.learners.ridge",
     "KernelClassifier": "mercer.selection.automatic",
     "KernelRegressor": "mercer.selection.automatic",
+    "SVC": "mercer.learners.svm",
+    "SVR": "mercer.learners.svm",
     "save": "mercer.persistence",
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",

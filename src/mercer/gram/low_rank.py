@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.schedule import ordered_map
+from mercer.gram.tiled import TiledGram
 
-__all__ = ["LowRankGram", "pivoted_cholesky"]
+__all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
 STRIP = 2048  # rows: a strip of F and the products on it stay small beside F
 
@@ -211,3 +213,38 @@ def _append(K, F, new, pivots, L, u, n_jobs):
     starts = range(0, len(F), STRIP)
     for s, squares in zip(starts, ordered_map(strip, starts, n_jobs)):
         u[s : s + len(squares)] = np.maximum(u[s : s + len(squares)] - squares, 0)
+
+
+def low_rank_gram(
+    kernel: Any,
+    X: Any,
+    rank: int,
+    *,
+    memory: int | float | str | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+) -> LowRankGram:
+    """The low-rank Gram matrix of a bound kernel on encoded samples, within a memory budget.
+
+    The factor of n x rank numbers is held when it takes at most half of the budget. Otherwise
+    the centres are chosen among as many random rows as do fit, and the factor is computed strip
+    by strip whenever it is read.
+    """
+    from sklearn.utils import check_random_state
+
+    random = check_random_state(random_state)
+    K = TiledGram(kernel, X, n_jobs=n_jobs)
+    n, rank = K.shape[0], min(rank, K.shape[0])
+    rows = int(memory_budget(memory) / 2 / (rank * np.dtype(K.dtype).itemsize))
+    if rows >= n:
+        return pivoted_cholesky(K, rank, random_state=random, n_jobs=n_jobs)
+    if rows < rank:
+        raise MemoryError(
+            f"memory={memory!r} holds {rows} rows of a factor of rank {rank}, which needs at least "
+            f"{rank}: give a larger memory=, or a smaller rank=."
+        )
+    sample = np.sort(random.choice(n, size=rows, replace=False))
+    part = pivoted_cholesky(
+        TiledGram(kernel, X[sample], n_jobs=n_jobs), rank, random_state=random, n_jobs=n_jobs
+    )
+    return LowRankGram(sample[part.centres], part.L, K=K, error=part.error)

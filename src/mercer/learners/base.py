@@ -66,7 +66,7 @@ class KernelLearner(BaseEstimator):
         """Validate and encode the training samples, and bind the kernel to them."""
         if self._is_precomputed():
             self.kernel_ = None
-            self.X_fit_ = check_square(validate_data(self, X, dtype=FLOATS))
+            self.X_fit_ = check_square(np.asarray(validate_data(self, X, dtype=FLOATS)))
             return self.X_fit_
         kernel = self._resolve_kernel()
         if kernel.kind == "vectors":
@@ -82,6 +82,12 @@ class KernelLearner(BaseEstimator):
         """Validate and encode samples to predict for, in the codes of the training samples."""
         check_is_fitted(self)
         if self.kernel_ is None:
+            n, shape = self.X_fit_.shape[0], np.shape(X)
+            if len(shape) == 2 and shape[1] != n:
+                raise ValueError(
+                    f"X has shape {shape}; wanted (m, {n}): the precomputed kernel between m new "
+                    f"samples and all {n} samples of the fit."
+                )
             return validate_data(self, X, dtype=FLOATS, reset=False)
         if self.kernel_.kind == "vectors":
             named = self.kernel if isinstance(self.kernel, str) else type(self.kernel_).__name__

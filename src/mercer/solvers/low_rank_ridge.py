@@ -81,6 +81,11 @@ class LowRankRidge:
             reason=Reason.CONVERGED if converged else Reason.STALLED,
         )
 
+    def residual_sums(self, y: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Σ_i w_i (y_i - f(x_i)) of each output, for ``coef`` at the centres: (outputs,)."""
+        w = np.ones(self.K.shape[0]) if self.weights is None else self.weights
+        return w @ y - self._right_side(np.ones((len(w), 1)))[:, 0] @ (self.K.L.T @ coef)
+
     def leave_one_out(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """For each λ and row, the prediction of the fit without that row: (penalties, *y.shape).
 

@@ -1,0 +1,53 @@
+"""Weights of classes, as factors of the weights of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["weigh_classes"]
+
+
+def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Row weights with the weight of the row's class as a factor.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        Class -> weight, 1 for classes that are left out; or Σw / (classes · Σw of the class), so
+        that all classes have the same total. Row weights count, since they mean repetition.
+    y : ndarray of shape (n,) or, for indicators of labels, (n, labels)
+        For labels, a list of one ``class_weight`` per label; their factors are multiplied.
+    weights : ndarray of shape (n,) or None
+
+    Examples
+    --------
+    >>> weigh_classes("balanced", np.array(["a", "b", "b", "b"]), None)
+    array([2.        , 0.66666667, 0.66666667, 0.66666667])
+    """
+    w = np.ones(len(y)) if weights is None else weights
+    if y.ndim == 2:
+        each = class_weight if isinstance(class_weight, list) else [class_weight] * y.shape[1]
+        factors = [
+            weigh_classes(c, column, w) / np.where(w > 0, w, 1) for c, column in zip(each, y.T)
+        ]
+        return w * np.prod(factors, axis=0)
+    classes, codes = np.unique(y, return_inverse=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights=w)
+        share = w.sum() / np.count_nonzero(totals)
+        factor = np.divide(share, totals, out=np.zeros_like(totals), where=totals > 0)
+    elif isinstance(class_weight, dict):
+        unknown = [c for c in class_weight if c not in classes.tolist()]
+        if unknown:
+            raise ValueError(
+                f"class_weight has the class {unknown[0]!r}, which y lacks; it has "
+                f"{classes.tolist()[:10]}."
+            )
+        factor = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+        if not ((factor >= 0) & np.isfinite(factor)).all():
+            raise ValueError(f"class_weight={class_weight!r}: give finite weights >= 0.")
+    else:
+        raise ValueError(f'class_weight={class_weight!r}: give a dict, "balanced" or None.')
+    return w * factor[codes]
