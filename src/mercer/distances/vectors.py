@@ -241,7 +241,7 @@ def inner_products(X: Any, Z: Any) -> np.ndarray:
     """<x, z> for every pair of rows, dense or sparse; a fresh dense array (n, m)."""
     if sp.issparse(X) or sp.issparse(Z):
         product = X @ Z.T
-        return product.toarray() if sp.issparse(product) else np.asarray(product)
+        return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
     return X @ Z.T
 
 

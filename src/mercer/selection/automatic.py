@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram.memory import memory_budget
 from mercer.selection.baselines import fit_baseline
-from mercer.selection.calibration import calibrate
+from mercer.learners.calibration import calibrate
 from mercer.selection.candidates import Candidate, candidates, fit_candidate
 from mercer.selection.columns import infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
@@ -82,6 +82,8 @@ class _AutomaticKernel(BaseEstimator):
         table = read_columns(X)
         n = len(next(iter(table.values())))
         y = self._read_target(y, n)
+        if n < 2:
+            raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
         self._remember_features(X, table)
         self.columns_ = infer_columns(table, self.kind, self.drop or ())
         self.notices_ = _notices(self.columns_)
@@ -410,14 +412,15 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
-        from mercer.selection.calibration import Calibration
+        from mercer.learners.calibration import Calibration
 
         outputs = self._outputs(X)
         return Calibration(self.calibration_slope_, self.calibration_bias_)(outputs)
 
     def predict(self, X):
         """The most probable class of each row, (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        P = self.predict_proba(X)
+        return self.classes_[P.argmax(axis=1)]
 
 
 class KernelRegressor(RegressorMixin, _AutomaticKernel):

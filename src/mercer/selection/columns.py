@@ -67,15 +67,19 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
     if isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
-        columns = {name: _series_values(frame[name]) for name in frame.columns}
+        columns = {
+            name: _series_values(series)
+            for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
+        }
     else:
         columns = _array_columns(X)
-    if not columns or not len(next(iter(columns.values()))):
-        rows = len(next(iter(columns.values()))) if columns else 0
-        raise ValueError(
-            f"Found array with {rows} sample(s) and {len(columns)} feature(s): a minimum of 1 is "
-            "required of each."
-        )
+    rows = len(next(iter(columns.values()))) if columns else np.shape(X)[0]
+    for count, what in ((rows, "sample"), (len(columns), "feature")):
+        if not count:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape=({rows}, {len(columns)})) while a minimum of 1 is "
+                "required."
+            )
     return columns
 
 

@@ -26,6 +26,7 @@ from mercer.solvers.result import Reason, Result
 __all__ = ["DualProblem", "SmoSolver"]
 
 INNER_STEPS = 100  # at most, for each variable of the working set
+POLISHED = 500  # free variables at most, for an exact solution at the end
 STALLED_ROUNDS = 20  # without a smaller violation
 
 
@@ -89,7 +90,9 @@ class SmoSolver:
     cache_bytes: int = 2**30
     n_jobs: int | None = None
 
-    def solve(self, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None) -> Result:
+    def solve(
+        self, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None
+    ) -> Result:
         """Minimise; ``coef`` is β of shape (n,), ``intercept`` the bias b of f(x) = Σβk + b.
 
         Parameters
@@ -111,7 +114,8 @@ class SmoSolver:
         best, since_best, reason = np.inf, 0, Reason.LIMIT
         rounds = 0
         try:
-            for rounds in range(1, self.max_rounds + 1):
+            while rounds < self.max_rounds:
+                rounds += 1
                 violation = state.violation()
                 if violation <= self.tol:
                     reason = Reason.CONVERGED
@@ -124,6 +128,8 @@ class SmoSolver:
                 chosen = state.choose(self.working_set, previous)
                 state.improve(chosen, self.tol)
                 previous = chosen
+            if reason is Reason.CONVERGED:
+                state.polish(self.tol)
         except KeyboardInterrupt:
             reason = Reason.INTERRUPTED
         return state.result(rounds, reason)
@@ -172,7 +178,7 @@ class _State:
         """The newest half of the last working set, and the worst violators beside it."""
         f = self.f()
         up, low = self.masks()
-        kept = previous[len(previous) // 2 :] if len(previous) else previous
+        kept = previous[len(previous) // 2 :][: max(size - 2, 0)]  # leave room for a pair
         free = np.ones(len(f), bool)
         free[kept] = False
         wanted = min(size, len(f)) - len(kept)
@@ -201,6 +207,34 @@ class _State:
         changed = np.flatnonzero(change)
         self.moved = len(changed) > 0
         self._add(rows[changed], change[changed], slots[changed])
+
+    def polish(self, tol: float) -> None:
+        """Solve for the free variables exactly, those at their bounds held there.
+
+        Optimality of the free variables is linear: f = ρ for all of them, Σ y α as it is. The
+        solution is taken where it stays within the box and violates optimality less than the
+        one at hand; then it is that of the whole problem up to rounding.
+        """
+        p, a = self.problem, self.alpha
+        free = np.flatnonzero((a > 1e-8 * p.C) & (a < (1 - 1e-8) * p.C))
+        if not 0 < len(free) <= POLISHED:
+            return
+        rows, place = np.unique(p.rows[free], return_inverse=True)
+        slots = self.cache.fetch(rows)
+        k = len(free)
+        system = np.zeros((k + 1, k + 1))
+        system[:k, :k] = self.cache.values[slots[:, None], rows][place[:, None], place]
+        system[:k, k] = system[k, :k] = 1  # in terms of y α: f + K y Δ - ρ = 0, Σ y Δ = 0
+        right = np.append(-self.f()[free], 0.0)
+        change = np.linalg.lstsq(system, right, rcond=1e-12)[0][:k]
+        alpha = a[free] + p.y[free] * change
+        if (alpha < 0).any() or (alpha > p.C[free]).any():
+            return
+        violation, before, g = self.violation(), a.copy(), self.g.copy()
+        self.alpha[free] = alpha
+        self._add(rows, np.bincount(place, change, len(rows)), slots)
+        if self.violation() > max(violation, 1e-12):
+            self.alpha, self.g = before, g
 
     def _add(self, rows: np.ndarray, change: np.ndarray, slots: np.ndarray | None = None) -> None:
         """g += K[:, rows] change, in strips of columns over the threads."""

@@ -1,4 +1,4 @@
-"""Class probabilities from the outputs of a one-hot ridge machine."""
+"""Class probabilities from the outputs of a machine, one output a class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Calibration:
         return softmax(self.slope * outputs + self.bias, axis=1)
 
 
-def calibrate(outputs: np.ndarray, codes: np.ndarray) -> Calibration:
+def calibrate(outputs: np.ndarray, codes: np.ndarray, with_bias: bool = True) -> Calibration:
     """Fit slope and biases by maximum likelihood on out-of-sample outputs.
 
     Parameters
@@ -38,6 +38,8 @@ def calibrate(outputs: np.ndarray, codes: np.ndarray) -> Calibration:
     codes : ndarray of shape (n,), int
         The class of each row. A weak prior (one row of each class, undecided) keeps the slope
         finite on separable data.
+    with_bias : bool, default=True
+        Without, the largest probability is that of the largest output.
     """
     n, classes = outputs.shape
     one_hot = np.eye(classes)[codes]
@@ -54,6 +56,7 @@ def calibrate(outputs: np.ndarray, codes: np.ndarray) -> Calibration:
         return -np.sum(targets * logs) / n, slope
 
     start = np.append(1.0, np.zeros(classes))
-    bounds = [(1e-3, None)] + [(None, None)] * classes  # the order of the outputs is kept
+    bias = (None, None) if with_bias else (0.0, 0.0)
+    bounds = [(1e-3, None)] + [bias] * classes  # a positive slope keeps the outputs' order
     theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Calibration(float(theta[0]), theta[1:])
