@@ -70,8 +70,8 @@ def fit_table(
         X_train, y_train, X_held, y_held = X, y, None, None
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
 
-    estimator = KernelClassifier if task == "classification" else KernelRegressor
-    model = estimator(
+    estimator: Any = KernelClassifier if task == "classification" else KernelRegressor
+    model: Any = estimator(
         time=seconds(time) * SEARCH_SHARE, memory=memory, trials=trials, metric=chosen.name,
         kind=kinds_given(kind), drop=drop, random_state=seed,
     )  # fmt: skip

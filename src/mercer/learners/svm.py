@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import combinations
 from typing import Any
 
@@ -25,12 +26,24 @@ __all__ = ["SVC", "SVR"]
 MOST_ROUNDS = 10_000  # of the solver, where max_iter is -1
 
 
-class _SupportVectorMachine(KernelLearner):
+class _SupportVectorMachine(KernelLearner, ABC):
     """Abstract: what SVC and SVR share: the solver, the support vectors, their attributes."""
+
+    C: float
+    gamma: float | str
+    degree: int
+    coef0: float
+    tol: float
+    max_iter: int
+    _n_support: np.ndarray
+
+    @abstractmethod
+    def _pair_coef(self) -> np.ndarray:
+        """β at the support vectors for each machine, (support vectors, machines)."""
 
     def _check_parameters(self) -> None:
         for name, low, strict in (("C", 0, True), ("tol", 0, True), ("epsilon", 0, False)):
-            value = getattr(self, name, 1.0)
+            value: Any = getattr(self, name, 1.0)
             if not (np.isscalar(value) and (value > low or (value == low and not strict))):
                 raise ValueError(
                     f"{name}={value!r}: must be a number {'>' if strict else '>='} {low}."

@@ -9,6 +9,7 @@ fits the winner again on all rows. What was tried is in ``leaderboard_``, in wha
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -19,10 +20,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.gram import TiledGram
 from mercer.gram.memory import memory_budget
+from mercer.learners.calibration import Calibration, calibrate
 from mercer.selection.baselines import fit_baseline
-from mercer.learners.calibration import calibrate
-from mercer.selection.candidates import Candidate, candidates, fit_candidate
+from mercer.selection.candidates import Candidate, FittedKernelMachine, candidates, fit_candidate
 from mercer.selection.columns import infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.metrics import metric_named, seconds
@@ -34,10 +36,30 @@ SEARCH_ROWS = 2000  # training rows of a trial
 FINAL_SHARE = 0.35  # of the time budget, kept for the final fit on all rows
 
 
-class _AutomaticKernel(BaseEstimator):
+class _AutomaticKernel(BaseEstimator, ABC):
     """Abstract: what the classifier and the regressor share."""
 
     task: str
+
+    @abstractmethod
+    def _read_target(self, y: Any, n: int) -> np.ndarray:
+        """y validated against n rows."""
+
+    @abstractmethod
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """What the machine is fitted to, (n, outputs)."""
+
+    @abstractmethod
+    def _finish(self, machine: FittedKernelMachine, y: np.ndarray) -> Callable:
+        """A function from the machine's outputs to predictions or probabilities."""
+
+    @abstractmethod
+    def _store_finish(self, machine: FittedKernelMachine, y: np.ndarray) -> None:
+        """Keep what `_finish` learnt as fitted attributes."""
+
+    @abstractmethod
+    def _baseline_prediction(self, model: Any, M: np.ndarray) -> np.ndarray:
+        """Predictions or probabilities of a baseline."""
 
     def __init__(
         self,
@@ -256,8 +278,6 @@ class _AutomaticKernel(BaseEstimator):
         check_is_fitted(self)
         table = self._read_new(X)
         samples = self.kernel_.encode(self.encoder_.transform(table), like=self.X_fit_)
-        from mercer.gram import TiledGram
-
         K = TiledGram(self.kernel_, samples, self.X_fit_, self.n_jobs)
         return (K @ self.dual_coef_).astype(np.float64) + self.intercept_
 
@@ -271,9 +291,10 @@ class _AutomaticKernel(BaseEstimator):
         if not self.winner_["learn"]:
             return {}
         features = self.encoder_.features_
+        kernel: Any = self.kernel_
         weights = {
             features[columns[0]].label: float(w)
-            for (_, columns), w in zip(self.kernel_.parts, self.kernel_.weights)
+            for (_, columns), w in zip(kernel.parts, kernel.weights)
         }
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
 
@@ -412,8 +433,6 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
-        from mercer.learners.calibration import Calibration
-
         outputs = self._outputs(X)
         return Calibration(self.calibration_slope_, self.calibration_bias_)(outputs)
 

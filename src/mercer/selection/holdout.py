@@ -111,7 +111,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     """
     metric = metric_named(model.metric, model.task)
     classification = isinstance(model, KernelClassifier)
-    classes = model.classes_ if classification else None
+    classes: Any = model.classes_ if classification else None
     X, y = held_out
     y = np.asarray(y)
     if classification:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sklearn.metrics as skm
@@ -64,8 +64,8 @@ def _f1(y, predicted):
     labels = np.unique(y)
     if len(labels) == 2:  # of the rarer class, as one looks for it
         rare = min(labels, key=lambda c: (np.sum(y == c), str(c)))
-        return skm.f1_score(y == rare, predicted == rare, zero_division=0)
-    return skm.f1_score(y, predicted, average="macro", zero_division=0)
+        return skm.f1_score(y == rare, predicted == rare, zero_division=cast(Any, 0))
+    return skm.f1_score(y, predicted, average="macro", zero_division=cast(Any, 0))
 
 
 def _balanced(y, predicted):
@@ -137,7 +137,7 @@ def seconds(time: float | str) -> float:
     >>> seconds("5min"), seconds(90)
     (300.0, 90.0)
     """
-    value = time
+    value: Any = time
     if isinstance(time, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*(s|sec|m|min|h)?\s*", time.lower())
         if not match:

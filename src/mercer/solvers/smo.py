@@ -92,7 +92,7 @@ class SmoSolver:
 
     def solve(
         self, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None
-    ) -> Result:
+    ) -> SmoResult:
         """Minimise; ``coef`` is β of shape (n,), ``intercept`` the bias b of f(x) = Σβk + b.
 
         Parameters
@@ -104,9 +104,9 @@ class SmoSolver:
 
         Returns
         -------
-        Result
-            ``gap`` is the duality gap, ``objective`` the dual's value at its maximum (of
-            Σ... as above, negated: the primal's lower bound). Also has ``alpha``.
+        SmoResult
+            ``gap`` is the duality gap; ``objective`` is the minimum with its sign changed, the
+            dual's value, which bounds the primal's from below.
         """
         require(K, "rows", "SmoSolver")
         state = _State(K, problem, alpha, self)
@@ -252,7 +252,7 @@ class _State:
         for _ in ordered_map(strip, range(len(edges) - 1), len(edges) - 1):
             pass
 
-    def result(self, rounds: int, reason: Reason) -> Result:
+    def result(self, rounds: int, reason: Reason) -> SmoResult:
         """β, the bias from the free variables, and the duality gap."""
         p, a = self.problem, self.alpha
         f = self.f()
