@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json as json_text
+import shlex
 import time as clock
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from mercer.cli.predict import refuse_existing
 from mercer.cli.screen import SearchBar, columns_table, leaderboard_table, number
 from mercer.cli.tables import TableError, read_table
 from mercer.persistence import save
+from mercer.plots.report import report_data, write_report
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.holdout import HeldOut, hold_out, score_held_out, task_of
 from mercer.selection.metrics import metric_named, seconds
@@ -81,12 +84,20 @@ def fit_table(
         model.fit(X_train, y_train)
         model.progress = None
         interrupted = any(notice.startswith("Interrupted") for notice in model.notices_)
-        score = None
+        score, final, data = None, model, None
         if X_held is not None:
             score = score_held_out(model, (X_train, y_train), (X_held, y_held), seed)
         if test is None and X_held is not None:
             bar({"trial": "final fit on all rows", "done": 1, "of": 1, "leaderboard": []})
-            model.refit(X, y)
+            final = copy(model).refit(X, y)
+        if score is not None:
+            bar({"trial": "report", "done": 1, "of": 1, "leaderboard": []})
+            data = report_data(
+                model, X_train, y_train, holdout=(X_held, y_held), final=final,
+                final_rows=len(y) if test is None else len(y_train), target=target,
+                dropped_rows=dropped, command=_command(train, target, test, output, seed),
+                model_path=str(output), data_path=str(train), seed=seed,
+            )  # fmt: skip
 
     screen.print(columns_table(model.columns_))
     for notice in model.notices_:
@@ -96,9 +107,10 @@ def fit_table(
     screen.print(f"\nWinner: [bold]{model.winner_name_}[/] ({model.solver_}).")
     if score is not None:
         _print_score(screen, score, test, frame.height)
-    save(model, output)
+    save(final, output)
     written = {"model": str(output)}
-    if write_report(report, model, X_train, y_train, X_held, y_held, score, output, train, target):
+    if data is not None:
+        write_report(report, data)
         written["report"] = str(report)
     if json:
         facts = summary(model, score, written, task, why, dropped, clock.monotonic() - started)
@@ -185,6 +197,13 @@ def summary(model, score, written, task, why, dropped, spent) -> dict:
     }
 
 
+def _command(train: Path, target: str, test: Path | None, output: Path, seed: int) -> str:
+    """The command line that repeats this fit."""
+    parts = ["mercer", "fit", str(train), "--target", target]
+    parts += ["--test", str(test)] if test else []
+    return shlex.join([*parts, "--seed", str(seed), "-o", str(output)])
+
+
 def _print_score(screen: Console, score: HeldOut, test: Path | None, rows: int) -> None:
     where = f"the {score.rows} rows of {test}" if test else f"{score.rows} rows held out"
     screen.print(
@@ -200,8 +219,3 @@ def _print_score(screen: Console, score: HeldOut, test: Path | None, rows: int) 
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
             f"is the same kernel machine fitted on all {rows}."
         )
-
-
-def write_report(path, model, X, y, X_held, y_held, score, output, train, target) -> bool:
-    """Write the report beside the model."""
-    return False

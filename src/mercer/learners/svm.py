@@ -44,7 +44,8 @@ class _SupportVectorMachine(KernelLearner, ABC):
     def _check_parameters(self) -> None:
         for name, low, strict in (("C", 0, True), ("tol", 0, True), ("epsilon", 0, False)):
             value: Any = getattr(self, name, 1.0)
-            if not (np.isscalar(value) and (value > low or (value == low and not strict))):
+            known = isinstance(value, (int, float, np.number))
+            if not (known and (value > low or (value == low and not strict))):
                 raise ValueError(
                     f"{name}={value!r}: must be a number {'>' if strict else '>='} {low}."
                 )
