@@ -125,9 +125,7 @@ class KernelLearner(BaseEstimator):
             raise ValueError(
                 f"y has {len(y)} rows, but X has {X.shape[0]}: give one target per sample."
             )
-        if not numeric:
-            return y
-        if y.dtype.kind not in "fiub":
+        if numeric and y.dtype.kind not in "fiub":
             try:
                 y = y.astype(np.float64)
             except (TypeError, ValueError):
@@ -135,10 +133,10 @@ class KernelLearner(BaseEstimator):
                     f"y has values that are not numbers, such as {y.ravel()[0]!r}: a regression "
                     "needs numbers; for classes use a classifier."
                 ) from None
-        y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)
-        bad = ~np.isfinite(y)
-        if bad.any():
-            row = int(np.argwhere(bad)[0][0])
+        if numeric:
+            y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            row = int(np.argwhere(~np.isfinite(y))[0][0])
             raise ValueError(
                 f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave "
                 "such rows out."
@@ -169,6 +167,12 @@ class KernelLearner(BaseEstimator):
         if not w.any():
             raise ValueError("sample_weight is zero for every row: no sample is left to fit.")
         return None if (w == 1).all() else w
+
+    def _bind_present(self, X: Any, y: np.ndarray, w: np.ndarray | None) -> None:
+        """Bind the kernel again without the rows of weight 0, which are absent."""
+        if self.kernel_ is not None and w is not None and not w.all():
+            kept = np.flatnonzero(w)
+            self.kernel_ = self._resolve_kernel().bind(X[kept], y[kept])
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"

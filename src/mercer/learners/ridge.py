@@ -39,6 +39,7 @@ class _Ridge(KernelLearner):
     max_iter: int | None
     rank: int | None
     random_state: Any
+    dual_coef_: Any
     _pairwise_callable = True
 
     def _fit_dual(self, X: Any, y: np.ndarray, w: np.ndarray | None) -> np.ndarray:
@@ -158,7 +159,7 @@ def _per_penalty(solve, y: np.ndarray, penalty: float | np.ndarray) -> Result:
     if isinstance(penalty, float):
         return solve(y, penalty)
     parts = [(penalty == λ, solve(y[:, penalty == λ], λ)) for λ in np.unique(penalty)]
-    coef = np.empty((len(parts[0][1].coef), len(penalty)))
+    coef = np.empty((len(parts[0][1].coef), y.shape[1]))
     for columns, part in parts:
         coef[:, columns] = part.coef
     worst = max((part for _, part in parts), key=lambda part: (not part.converged, part.gap))
@@ -274,7 +275,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
         """
         X = self._encode_fit(X, y)
         y = self._check_targets(X, y)
-        self._fit_dual(X, y, self._check_weights(X, sample_weight))
+        w = self._check_weights(X, sample_weight)
+        self._bind_present(X, y, w)
+        self._fit_dual(X, y, w)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -360,6 +363,7 @@ n_jobs, random_state
         if np.ndim(self.alpha):
             raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
         w = self._check_weights(X, sample_weight)
+        self._bind_present(X, y, w)
         present = slice(None) if w is None else w > 0
         self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y[present])
         multilabel = self._binarizer.y_type_.startswith("multilabel")
@@ -373,6 +377,8 @@ n_jobs, random_state
             )
         if self.class_weight is not None:
             w = weigh_classes(self.class_weight, y, w)
+        if not multilabel:  # absent rows may be of absent classes: their targets do not count
+            y = np.where(True if w is None else w > 0, y, self.classes_[0])
         Y = np.asarray(self._binarizer.transform(y), dtype=np.float64)
         self._fit_targets(X, Y, w)
         return self
