@@ -1,0 +1,97 @@
+"""Axes of the report's figures: where a value stands, and which values are marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Axis", "brief", "padded"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from ``low`` to ``high`` on the drawing's units from ``start`` to ``end``.
+
+    ``count`` is about how many values are marked; ``whole`` marks integers only.
+
+    Examples
+    --------
+    >>> axis = Axis(0, 10, 100, 200)
+    >>> axis.at(5), [value for value, _ in axis.ticks()]
+    (150.0, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    count: int = 5
+    whole: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value stands."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log10(low), math.log10(high), math.log10(value)
+        return round(self.start + (value - low) / (high - low) * (self.end - self.start), 2)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Round values within the axis, with their labels."""
+        if self.log:
+            yield from self._decades()
+            return
+        rough = (self.high - self.low) / self.count
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+        if self.whole:
+            step = max(step, 1.0)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        for i in range(first, last + 1):
+            value = i * step
+            yield value, brief(value, step)
+
+    def _decades(self) -> Iterator[tuple[float, str]]:
+        first = math.ceil(math.log10(self.low) - 1e-9)
+        last = math.floor(math.log10(self.high) + 1e-9)
+        step = max(1, -(-(last - first + 1) // (self.count + 1)))
+        for power in range(first, last + 1, step):
+            yield 10.0**power, _power_of_ten(power)
+
+
+def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
+    """A range with room at both ends; a single value gets a range around it."""
+    room = share * (high - low) or abs(high) * 0.5 or 1.0
+    return low - room, high + room
+
+
+def brief(value: float, step: float | None = None) -> str:
+    """A number for a tick label: as short as the step between ticks allows.
+
+    Examples
+    --------
+    >>> brief(0.25), brief(2.0, 1.0), brief(250000.0, 50000.0), brief(-1680.4), brief(3e-7)
+    ('0.25', '2', '250k', '−1680', '3e−7')
+    """
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e9 or size < 1e-4:
+        text = f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    else:
+        scale, unit = (1e6, "M") if size >= 1e6 else (1e3, "k") if size >= 1e4 else (1.0, "")
+        if step is None:
+            places = max(0, 2 - math.floor(math.log10(size / scale)))
+            text = f"{value / scale:.{places}f}"
+            text = (text.rstrip("0").rstrip(".") if "." in text else text) + unit
+        else:
+            places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+            text = f"{value / scale:.{places}f}{unit}"
+    return text.replace("-", "−")
+
+
+def _power_of_ten(power: int) -> str:
+    if 0 <= power <= 4:
+        return f"{10**power:,}"
+    return "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -1,0 +1,328 @@
+"""What a report holds: numbers and words, computed, with no trace of how they are drawn.
+
+`mercer.plots.measure` computes them from a fitted model, `mercer.plots.report` writes the page.
+Every class here is data; the sentences of the verdict are the only logic.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.gram_map import GramDisplay
+from mercer.plots.relevance import RelevanceDisplay
+from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.words import KernelWords
+from mercer.selection.metrics import METRICS
+
+__all__ = [
+    "Calibration",
+    "ColumnSummary",
+    "Confusion",
+    "Contender",
+    "Provenance",
+    "ReportData",
+    "Residuals",
+    "Score",
+    "TargetSummary",
+]
+
+PHRASES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "log_loss": "log loss",
+    "f1": "F₁ score",
+    "r2": "R²",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+}
+SHARES = ("accuracy", "balanced_accuracy")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric on rows that the fit has not seen, with its 95% interval."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    rows: int
+
+    @property
+    def phrase(self) -> str:
+        """The metric in words."""
+        return PHRASES.get(self.metric, self.metric)
+
+    def text(self, value: float | None = None) -> str:
+        """A value of this metric (its own by default) as a reader wants it: 98.5%, 0.812."""
+        value = self.value if value is None else value
+        if value != value:
+            return "–"
+        if self.metric in SHARES:
+            return f"{100 * value:.1f}%"
+        if self.metric in ("rmse", "mae"):
+            return f"{value:.4g}".replace("-", "−")
+        return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
+
+    def interval_text(self) -> str:
+        """The interval: 92.0 to 99.7%."""
+        if self.low != self.low:
+            return ""
+        return f"{self.text(self.low).removesuffix('%')} to {self.text(self.high)}"
+
+    def reached_by(self, other: Score) -> bool:
+        """Whether another score lies within this one's interval, or is better than all of it."""
+        if METRICS[self.metric].higher_is_better:
+            return other.value >= self.low
+        return other.value <= self.high
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A line of the leaderboard.
+
+    Attributes
+    ----------
+    name, detail : str
+    role : {"winner", "kernel", "linear", "trivial"}
+    validation : float or None
+        The score that the search chose by, on the training rows alone.
+    unseen : Score or None
+        The score on the held-out rows, of the winner and the baselines only.
+    seconds : float or None
+    """
+
+    name: str
+    role: str
+    validation: float | None = None
+    unseen: Score | None = None
+    seconds: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """A column: what it was taken for and why, and the distribution of its values.
+
+    ``counts`` are of twelve equal intervals from ``low`` to ``high`` for numbers, else of the most
+    frequent ``levels``.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    used: bool
+    missing: int
+    distinct: int
+    counts: list[int] = field(default_factory=list)
+    low: float | None = None
+    high: float | None = None
+    levels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TargetSummary:
+    """Rows of each class, or a histogram of numbers: ``counts`` between ``edges``."""
+
+    counts: np.ndarray
+    classes: list[str] = field(default_factory=list)
+    edges: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """``matrix[i, j]`` held-out rows of class i were predicted as class j."""
+
+    classes: list[str]
+    matrix: np.ndarray
+
+    @property
+    def recall(self) -> np.ndarray:
+        """Of the rows of each class, the share that is predicted so; NaN without rows."""
+        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=1))
+
+    @property
+    def precision(self) -> np.ndarray:
+        """Of the rows predicted as each class, the share that is so; NaN without any."""
+        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=0))
+
+    def mistakes(self, count: int = 8) -> list[tuple[str, str, int]]:
+        """The most frequent mistakes: (true class, predicted class, rows)."""
+        wrong = self.matrix - np.diag(self.matrix.diagonal())
+        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
+        pairs = [np.unravel_index(k, wrong.shape) for k in order]
+        return [
+            (self.classes[i], self.classes[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
+        ]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """True less predicted value against prediction, for held-out rows (or a sample of them).
+
+    ``half`` and ``most`` are the 50% and 95% points of the absolute residual over all of ``rows``.
+    """
+
+    predicted: np.ndarray
+    residual: np.ndarray
+    rows: int
+    half: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often what was given a probability came true, over equal bins of the probability.
+
+    ``low`` and ``high`` are Wilson's 95% interval of ``observed``; ``event`` is the class that is
+    predicted, empty when it is whichever the model answers.
+    """
+
+    event: str
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    counts: np.ndarray
+    brier: float
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the page is from, and how to make it again."""
+
+    versions: dict[str, str]
+    seed: int | None = None
+    command: str = ""
+    model_path: str = ""
+    data_path: str = ""
+    created: str = ""
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything that a report shows.
+
+    Attributes
+    ----------
+    target, task : str
+        The task is "classification" or "regression".
+    score : Score
+        Of the fit on ``fitted_rows`` rows, on rows that it has not seen.
+    fitted_rows, final_rows : int
+        Rows of the fit that was scored, and of the final fit that is in the model file.
+    dropped_rows : int
+        Rows without a target.
+    """
+
+    target: str
+    task: str
+    score: Score
+    fitted_rows: int
+    final_rows: int
+    contenders: list[Contender]
+    columns: list[ColumnSummary]
+    target_summary: TargetSummary
+    spectrum: SpectrumDisplay
+    gram: GramDisplay
+    kernel: KernelWords
+    learner: str
+    provenance: Provenance
+    relevance: RelevanceDisplay | None = None
+    confusion: Confusion | None = None
+    residuals: Residuals | None = None
+    calibration: Calibration | None = None
+    notices: list[str] = field(default_factory=list)
+    dropped_rows: int = 0
+    metric_note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What the model is worth, in one sentence."""
+        score, trivial = self.score, self._unseen("trivial")
+        if score.value != score.value:
+            return f"{score.rows} rows set aside are too few to tell what the model is worth."
+        if score.metric == "accuracy":
+            share = score.text()
+            sentence = (
+                f"The model names the class right for {share} of the rows that it had not seen"
+            )
+        else:
+            sentence = (
+                f"On rows that it had not seen, the model reaches {score.phrase} {score.text()}"
+            )
+        if trivial is None:
+            return sentence + "."
+        guess = "the most frequent class" if self.task == "classification" else "the mean"
+        if score.reached_by(trivial):
+            return f"{sentence}: no better than always answering {guess} ({trivial.text()})."
+        return f"{sentence}; always answering {guess} would reach {trivial.text()}."
+
+    @property
+    def simpler(self) -> str:
+        """The sentence that a simpler model does as well; empty when none does."""
+        for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
+            other = self._unseen(role)
+            if other is not None and self.score.reached_by(other):
+                side = "below" if METRICS[self.score.metric].higher_is_better else "above"
+                return (
+                    f"{name} does as well: its {other.phrase} on the same rows, {other.text()}, is "
+                    f"not {side} the 95% interval of the kernel machine "
+                    f"({self.score.interval_text()}). A simpler model is enough for these data."
+                )
+        return ""
+
+    def _unseen(self, role: str) -> Score | None:
+        return next((c.unseen for c in self.contenders if c.role == role and c.unseen), None)
+
+    def numbers(self) -> dict[str, Any]:
+        """The whole report as what JSON can say: the block embedded in the page.
+
+        The Gram matrix itself is left out: its picture holds it, to 1/255 of its range.
+        """
+        out = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        out["verdict"], out["simpler"] = self.verdict, self.simpler
+        return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, SpectrumDisplay):
+        return {"eigenvalues": _plain(value.eigenvalues)}
+    if isinstance(value, GramDisplay):
+        names = ("classes", "sizes", "within", "between", "limits")
+        return {"rows": len(value.K)} | {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, RelevanceDisplay):
+        names = [
+            "columns",
+            "loss",
+            "low",
+            "high",
+            "full",
+            "measure",
+            "n_train",
+            "n_test",
+            "n_columns",
+        ]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value.tolist()]
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

@@ -1,0 +1,169 @@
+"""Where the marks of the report's figures stand: geometry, computed once, drawn by the template.
+
+A drawing is 360 units wide, the width of a phone's text column, so that its letters are never
+scaled down. ``x`` and ``y`` are axes; marks are given in drawing units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.axes import Axis, padded
+from mercer.plots.contents import (
+    Calibration,
+    ColumnSummary,
+    Confusion,
+    Contender,
+    Residuals,
+    Score,
+    TargetSummary,
+)
+from mercer.plots.relevance import RelevanceDisplay
+from mercer.plots.spectrum import SpectrumDisplay
+
+__all__ = [
+    "calibration_drawing",
+    "confusion_drawing",
+    "histogram_drawing",
+    "relevance_tracks",
+    "residuals_drawing",
+    "score_tracks",
+    "sparkline",
+    "spectrum_drawing",
+]
+
+LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206
+
+
+def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
+    """Eigenvalues against rank, both logarithmic."""
+    values = spectrum.visible
+    if not len(values):  # K = 0
+        values = np.ones(1)
+    x = Axis(1, max(len(values), 10), LEFT, RIGHT, log=True)
+    low = 10.0 ** np.floor(np.log10(values[-1]))
+    high = 10.0 ** np.ceil(np.log10(values[0]) + 1e-12)
+    y = Axis(low, high if high > low else 10 * low, BOTTOM, TOP, log=True)
+    ranks = np.arange(1, len(values) + 1)
+    # a rank that moves the line by less than half a unit is not drawn
+    steps = np.floor(2 * np.log10(ranks) / np.log10(x.high) * (RIGHT - LEFT))
+    drawn = np.flatnonzero(np.diff(steps, prepend=-1, append=np.inf)[:-1] > 0)
+    points = [(x.at(ranks[i]), y.at(values[i]), ranks[i], values[i]) for i in drawn]
+    marks = [(share, spectrum.rank(share)) for share in (0.5, 0.9, 0.99)]
+    return {
+        "x": x,
+        "y": y,
+        "points": points,
+        "marks": [(share, r, x.at(r)) for share, r in marks if r <= len(values)],
+    }
+
+
+def calibration_drawing(calibration: Calibration) -> dict[str, Any]:
+    """Observed share against stated probability, with intervals and the number of rows below."""
+    x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, BOTTOM, TOP)
+    most = calibration.counts.max()
+    points = [
+        {
+            "x": x.at(p), "y": y.at(o), "low": y.at(low), "high": y.at(high),
+            "r": round(2.5 + 4 * float(np.sqrt(n / most)), 2),
+            "predicted": p, "observed": o, "rows": n,
+        }
+        for p, o, low, high, n in zip(
+            calibration.predicted.tolist(), calibration.observed.tolist(),
+            np.clip(calibration.low, 0, 1).tolist(), np.clip(calibration.high, 0, 1).tolist(),
+            calibration.counts.tolist(),
+        )
+    ]  # fmt: skip
+    return {"x": x, "y": y, "points": points}
+
+
+def residuals_drawing(residuals: Residuals) -> dict[str, Any]:
+    """Residual against prediction."""
+    p, r = residuals.predicted, residuals.residual
+    reach = float(np.abs(r).max(initial=0)) or 1.0
+    x = Axis(*padded(float(p.min()), float(p.max())), LEFT, RIGHT)
+    y = Axis(-1.05 * reach, 1.05 * reach, BOTTOM, TOP)
+    points = [(x.at(a), y.at(b)) for a, b in zip(p.tolist(), r.tolist())]
+    band = y.at(min(residuals.most, y.high)), y.at(max(-residuals.most, y.low))
+    return {"x": x, "y": y, "points": points, "zero": y.at(0), "band": band}
+
+
+def histogram_drawing(target: TargetSummary) -> dict[str, Any]:
+    """Rows in each interval of a target of numbers."""
+    assert target.edges is not None
+    edges = target.edges.tolist()
+    x = Axis(edges[0], edges[-1], LEFT, RIGHT)
+    y = Axis(0, max(1.05 * float(target.counts.max()), 1.0), BOTTOM, TOP, count=4, whole=True)
+    bars = [
+        {"x": x.at(a), "width": round(max(x.at(b) - x.at(a) - 1, 0.5), 2), "y": y.at(n),
+         "height": round(BOTTOM - y.at(n), 2), "low": a, "high": b, "rows": n}
+        for a, b, n in zip(edges, edges[1:], target.counts.tolist())
+    ]  # fmt: skip
+    return {"x": x, "y": y, "bars": bars}
+
+
+def confusion_drawing(confusion: Confusion) -> dict[str, Any]:
+    """Cells of a matrix too large for numbers: one square of 300 units, empty cells left out."""
+    k = len(confusion.classes)
+    size, totals = 300 / k, np.maximum(confusion.matrix.sum(axis=1), 1)
+    cells = [
+        {"x": round(36 + j * size, 2), "y": round(30 + i * size, 2),
+         "share": round(float(confusion.matrix[i, j] / totals[i]), 3),
+         "rows": int(confusion.matrix[i, j]), "true": i, "predicted": j}
+        for i, j in np.argwhere(confusion.matrix).tolist()
+    ]  # fmt: skip
+    every = -(-k // 20)
+    ticks = [(i + 1, round((i + 0.5) * size, 2)) for i in range(0, k, every)]
+    return {"cells": cells, "size": round(size, 2), "ticks": ticks}
+
+
+def score_tracks(contenders: list[Contender], score: Score) -> dict[str, Any]:
+    """Held-out scores of winner and baselines on one scale, in percent of its width."""
+    shown = [c for c in contenders if c.unseen is not None and c.unseen.value == c.unseen.value]
+    order = {"winner": 0, "linear": 1, "trivial": 2}
+    shown.sort(key=lambda c: order.get(c.role, 3))
+    scores = [c.unseen for c in shown if c.unseen]
+    ends = [v for s in scores for v in (s.value, s.low, s.high) if v == v]
+    if not ends:
+        return {"rows": [], "low": 0.0, "high": 1.0}
+    low, high = padded(min(ends), max(ends))
+    if score.metric in ("accuracy", "balanced_accuracy", "roc_auc", "f1"):
+        low, high = max(low, 0.0), min(high, 1.0)
+        if not high > low:
+            low = high - 0.1
+    axis = Axis(low, high, 0, 100)
+    rows = [
+        {"contender": c, "at": axis.at(s.value), "from": axis.at(max(s.low, low)),
+         "to": axis.at(min(s.high, high))}
+        for c, s in zip(shown, scores)
+    ]  # fmt: skip
+    return {"rows": rows, "low": low, "high": high}
+
+
+def relevance_tracks(relevance: RelevanceDisplay) -> dict[str, Any]:
+    """Bars and whiskers in percent of the track, whose zero is marked."""
+    low, high = (np.nan_to_num(a) for a in (relevance.low, relevance.high))
+    bottom = float(min(0, low.min(), relevance.loss.min()))
+    top = float(max(high.max(), relevance.loss.max(), 0.005))  # less than the last digit shown
+    axis = Axis(bottom, top, 0, 100)
+    zero = axis.at(0)
+    rows = []
+    for name, loss, a, b in zip(
+        relevance.columns, relevance.loss.tolist(), relevance.low.tolist(), relevance.high.tolist()
+    ):
+        at = axis.at(loss)
+        whisker = (axis.at(a), axis.at(b)) if a == a and b == b else None
+        rows.append({"name": str(name), "loss": loss, "low": a, "high": b, "left": min(at, zero),
+                     "width": round(abs(at - zero), 2), "whisker": whisker})  # fmt: skip
+    return {"rows": rows, "zero": zero}
+
+
+def sparkline(column: ColumnSummary) -> list[tuple[float, float, float]]:
+    """Bars (x, y, height) of a column's distribution in a box of 96 x 24."""
+    if not column.counts:
+        return []
+    most = max(column.counts)
+    heights = [round(22 * n / most, 2) if most else 0.0 for n in column.counts]
+    return [(8.0 * i, round(24 - max(h, 0.5), 2), max(h, 0.5)) for i, h in enumerate(heights)]

@@ -1,0 +1,118 @@
+"""A Gram matrix as a picture, its rows ordered by class or by target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.machine import sample_gram, take
+
+__all__ = ["GramDisplay"]
+
+
+class GramDisplay:
+    """K between sampled rows, those of one class side by side (or by ascending target).
+
+    A kernel that suits the task shows blocks along the diagonal: rows of one class are more alike
+    than rows of two.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        In the order in which it is drawn.
+    classes : array-like of shape (g,), optional
+        The classes, in the order of their blocks; None for a target of numbers.
+    sizes : array-like of shape (g,), optional
+        How many rows each block has.
+
+    Attributes
+    ----------
+    within, between : float or None
+        Mean of K over pairs of different rows of the same class, and of two classes.
+    limits : (float, float)
+        Least and greatest value off the diagonal (or in all of K, when those are equal): the ends
+        of the colour scale.
+    ax_, figure_, image_
+        What `plot` drew.
+
+    Examples
+    --------
+    >>> K = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.1], [0.9, 0.1, 1.0]])
+    >>> display = GramDisplay.from_gram(K, ["a", "b", "a"], classes=["a", "b"])
+    >>> display.K[0], display.sizes, display.within, round(display.between, 2)
+    (array([1. , 0.9, 0.2]), array([2, 1]), 0.9, 0.15)
+    """
+
+    def __init__(self, K: Any, classes: Any = None, sizes: Any = None):
+        self.K = np.asarray(K, dtype=np.float64)
+        self.classes = None if classes is None else np.asarray(classes)
+        self.sizes = None if sizes is None else np.asarray(sizes, dtype=int)
+        off = self.K[~np.eye(len(self.K), dtype=bool)]
+        if not len(off) or off.min() == off.max():
+            off = self.K
+        self.limits = (float(off.min()), float(off.max()))
+        self.within, self.between = self._means()
+
+    @classmethod
+    def from_gram(cls, K: np.ndarray, y: Any, *, classes: Any = None) -> GramDisplay:
+        """Order a matrix by y: by class, in the order of ``classes``, or by ascending number."""
+        K, y = np.asarray(K), np.asarray(y)
+        if classes is None:
+            order = np.argsort(y, kind="stable")
+            return cls(K[np.ix_(order, order)])
+        classes = np.asarray(classes)
+        codes = np.array([{c: i for i, c in enumerate(classes.tolist())}[v] for v in y.tolist()])
+        order = np.argsort(codes, kind="stable")
+        sizes = np.bincount(codes, minlength=len(classes))
+        return cls(K[np.ix_(order, order)], classes[sizes > 0], sizes[sizes > 0])
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        max_samples: int = 300,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> GramDisplay:
+        """Draw a fitted model's Gram matrix on a sample of the rows of X."""
+        K, rows = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
+        classes = getattr(estimator, "classes_", None)
+        return cls.from_gram(K, take(y, rows), classes=classes).plot(ax)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> GramDisplay:
+        """Draw the matrix with lines between the classes. ``kwargs`` go to ``ax.imshow``."""
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        low, high = self.limits
+        style = {"cmap": "cividis", "vmin": low, "vmax": high, "interpolation": "nearest"}
+        self.image_ = self.ax_.imshow(self.K, **{**style, **kwargs})
+        self.figure_.colorbar(self.image_, ax=self.ax_, label="k(x, z)")
+        if self.classes is None or self.sizes is None:
+            self.ax_.set(xticks=[], yticks=[], xlabel="Rows by ascending target")
+            return self
+        ends = np.cumsum(self.sizes)
+        for end in ends[:-1]:
+            self.ax_.axhline(end - 0.5, color="white", lw=0.8)
+            self.ax_.axvline(end - 0.5, color="white", lw=0.8)
+        self.ax_.set_xticks([])
+        self.ax_.set_yticks(ends - self.sizes / 2 - 0.5, self.classes)
+        return self
+
+    def _means(self) -> tuple[float | None, float | None]:
+        if self.sizes is None:
+            return None, None
+        group = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        same = group[:, None] == group
+        other = self.K[~same]
+        np.fill_diagonal(same, False)
+        alike = self.K[same]
+        return (
+            float(alike.mean()) if len(alike) else None,
+            float(other.mean()) if len(other) else None,
+        )

@@ -1,0 +1,117 @@
+"""The kernel machine inside a model, and its Gram matrix on a sample of rows.
+
+Searches and the automatic estimators hold a ``best_estimator_``, pipelines a last step: the
+functions below look through both, so that every display takes whichever the user has fitted.
+Scikit-learn's own SVC, SVR and KernelRidge are read as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing, check_random_state
+
+from mercer.gram import Gram
+from mercer.kernels import Kernel, as_kernel
+
+__all__ = ["bound_kernel", "is_precomputed", "kernel_machine", "sample_gram", "sample_rows", "take"]
+
+
+def kernel_machine(model: Any) -> tuple[list, Any]:
+    """The transformers that data pass through, in order, and the kernel learner at the end.
+
+    Raises
+    ------
+    TypeError
+        There is no kernel learner in the model.
+    """
+    if hasattr(model, "best_estimator_"):
+        return kernel_machine(model.best_estimator_)
+    if hasattr(model, "encoder_"):  # an automatic estimator: its kernel reads the encoded table
+        return [model.encoder_], model
+    if hasattr(model, "steps"):
+        before = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+        inner, machine = kernel_machine(model.steps[-1][1])
+        return before + inner, machine
+    if hasattr(model, "kernel_") or hasattr(model, "kernel"):
+        return [], model
+    raise TypeError(
+        f"{type(model).__name__} is no kernel learner, and holds none: give a fitted learner with "
+        "a kernel, a pipeline that ends in one, or a search over them."
+    )
+
+
+def bound_kernel(machine: Any, X: Any) -> Kernel | None:
+    """The kernel of a fitted learner, with what it learnt from its training sample.
+
+    None when the kernel was precomputed. Scikit-learn's learners keep a name and parameters.
+    """
+    if is_precomputed(machine):
+        return None
+    if hasattr(machine, "kernel_"):
+        return machine.kernel_
+    given = {name: getattr(machine, name, None) for name in ("gamma", "degree", "coef0")}
+    given["gamma"] = getattr(machine, "_gamma", given["gamma"])  # SVC resolves "scale" in fit
+    kernel = as_kernel(machine.kernel, pairwise=not hasattr(machine, "support_"), **given)
+    return kernel.bind(kernel.encode(X))
+
+
+def sample_gram(
+    model: Any, X: Any, *, max_samples: int = 1000, random_state: Any = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """K between rows drawn from X without replacement, and the rows' numbers.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A kernel learner, or anything around one (see `kernel_machine`).
+    X : data as the model predicts for
+        All rows are taken when there are at most ``max_samples``.
+
+    Returns
+    -------
+    K : ndarray of shape (m, m)
+    rows : ndarray of shape (m,)
+        Ascending.
+    """
+    transformers, machine = kernel_machine(model)
+    rows = sample_rows(_length(X), max_samples, random_state)
+    precomputed = is_precomputed(machine)
+    Z = X if precomputed else take(X, rows)
+    for transformer in transformers:
+        Z = transformer.transform(Z)
+    if precomputed:
+        K = np.asarray(Z)
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(
+                f"X has shape {K.shape}: with a precomputed kernel, give the square matrix of the "
+                "training samples."
+            )
+        return K[np.ix_(rows, rows)], rows
+    kernel = bound_kernel(machine, Z)
+    Z = kernel.encode(Z, like=getattr(machine, "X_fit_", None))  # in the codes of the training rows
+    return Gram(kernel, Z).dense(), rows
+
+
+def is_precomputed(machine: Any) -> bool:
+    """Whether a kernel learner was fitted to a Gram matrix in place of samples."""
+    if hasattr(machine, "kernel_"):
+        return machine.kernel_ is None
+    return isinstance(machine.kernel, str) and machine.kernel == "precomputed"
+
+
+def sample_rows(n: int, max_samples: int, random_state: Any = 0) -> np.ndarray:
+    """At most ``max_samples`` of n row numbers, ascending, without replacement."""
+    if n <= max_samples:
+        return np.arange(n)
+    return np.sort(check_random_state(random_state).choice(n, max_samples, replace=False))
+
+
+def take(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a data frame or a list."""
+    return _safe_indexing(X, rows)
+
+
+def _length(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)

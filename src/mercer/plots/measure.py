@@ -1,0 +1,335 @@
+"""From a fitted model and rows that it has not seen to everything that a report shows."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import is_classifier
+from sklearn.calibration import calibration_curve
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import confusion_matrix
+
+import mercer
+from mercer.plots.contents import (
+    Calibration,
+    ColumnSummary,
+    Confusion,
+    Contender,
+    Provenance,
+    ReportData,
+    Residuals,
+    Score,
+    TargetSummary,
+)
+from mercer.plots.gram_map import GramDisplay
+from mercer.plots.machine import (
+    bound_kernel,
+    is_precomputed,
+    kernel_machine,
+    sample_gram,
+    sample_rows,
+)
+from mercer.plots.relevance import Z95, RelevanceDisplay
+from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.words import KernelWords, kernel_words
+from mercer.selection.baselines import fit_baseline
+from mercer.selection.columns import as_numbers, infer_columns, read_columns
+from mercer.selection.metrics import interval, metric_named
+
+__all__ = ["report_data"]
+
+BINS = 10  # of the calibration curve
+POINTS = 1500  # residuals that are drawn
+GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
+ROLES = {"trivial": "trivial", "linear (spline)": "linear"}
+
+
+def report_data(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    holdout: tuple[Any, Any],
+    final: Any = None,
+    final_rows: int | None = None,
+    metric: str | None = None,
+    target: str = "target",
+    notices: Sequence[str] = (),
+    dropped_rows: int = 0,
+    command: str = "",
+    model_path: str = "",
+    data_path: str = "",
+    seed: int | None = None,
+) -> ReportData:
+    """Measure a fitted model, for a report.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
+    X, y : the rows that ``model`` was fitted to
+    holdout : (X, y)
+        Rows that it has not seen: scores, errors, calibration and relevance are of these.
+    final : fitted estimator, optional
+        The fit on all rows that is kept, whose kernel is described; ``model`` by default.
+    final_rows : int, optional
+        How many rows that fit has seen.
+    metric : str, optional
+        As the automatic estimators have it; by default theirs, else "accuracy" or "r2".
+    target : str
+        Name of the target.
+    notices : sequence of str
+        To be shown after the model's own.
+    dropped_rows : int
+        Rows without a target.
+    command, model_path, data_path, seed
+        Where the model is from, to be shown.
+
+    Returns
+    -------
+    data : ReportData
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mercer.KernelRidge(kernel="rbf").fit(X[::2], y[::2])
+    >>> data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
+    >>> data.task, data.score.metric, data.score.rows
+    ('regression', 'r2', 221)
+    """
+    X_test, y_test = holdout[0], np.asarray(holdout[1])
+    y = np.asarray(y)
+    task = "classification" if is_classifier(model) else "regression"
+    scorer = metric_named(metric or getattr(model, "metric", None), task)
+    classes = getattr(model, "classes_", None)
+    predicted = _predictions(model, task, X_test, classes)
+    P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
+    kept = model if final is None else final
+    columns = _columns(model, X)
+    return ReportData(
+        target=target,
+        task=task,
+        score=_score(scorer, y_test, predicted, classes),
+        fitted_rows=len(y),
+        final_rows=final_rows or len(y),
+        contenders=_contenders(model, X, y, X_test, y_test, scorer, predicted),
+        columns=columns,
+        target_summary=_target_summary(np.concatenate([y, y_test]), classes),
+        spectrum=_spectrum(kept, X, seed),
+        gram=_gram(kept, X, y, classes, seed),
+        kernel=_words(kept, X),
+        learner=_learner(kept),
+        provenance=Provenance(
+            versions(), seed, command, model_path, data_path,
+            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        ),
+        relevance=_relevance(model, X, y, X_test, y_test, columns, seed),
+        confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
+        residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
+        calibration=None if P is None else calibration(y_test, P, classes),
+        notices=[*getattr(model, "notices_", []), *notices],
+        dropped_rows=dropped_rows,
+    )  # fmt: skip
+
+
+def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
+    """The calibration of probabilities P (n, classes): of the second class of two, else of the
+    predicted class, whichever it is."""
+    if len(classes) == 2:
+        event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
+    else:
+        event, p, happened = "", P.max(axis=1), classes[P.argmax(axis=1)] == y
+    p = np.clip(p, 0, 1)
+    observed, stated = calibration_curve(happened, p, n_bins=BINS)
+    counts = np.bincount(np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], p), minlength=BINS)
+    counts = counts[counts > 0]
+    low, high = wilson(observed, counts)
+    brier = float(np.mean((p - happened) ** 2))
+    return Calibration(event, stated, observed, low, high, counts, brier)
+
+
+def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's 95% interval of shares p of n rows."""
+    z = Z95
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return centre - half, centre + half
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    import scipy
+
+    return {
+        "Mercer": mercer.__version__,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+# --- scores -----------------------------------------------------------------------------------
+
+
+def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
+    """Numbers, or probabilities (n, classes); of a classifier without any, 0 and 1."""
+    if task == "regression":
+        return np.asarray(model.predict(X))
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X))
+    return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
+
+
+def _score(scorer: Any, y: np.ndarray, predicted: np.ndarray, classes: Any) -> Score:
+    if scorer.name == "r2" and len(y) < 2:  # the variance of one row is zero
+        return Score(scorer.name, np.nan, np.nan, np.nan, len(y))
+    low, high = interval(scorer, y, predicted, classes)
+    return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
+
+
+def _contenders(model, X, y, X_test, y_test, scorer, predicted) -> list[Contender]:
+    """The leaderboard, with the held-out scores of winner and baselines."""
+    classes = getattr(model, "classes_", None)
+    own = _score(scorer, y_test, predicted, classes)
+    if not hasattr(model, "leaderboard_"):
+        dummy = DummyClassifier() if classes is not None else DummyRegressor()
+        blank = np.zeros((len(y), 1)), np.zeros((len(y_test), 1))
+        dummy.fit(blank[0], y)
+        trivial = dummy.predict(blank[1]) if classes is None else dummy.predict_proba(blank[1])
+        name = type(kernel_machine(model)[1]).__name__
+        return [
+            Contender(name, "winner", unseen=own),
+            Contender("trivial", "trivial", unseen=_score(scorer, y_test, trivial, classes)),
+        ]
+    M, M_test = model.encoder_.transform(X), model.encoder_.transform(X_test)
+    unseen = {model.winner_name_: own}
+    for name in ROLES:
+        baseline = fit_baseline(name, model.encoder_.features_, M, y, model.task)
+        answers = model._baseline_prediction(baseline, M_test)
+        unseen[name] = _score(scorer, y_test, answers, classes)
+    return [
+        Contender(
+            row["name"],
+            ROLES.get(row["name"], "winner" if row["name"] == model.winner_name_ else "kernel"),
+            row["score"], unseen.get(row["name"]), row.get("seconds"),
+        )
+        for row in model.leaderboard_
+    ]  # fmt: skip
+
+
+def _confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
+    answers = classes[predicted.argmax(axis=1)]
+    return Confusion([str(c) for c in classes], confusion_matrix(y, answers, labels=classes))
+
+
+def _residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residuals:
+    residual = y - predicted
+    rows = sample_rows(len(y), POINTS, seed)
+    half, most = np.quantile(np.abs(residual), [0.5, 0.95])
+    return Residuals(predicted[rows], residual[rows], len(y), float(half), float(most))
+
+
+def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay | None:
+    """None where there is nothing to compare: one column, one class, or samples without columns."""
+    used = sum(column.used for column in columns)
+    if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
+        return None
+    return RelevanceDisplay.measured(model, X, y, X_test, y_test, random_state=seed or 0)
+
+
+# --- data -------------------------------------------------------------------------------------
+
+
+def _columns(model: Any, X: Any) -> list[ColumnSummary]:
+    """The columns of a table with their distributions; none for other samples."""
+    shape = getattr(X, "shape", ())
+    machine = kernel_machine(model)[1]
+    if len(shape) != 2 or is_precomputed(machine):
+        return []
+    table = read_columns(X)
+    inferred = getattr(model, "columns_", None)
+    automatic = inferred is not None
+    if inferred is None:
+        inferred = infer_columns(table)
+    return [_column(c, table[c.name], automatic) for c in inferred]
+
+
+def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
+    counts: list[int] = []
+    low = high = None
+    levels: list[str] = []
+    numbers = as_numbers(values) if column.kind == "number" else None
+    if numbers is not None and np.isfinite(numbers).any():
+        numbers = numbers[np.isfinite(numbers)]
+        low, high = float(numbers.min()), float(numbers.max())
+        counts = np.histogram(numbers, bins=12)[0].tolist()
+    elif column.kind == "category":
+        present = [_level(v) for v in values.tolist() if v is not None and v == v]
+        names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
+        order = np.argsort(-sizes, kind="stable")[:12]
+        levels, counts = names[order].tolist(), sizes[order].tolist()
+    elif column.kind == "date":
+        days = values[~np.isnat(values)].astype("int64")
+        counts = np.histogram(days, bins=12)[0].tolist()
+        levels = [str(day)[:10] for day in (values[~np.isnat(values)].min(), np.nanmax(values))]
+    return ColumnSummary(
+        str(column.name), column.kind, column.reason, column.used or not automatic,
+        column.missing, column.distinct, counts, low, high, levels,
+    )  # fmt: skip
+
+
+def _level(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _target_summary(y: np.ndarray, classes: Any) -> TargetSummary:
+    if classes is not None:
+        return TargetSummary(
+            np.array([np.sum(y == c) for c in classes]), classes=[str(c) for c in classes]
+        )
+    counts, edges = np.histogram(y, bins=24)
+    return TargetSummary(counts, edges=edges)
+
+
+# --- the kernel -------------------------------------------------------------------------------
+
+
+def _spectrum(model: Any, X: Any, seed: int | None) -> SpectrumDisplay:
+    K, _ = sample_gram(model, X, max_samples=SPECTRUM_ROWS, random_state=seed or 0)
+    return SpectrumDisplay.from_gram(K)
+
+
+def _gram(model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None) -> GramDisplay:
+    K, rows = sample_gram(model, X, max_samples=GRAM_ROWS, random_state=seed or 0)
+    return GramDisplay.from_gram(K, y[rows], classes=classes)
+
+
+def _words(model: Any, X: Any) -> KernelWords:
+    transformers, machine = kernel_machine(model)
+    features = getattr(getattr(machine, "encoder_", None), "features_", None)
+    if features is not None:
+        return kernel_words(machine.kernel_, lambda column: features[column].label)
+    for transformer in transformers:
+        X = transformer.transform(X)
+    kernel = bound_kernel(machine, X)
+    if kernel is None:
+        return KernelWords("K given as a matrix", "Similarities were computed elsewhere.")
+    return kernel_words(kernel)
+
+
+def _learner(model: Any) -> str:
+    machine = kernel_machine(model)[1]
+    if hasattr(machine, "solver_") and hasattr(machine, "penalty_"):
+        return (
+            f"Kernel ridge machine, {machine.solver_}, penalty λ = {machine.penalty_:.3g}, "
+            "chosen by leave-one-out"
+        )
+    return repr(machine)

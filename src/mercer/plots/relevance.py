@@ -1,0 +1,294 @@
+"""Leave-one-feature-out relevance: what a model loses when a column tells it nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.plots.machine import sample_rows, take
+from mercer.samples import column_names, number_columns
+from mercer.selection.candidates import fit_candidate
+from mercer.solvers import CholeskySolver
+
+__all__ = ["RelevanceDisplay"]
+
+Z95 = 1.959963984540054  # the normal distribution's 97.5% point
+
+
+class RelevanceDisplay:
+    r"""The part of the explained variation that is lost without each column.
+
+    One column at a time is held constant, in training rows and test rows alike, the model is
+    fitted again with its hyperparameters unchanged, and both fits are scored on the same test rows.
+    To a radial kernel, to `Match` and to a product of them a constant column is an absent one. The
+    loss of column j is
+
+    .. math:: (L_j - L) / L_0,
+
+    with L the mean squared error of the full fit, :math:`L_j` that without the column, and
+    :math:`L_0` that of the constant prediction: for numbers the R² that is lost, for classes the
+    same of the class probabilities (1 - Brier score / that of the class frequencies). A
+    classifier without ``predict_proba`` is scored by the share of correct rows.
+
+    Parameters
+    ----------
+    columns : list
+        Names or numbers of columns.
+    loss, low, high : array-like of shape (columns,)
+        The loss, and its 95% interval over test rows (paired differences, normal approximation).
+    full : float
+        The score of the fit with all columns.
+    measure : str
+        What the score is, in words.
+    n_train, n_test : int
+        Rows of the sample that the fits used, and rows that they were scored on.
+    n_columns : int
+        How many columns there are, when only the foremost were measured.
+
+    Notes
+    -----
+    Columns that carry the same information replace each other, and then both lose little: a small
+    loss means that a column is not needed beside the others, not that it is unrelated to the
+    target. Cost: one fit a column on at most ``max_samples`` rows. With more than ``max_columns``
+    columns those are measured that change the predictions of the full fit most when held constant.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import mercer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mercer.KernelRidge(kernel="rbf").fit(X[::2], y[::2])
+    >>> display = RelevanceDisplay.measured(model, X[::2], y[::2], X[1::2], y[1::2])
+    >>> int(display.columns[0]), display.measure
+    (2, 'R²')
+    """
+
+    def __init__(
+        self,
+        columns: list,
+        loss: Any,
+        low: Any,
+        high: Any,
+        *,
+        full: float,
+        measure: str,
+        n_train: int,
+        n_test: int,
+        n_columns: int | None = None,
+    ):
+        order = np.argsort(-np.asarray(loss), kind="stable")
+        self.columns = [columns[j] for j in order]
+        self.loss, self.low, self.high = (np.asarray(a)[order] for a in (loss, low, high))
+        self.full = full
+        self.measure = measure
+        self.n_train = n_train
+        self.n_test = n_test
+        self.n_columns = len(columns) if n_columns is None else n_columns
+
+    @classmethod
+    def measured(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        max_samples: int = 1500,
+        max_columns: int = 40,
+        random_state: Any = 0,
+    ) -> RelevanceDisplay:
+        """Fit without each column and compare; nothing is drawn.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A learner or pipeline to clone; of a search, its ``best_estimator_``. A fitted automatic
+            estimator keeps its kernel with all weights; its penalty is chosen again for the sample.
+        X, y : training data
+            A data frame or a 2-D array; at most ``max_samples`` rows are drawn, of every class its
+            share.
+        X_test, y_test : rows that the model has not seen
+            At most ``max_samples`` of them are drawn.
+        """
+        refit, names = _refit(estimator, X)
+        random = check_random_state(random_state)
+        y, y_test = np.asarray(y), np.asarray(y_test)
+        classifier = is_classifier(estimator)
+        if classifier:
+            rows = _class_shares(y, max_samples, random)
+        else:
+            rows = sample_rows(len(y), max_samples, random)
+        test = sample_rows(len(y_test), max_samples, random)
+        X, y, X_test, y_test = take(X, rows), y[rows], take(X_test, test), y_test[test]
+        fit = refit(X, y)
+        errors, trivial, measure = _errors(fit, classifier, X_test, y, y_test)
+        chosen = _foremost(fit, X, X_test, names, max_columns)
+        loss, low, high = np.empty((3, len(chosen)))
+        for i, name in enumerate(chosen):
+            train, unseen = held_constant(X, X_test, name)
+            without, _, _ = _errors(refit(train, y), classifier, unseen, y, y_test)
+            gap = (without - errors) / trivial
+            half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+            loss[i], low[i], high[i] = gap.mean(), gap.mean() - half, gap.mean() + half
+        return cls(
+            chosen, loss, low, high, full=float(1 - errors.mean() / trivial), measure=measure,
+            n_train=len(y), n_test=len(y_test), n_columns=len(names),
+        )  # fmt: skip
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> RelevanceDisplay:
+        """Measure and draw. ``kwargs`` go to `measured`."""
+        return cls.measured(estimator, X, y, X_test, y_test, **kwargs).plot(ax)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> RelevanceDisplay:
+        """Draw one bar a column, the greatest loss on top. ``kwargs`` go to ``ax.barh``."""
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        at = np.arange(len(self.columns))[::-1]
+        whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
+        self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
+        self.ax_.set_yticks(at, [str(name) for name in self.columns])
+        self.ax_.set_xlabel(f"{self.measure} lost without the column")
+        return self
+
+
+def _refit(estimator: Any, X: Any) -> tuple[Callable, list]:
+    """A function of (X, y) that fits with the hyperparameters kept, and the columns that matter."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if hasattr(estimator, "encoder_"):
+        used = [column.name for column in estimator.columns_ if column.used]
+        return _Winner(estimator).fit, used
+    return lambda X, y: clone(estimator).fit(X, y), list(column_names(X))
+
+
+class _Winner:
+    """Fits of an automatic estimator's winning machine to other rows, its kernel kept.
+
+    Penalty and calibration are those of the first fit, by leave-one-out; the others are one
+    Cholesky factorisation each.
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.first: Any = None
+
+    def fit(self, X: Any, y: np.ndarray) -> _Fit:
+        """The machine on these rows."""
+        model, kernel = self.model, self.model.kernel_
+        M, Y = model.encoder_.transform(X), model._targets(y)
+        if self.first is None:
+            candidate = _FixedKernel(kernel)
+            self.first = fit_candidate(
+                candidate, [], M, Y, memory=model.memory, n_jobs=model.n_jobs
+            )  # type: ignore[arg-type]
+            self.finish = model._finish(self.first, y)
+        samples = kernel.encode(M)
+        K = Gram(kernel, samples, memory=model.memory, n_jobs=model.n_jobs)
+        # (K + λ I) a = y - b
+        intercept = Y.mean(axis=0)
+        coef = CholeskySolver(self.first.penalty).solve(K, Y - intercept).coef
+        machine = replace(self.first, support=samples, coef=coef, intercept=intercept)
+        return _Fit(model, lambda X: self.finish(machine.outputs(model.encoder_.transform(X))))
+
+
+@dataclass(frozen=True)
+class _FixedKernel:
+    """A candidate of the automatic search whose kernel is known already, with all its weights."""
+
+    fixed: Kernel
+    learn = False
+
+    def kernel(self, features: Any) -> Kernel:
+        return self.fixed
+
+
+class _Fit:
+    """What `_Winner` makes: ``predict`` of a regression, ``predict_proba`` of classes."""
+
+    def __init__(self, model: Any, outputs: Callable):
+        if model.task == "regression":
+            self.predict = outputs
+        else:
+            self.classes_, self.predict_proba = model.classes_, outputs
+
+
+def held_constant(X: Any, X_test: Any, column: Any) -> tuple[Any, Any]:
+    """Both data with one column set to one value of X: the middle number, or the commonest."""
+    if isinstance(X, np.ndarray):
+        train, test = X.copy(), X_test.copy()
+        row = _typical(X[:, column], column in number_columns(X)[0])
+        train[:, column] = test[:, column] = X[row, column]
+        return train, test
+    import narwhals as nw
+
+    frame, unseen = (nw.maybe_reset_index(nw.from_native(f, eager_only=True)) for f in (X, X_test))
+    values = frame[column]
+    row = _typical(values.to_numpy(), column in number_columns(X)[0])
+    train = frame.with_columns(values[np.full(len(frame), row).tolist()].alias(column))
+    test = unseen.with_columns(values[np.full(len(unseen), row).tolist()].alias(column))
+    return train.to_native(), test.to_native()
+
+
+def _typical(values: np.ndarray, numbers: bool) -> int:
+    """Row of the middle number, or of the commonest value; missing ones are passed over."""
+    if numbers:
+        present = np.flatnonzero(~np.isnan(values.astype(float)))
+        order = np.argsort(values[present].astype(float), kind="stable")
+        return int(present[order[len(present) // 2]]) if len(present) else 0
+    _, first, counts = np.unique(values.astype(str), return_index=True, return_counts=True)
+    return int(first[counts.argmax()])
+
+
+def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):
+    """Squared error of each test row, its mean for the constant prediction, and what it is."""
+    if not classifier:
+        trivial = float(np.mean((y_test - y_test.mean()) ** 2)) or 1.0
+        return (y_test - fit.predict(X_test)) ** 2, trivial, "R²"
+    if not hasattr(fit, "predict_proba"):
+        return (fit.predict(X_test) != y_test).astype(float), 1.0, "accuracy"
+    classes = np.unique(np.concatenate([y, y_test]))
+    truth = y_test[:, None] == classes
+    P = np.zeros(truth.shape)
+    P[:, np.searchsorted(classes, fit.classes_)] = fit.predict_proba(X_test)
+    trivial = float(((truth - truth.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
+    return ((P - truth) ** 2).sum(axis=1), trivial, "R² of the class probabilities"
+
+
+def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np.ndarray:
+    """About ``size`` row numbers, of every class its share and at least one row."""
+    share = min(1.0, size / len(y))
+    _, codes = np.unique(y, return_inverse=True)
+    groups = [random.permutation(np.flatnonzero(codes == c)) for c in range(codes.max() + 1)]
+    return np.sort(np.concatenate([g[: int(np.ceil(share * len(g)))] for g in groups]))
+
+
+def _foremost(fit: Any, X: Any, X_test: Any, names: list, max_columns: int) -> list:
+    """All columns, or those that change the predictions of one fit most when held constant."""
+    if len(names) <= max_columns:
+        return names
+    X_test = take(X_test, np.arange(min(300, X_test.shape[0])))
+    ways = ("predict_proba", "decision_function", "predict")
+    scores = next(getattr(fit, way) for way in ways if hasattr(fit, way))
+    full = scores(X_test)
+    change = [np.abs(scores(held_constant(X, X_test, c)[1]) - full).mean() for c in names]
+    return [names[j] for j in sorted(np.argsort(change)[::-1][:max_columns])]

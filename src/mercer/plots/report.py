@@ -1,0 +1,124 @@
+"""The report: one HTML file that holds everything, asks for nothing, and runs no script.
+
+`report_data` measures a fitted model, `write_report` writes the page. Its numbers are also in a
+block of JSON, ``<script type="application/json" id="mercer-report">``, for machines.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.persistence import write_whole
+from mercer.plots.axes import brief
+from mercer.plots.contents import ReportData
+from mercer.plots.drawings import (
+    calibration_drawing,
+    confusion_drawing,
+    histogram_drawing,
+    relevance_tracks,
+    residuals_drawing,
+    score_tracks,
+    sparkline,
+    spectrum_drawing,
+)
+from mercer.plots.measure import report_data
+from mercer.plots.png import ANCHORS, indexed_png, levels
+
+__all__ = ["ReportData", "report_data", "write_report"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without numbers
+
+
+def write_report(path: str | os.PathLike, data: ReportData) -> None:
+    """Write a report, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced.
+    data : ReportData
+        From `report_data`.
+
+    Raises
+    ------
+    ImportError
+        jinja2 is not installed: it comes with the ``cli`` extra.
+    OSError
+        The file cannot be written; an existing one is then unchanged.
+    """
+    write_whole(path, render(data).encode("utf-8"))
+
+
+def render(data: ReportData) -> str:
+    """The page as text."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            'The report needs jinja2, which the cli extra brings: pip install "mercer[cli]"'
+        ) from error
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["brief"] = brief
+    environment.filters["rows"] = lambda n: f"{n:,} row" + ("s" if n != 1 else "")
+    environment.filters["count"] = lambda n: f"{n:,}"
+    return environment.get_template("report.html").render(data=data, **_drawings(data))
+
+
+def _drawings(data: ReportData) -> dict[str, Any]:
+    confusion, regression = data.confusion, data.target_summary.edges is not None
+    small = confusion is not None and len(confusion.classes) <= SMALL_CONFUSION
+    gram = data.gram
+    picture = indexed_png(levels(gram.K, *gram.limits))
+    return {
+        "style": (TEMPLATES / "style.css").read_text("utf-8"),
+        "embedded": _embedded(data),
+        "scores": score_tracks(data.contenders, data.score),
+        "histogram": histogram_drawing(data.target_summary) if regression else None,
+        "class_bars": None if regression else _class_bars(data),
+        "sparkline": sparkline,
+        "spectrum": spectrum_drawing(data.spectrum),
+        "gram_png": base64.b64encode(picture).decode("ascii"),
+        "gram_blocks": _blocks(data),
+        "gradient": ", ".join(f"rgb({r} {g} {b})" for r, g, b in ANCHORS.tolist()),
+        "relevance": None if data.relevance is None else relevance_tracks(data.relevance),
+        "small_confusion": small,
+        "confusion_map": None if confusion is None or small else confusion_drawing(confusion),
+        "residuals": None if data.residuals is None else residuals_drawing(data.residuals),
+        "calibration": None if data.calibration is None else calibration_drawing(data.calibration),
+    }
+
+
+def _embedded(data: ReportData) -> str:
+    """The numbers as JSON in which no text can end the script element that holds it."""
+    text = json.dumps(data.numbers(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _class_bars(data: ReportData) -> list[tuple[str, int, float]]:
+    """(class, rows, percent of the largest), the most frequent first."""
+    counts, classes = data.target_summary.counts, data.target_summary.classes
+    order = np.argsort(-counts, kind="stable")
+    most = max(int(counts.max()), 1)
+    return [(classes[i], int(counts[i]), round(100 * int(counts[i]) / most, 2)) for i in order]
+
+
+def _blocks(data: ReportData) -> list[dict[str, Any]]:
+    """The classes of the Gram picture: where their blocks begin and how large they are, in %."""
+    if data.gram.classes is None or data.gram.sizes is None:
+        return []
+    total, ends = len(data.gram.K), np.cumsum(data.gram.sizes)
+    return [
+        {"name": str(name), "rows": int(size), "start": round(100 * (end - size) / total, 3),
+         "size": round(100 * size / total, 3)}
+        for name, size, end in zip(data.gram.classes, data.gram.sizes, ends)
+    ]  # fmt: skip

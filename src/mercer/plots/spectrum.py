@@ -1,0 +1,95 @@
+"""The eigenvalues of a Gram matrix: how many directions of feature space the data fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.plots.machine import sample_gram
+
+__all__ = ["SpectrumDisplay"]
+
+
+class SpectrumDisplay:
+    r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \dots` of K / n, in decreasing order.
+
+    A steep fall means that few directions carry the kernel, so that a low-rank model does; a flat
+    one that every sample is alike only to itself.
+
+    Parameters
+    ----------
+    eigenvalues : array-like of shape (n,)
+        Of K / n, so that they do not grow with the sample. In any order.
+    precision : float, optional
+        Relative error of the entries of K: what is below n · precision · λ₁ is rounding.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (n,)
+        Decreasing.
+    ax_, figure_, line_
+        What `plot` drew.
+
+    Examples
+    --------
+    >>> display = SpectrumDisplay.from_gram(np.diag([3.0, 1.0, 0.0]))
+    >>> display.eigenvalues.round(3), display.rank(0.7)
+    (array([1.   , 0.333, 0.   ]), 1)
+    """
+
+    def __init__(self, eigenvalues: Any, precision: float = float(np.finfo(np.float64).eps)):
+        self.precision = precision
+        self.eigenvalues = np.sort(np.asarray(eigenvalues, dtype=np.float64))[::-1]
+
+    @classmethod
+    def from_gram(cls, K: np.ndarray) -> SpectrumDisplay:
+        """The spectrum of a symmetric matrix."""
+        K = np.asarray(K)
+        precision = float(np.finfo(K.dtype).eps) if K.dtype.kind == "f" else 2.0**-52
+        return cls(scipy.linalg.eigvalsh(K.astype(np.float64)) / len(K), precision)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        max_samples: int = 1000,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> SpectrumDisplay:
+        """Draw the spectrum of a fitted model's Gram matrix on a sample of the rows of X."""
+        K, _ = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
+        return cls.from_gram(K).plot(ax)
+
+    @property
+    def visible(self) -> np.ndarray:
+        """The eigenvalues above what rounding leaves of a zero: those that are drawn."""
+        return self.eigenvalues[self.eigenvalues > self._rounding()]
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether the lowest eigenvalue is negative beyond rounding."""
+        return bool(self.eigenvalues[-1] < -10 * self._rounding())
+
+    def rank(self, share: float) -> int:
+        """How many of the largest eigenvalues make up a share of the trace."""
+        sums = np.cumsum(np.maximum(self.eigenvalues, 0))
+        return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> SpectrumDisplay:
+        """Draw eigenvalue against rank, both logarithmic. ``kwargs`` go to ``ax.plot``."""
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        values = self.visible
+        (self.line_,) = self.ax_.loglog(np.arange(1, len(values) + 1), values, **kwargs)
+        self.ax_.set(xlabel="Rank", ylabel="Eigenvalue of K / n")
+        return self
+
+    def _rounding(self) -> float:
+        size = float(np.abs(self.eigenvalues).max(initial=0))
+        return len(self.eigenvalues) * self.precision * size

@@ -1,0 +1,193 @@
+"""Kernels in words and in mathematical notation, for readers who have never met them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels import Kernel, TableKernel
+
+__all__ = ["KernelWords", "kernel_words"]
+
+#: class -> (formula, words); braces are parameters, filled in by name
+ATOMS = {
+    "Linear": ("⟨x, z⟩", "the inner product: a linear model"),
+    "Polynomial": ("(γ⟨x, z⟩ + c)^{degree}", "products of up to {degree} columns"),
+    "Sigmoid": ("tanh(γ⟨x, z⟩ + c)", "the hyperbolic tangent of the inner product"),
+    "Cosine": ("⟨x, z⟩ / (‖x‖ ‖z‖)", "the cosine of the angle between two rows"),
+    "RBF": ("exp(−γ ‖x − z‖²)", "1 for equal rows, falling as a bell curve with their distance"),
+    "Laplacian": (
+        "exp(−γ ‖x − z‖₁)",
+        "1 for equal rows, falling exponentially with the sum of their absolute differences",
+    ),
+    "ExponentialPower": (
+        "exp(−‖x − z‖^{power} / σ)",
+        "1 for equal rows, falling exponentially with a power of their distance",
+    ),
+    "LpqLaplace": (
+        "exp(−‖x − z‖_q^p / L^p)",
+        "1 for equal rows, falling exponentially with a power of their q-norm distance",
+    ),
+    "Matern": (
+        "Matérn, ν = {nu}, of ‖x − z‖ / ℓ",
+        "1 for equal rows, falling with their distance; the functions learnt are smooth to order ν",
+    ),
+    "RationalQuadratic": (
+        "(1 + ‖x − z‖² / (2αℓ²))^−α",
+        "a mixture of bell curves of all widths around ℓ",
+    ),
+    "AllSubsets": ("∏ⱼ (1 + xⱼ zⱼ)", "products of every subset of the columns"),
+    "ANOVA": ("Σ over {degree} columns of ∏ xⱼ zⱼ", "products of {degree} different columns"),
+    "ChiSquared": ("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are"),
+    "Intersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
+    "Match": ("share of j with xⱼ = zⱼ", "the share of columns in which two rows agree"),
+    "FromDistance": (
+        "exp(−γ ρ(x, z)^{power})",
+        "1 for equal rows, falling exponentially with their distance",
+    ),
+}
+
+SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α"}
+
+TABLES = {
+    "product": ("∏ⱼ kⱼ(x, z)", "Two rows are alike when they are alike in every group of columns."),
+    "sum": (
+        "Σⱼ wⱼ kⱼ(x, z)",
+        "Every column adds its own effect; columns do not act on one another.",
+    ),
+    "interactions": (
+        "∏ⱼ (1 + wⱼ kⱼ(x, z)) / (1 + wⱼ)",
+        "Every column acts by itself and together with every set of other columns; a column of "
+        "greater weight matters more.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class KernelWords:
+    """A kernel, explained.
+
+    Attributes
+    ----------
+    formula : str
+        k(x, z) in Unicode mathematics.
+    meaning : str
+        One or two sentences.
+    parameters : list of (symbol or name, value)
+    parts : list of dict
+        For a table: ``columns``, ``formula``, ``weight`` (None when parts have none).
+    code : str
+        The kernel as Python writes it.
+    """
+
+    formula: str
+    meaning: str
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[dict] = field(default_factory=list)
+    code: str = ""
+
+
+def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWords:
+    """Explain a bound kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    label : callable
+        From a column, as the kernel names it, to the name that the reader knows.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> words = kernel_words(RBF(0.5))
+    >>> words.formula, words.parameters
+    ('exp(−γ ‖x − z‖²)', [('γ', '0.5')])
+    """
+    code = repr(kernel) if len(repr(kernel)) <= 2000 else ""
+    table = isinstance(kernel, TableKernel) and kernel.parts
+    if table and kernel.combine == "product" and len(kernel.parts) == 1:
+        ((part, columns),) = kernel.parts
+        words, names = kernel_words(part), [label(c) for c in columns]
+        reads = (
+            f"It reads {len(names)} columns together" if len(names) > 1 else "It reads one column"
+        )
+        named = names if len(names) <= 12 else [*names[:12], f"{len(names) - 12} more"]
+        meaning = f"{words.meaning} {reads}: {', '.join(named)}."
+        return replace(words, meaning=meaning, code=code)
+    if isinstance(kernel, TableKernel) and kernel.parts:
+        formula, meaning = TABLES[kernel.combine]
+        weights = [None] * len(kernel.parts)
+        if kernel.combine != "product":
+            given = kernel.weights
+            weights = np.ones(len(kernel.parts)) if given is None else np.asarray(given, float)
+        parts = [
+            {
+                "columns": [label(c) for c in columns],
+                "formula": _with_values(part),
+                "weight": None if weight is None else float(weight),
+            }
+            for (part, columns), weight in zip(kernel.parts, weights)
+        ]
+        if kernel.combine != "product":
+            parts.sort(key=lambda part: -part["weight"])
+        return KernelWords(formula, meaning, [], parts, code)
+    formula, meaning = _formula(kernel), _meaning(kernel)
+    return KernelWords(formula, meaning, _parameters(kernel), [], code)
+
+
+def _formula(kernel: Any) -> str:
+    name, get = type(kernel).__name__, kernel.get_params(deep=False)
+    if name in ATOMS:
+        return _fill(ATOMS[name][0], get)
+    if name in ("Sum", "Product"):
+        left, right = _formula(kernel.left), _formula(kernel.right)
+        return f"{left} + {right}" if name == "Sum" else f"[{left}] · [{right}]"
+    inner = get.get("kernel")
+    if isinstance(inner, Kernel):
+        k = _formula(inner)
+        return {
+            "Scaled": f"{get.get('factor')} · [{k}]",
+            "Power": f"[{k}]^{get.get('exponent')}",
+            "Exponential": f"exp[{k}]",
+            "Normalised": f"k₀(x, z) / √(k₀(x, x) k₀(z, z)), k₀ = {k}",
+            "On": f"{k}, on {', '.join(map(str, get.get('columns', ())))}",
+        }.get(name, f"{name} of {k}")
+    return name
+
+
+def _meaning(kernel: Any) -> str:
+    name, get = type(kernel).__name__, kernel.get_params(deep=False)
+    if name in ATOMS:
+        return f"Similarity is {_fill(ATOMS[name][1], get)}."
+    if name == "Sum":
+        return "Similarity is the sum of two kernels: either may make rows alike."
+    if name == "Product":
+        return "Similarity is the product of two kernels: rows must be alike in both."
+    inner = get.get("kernel")
+    return _meaning(inner) if isinstance(inner, Kernel) else ""
+
+
+def _parameters(kernel: Any, prefix: str = "") -> list[tuple[str, str]]:
+    out = []
+    shown = [name for name in ("power", "degree", "nu") if type(kernel).__name__ in ATOMS]
+    for name, value in kernel.get_params(deep=False).items():
+        if isinstance(value, Kernel):
+            out += _parameters(value, f"{prefix}{name} ")
+        elif isinstance(value, (int, float, np.number)) and name not in shown:
+            out.append((prefix + SYMBOLS.get(name, name), f"{float(value):.6g}"))
+    return out
+
+
+def _with_values(kernel: Any) -> str:
+    values = ", ".join(f"{name} = {value}" for name, value in _parameters(kernel))
+    return _formula(kernel) + (f", {values}" if values else "")
+
+
+def _fill(text: str, parameters: dict) -> str:
+    for name, value in parameters.items():
+        if isinstance(value, (int, float, np.number)):
+            text = text.replace(f"{{{name}}}", f"{float(value):g}")
+    return text.replace("^1 ", " ").replace("^1)", ")").replace("^2", "²").replace("^3", "³")

@@ -1,0 +1,113 @@
+"""Axes, pictures and words: the parts that the report is drawn with."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mercer import distances
+from mercer.kernels import (
+    RBF,
+    FromDistance,
+    Laplacian,
+    Linear,
+    Match,
+    Polynomial,
+    TableKernel,
+)
+from mercer.plots.axes import Axis, brief, padded
+from mercer.plots.png import PALETTE, indexed_png, levels
+from mercer.plots.words import kernel_words
+
+NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
+
+
+def read_png(content):
+    """The pixels of an indexed PNG file, checked chunk by chunk."""
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(content):
+        size, name = struct.unpack(">I4s", content[at : at + 8])
+        body = content[at + 8 : at + 8 + size]
+        (crc,) = struct.unpack(">I", content[at + 8 + size : at + 12 + size])
+        assert crc == zlib.crc32(name + body)
+        chunks[name] = body
+        at += 12 + size
+    width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, colour, len(chunks[b"PLTE"])) == (8, 3, 768)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:]
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**31))
+def test_pictures_hold_their_pixels(height, width, seed):
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width)).astype(np.uint8)
+    assert_array_equal(read_png(indexed_png(pixels)), pixels)
+
+
+def test_levels_run_from_low_to_high_and_are_cut_there():
+    values = np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]])
+    assert levels(values, 0.0, 1.0).tolist() == [[0, 0, 128, 255, 255]]
+    assert levels(values, 2.0, 2.0).tolist() == [[0, 0, 0, 0, 0]]
+
+
+def test_the_palette_grows_lighter():
+    light = PALETTE.astype(float) @ [0.2126, 0.7152, 0.0722]
+    assert (np.diff(light) > -1).all()
+    assert light[-1] - light[0] > 150
+
+
+@given(NUMBERS, NUMBERS)
+def test_ticks_are_few_round_and_within(a, b):
+    low, high = padded(min(a, b), max(a, b))
+    ticks = list(Axis(low, high, 50, 348).ticks())
+    slack = 1e-6 * (high - low)
+    assert 1 <= len(ticks) <= 8
+    assert all(low - slack <= value <= high + slack for value, _ in ticks)
+    assert all(len(label) <= 14 for _, label in ticks)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-16, 1.0), (0.1, 1), (1, 10), (1e-3, 1e5)])
+def test_logarithmic_ticks_are_powers_of_ten(low, high):
+    axis = Axis(low, high, 0, 300, log=True)
+    ticks = list(axis.ticks())
+    assert 1 < len(ticks) <= 7
+    assert (axis.at(low), axis.at(high)) == (0, 300)
+
+
+def test_counts_are_marked_at_whole_numbers():
+    assert [v for v, _ in Axis(0, 1.05, 0, 100, whole=True).ticks()] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234.5, "1234"), (-0.00178, "−0.00178"), (12345, "12.3k"), (2e6, "2M"),
+     (1.5, "1.5"), (100.0, "100"), (1e-9, "1e−9")],
+)  # fmt: skip
+def test_brief_numbers(value, text):
+    assert brief(value) == text
+
+
+def test_kernels_in_words():
+    assert kernel_words(Linear()).formula == "⟨x, z⟩"
+    assert kernel_words(Polynomial(2, 0.5, 1)).formula == "(γ⟨x, z⟩ + c)²"
+    words = kernel_words(0.5 * RBF(2.0) + Linear())
+    assert words.formula == "0.5 · [exp(−γ ‖x − z‖²)] + ⟨x, z⟩"
+    assert words.parameters == [("left factor", "0.5"), ("left kernel γ", "2")]
+    words = kernel_words(FromDistance(distances.Match(), 0.5))
+    assert (words.formula, words.parameters) == ("exp(−γ ρ(x, z))", [("γ", "0.5")])
+
+
+def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():
+    kernel = TableKernel([(Laplacian(1.0), [0]), (Match(), [1])], "interactions", [0.5, 2.0])
+    words = kernel_words(kernel, ["age", "sex"].__getitem__)
+    assert [(p["columns"], p["weight"]) for p in words.parts] == [(["sex"], 2.0), (["age"], 0.5)]
+    assert "wⱼ" in words.formula
+    single = kernel_words(TableKernel([(RBF(2.0), [0, 1])]), ["age", "sex"].__getitem__)
+    assert single.formula == "exp(−γ ‖x − z‖²)"
+    assert single.meaning.endswith("It reads 2 columns together: age, sex.")
