@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "KernelLogisticRegression": "mercer.learners.logistic",
     "KernelRidge": "mercer.learners.ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge",
     "KernelClassifier": "mercer.selection.automatic",

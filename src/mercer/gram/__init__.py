@@ -2,7 +2,16 @@
 
 from mercer.gram.build import Gram
 from mercer.gram.dense import DenseGram
+from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.operator import GramOperator
 from mercer.gram.tiled import TiledGram
 
-__all__ = ["DenseGram", "Gram", "GramOperator", "TiledGram"]
+__all__ = [
+    "DenseGram",
+    "Gram",
+    "GramOperator",
+    "LowRankGram",
+    "TiledGram",
+    "low_rank_gram",
+    "pivoted_cholesky",
+]
