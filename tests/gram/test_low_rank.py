@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+
 from mercer.gram import DenseGram, TiledGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
-from numpy.testing import assert_allclose
 
 
 def gaussian(n=120, dtype=np.float64, seed=0):

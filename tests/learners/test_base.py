@@ -6,17 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mercer import KernelRidge, KernelRidgeClassifier
-from mercer.kernels import RBF, Linear, Match, TableKernel
 from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
+
+from mercer import KernelRidge, KernelRidgeClassifier
+from mercer.kernels import RBF, Linear, Match, TableKernel
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(25, 3)), rng.normal(size=25)
 Z = rng.normal(size=(7, 3))
 
 
-@pytest.mark.parametrize("name, value", [("gamma", 0.5), ("degree", 2), ("coef0", 0.0)])
+@pytest.mark.parametrize(("name", "value"), [("gamma", 0.5), ("degree", 2), ("coef0", 0.0)])
 def test_arguments_beside_a_kernel_object_are_refused(name, value):
     with pytest.raises(ValueError, match=f"{name}={value} stands beside the kernel object RBF"):
         KernelRidge(kernel=RBF(), **{name: value}).fit(X, y)
@@ -42,7 +43,7 @@ def test_unknown_kernel_name():
 
 
 def test_strings_to_a_vector_kernel():
-    with pytest.raises(TypeError, match="X is 25 strings, .*rbf.* compares vectors"):
+    with pytest.raises(TypeError, match=r"X is 25 strings, .*rbf.* compares vectors"):
         KernelRidge(kernel="rbf").fit(["text"] * 25, y)
 
 
@@ -63,7 +64,7 @@ def test_not_finite(bad):
 
 
 @pytest.mark.parametrize(
-    "target, message",
+    ("target", "message"),
     [
         (None, "requires y to be passed"),
         (y[:-1], "y has 24 rows, but X has 25"),
@@ -77,7 +78,7 @@ def test_wrong_targets(target, message):
 
 
 @pytest.mark.parametrize(
-    "weights, message",
+    ("weights", "message"),
     [
         (np.ones(24), r"sample_weight has shape \(24,\), wanted \(25,\)"),
         (-np.ones(25), "sample_weight has the negative value -1 in row 0"),

@@ -8,14 +8,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from mercer import KernelRidge, KernelRidgeClassifier
-from mercer.kernels import RBF, Sigmoid
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from mercer import KernelRidge, KernelRidgeClassifier
+from mercer.kernels import RBF, Sigmoid
 
 SOLVERS = ["cholesky", "conjugate_gradient", "low_rank"]
 rng = np.random.default_rng(0)
@@ -43,7 +44,7 @@ def executed(estimator) -> Counter:
 
 
 @pytest.mark.parametrize(
-    "ours, theirs, inapplicable",
+    ("ours", "theirs", "inapplicable"),
     [
         (KernelRidge(), SklearnKernelRidge(), set()),
         # that check reads coef_, which only a linear model has
@@ -102,7 +103,7 @@ def test_many_penalties_share_one_eigendecomposition():
     assert_allclose(ours.fit(X, y).predict(Z), theirs.fit(X, y).predict(Z), atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype, tol", [(np.float64, 1e-10), (np.float32, 2e-4)])
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-10), (np.float32, 2e-4)])
 def test_precision_of_the_input_is_kept(dtype, tol):
     model = KernelRidge(0.1, kernel="rbf").fit(X.astype(dtype), Y[:, 0])
     assert model.dual_coef_.dtype == dtype
@@ -112,7 +113,7 @@ def test_precision_of_the_input_is_kept(dtype, tol):
 
 
 @pytest.mark.parametrize(
-    "n, d", [(1, 3), (5, 1), (4, 30)], ids=["one row", "one feature", "more features than rows"]
+    ("n", "d"), [(1, 3), (5, 1), (4, 30)], ids=["one row", "one feature", "more features than rows"]
 )
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS])
 def test_small_and_wide(n, d, solver):
@@ -272,7 +273,7 @@ def test_labels_of_indicators():
 
 
 @pytest.mark.parametrize(
-    "args, y, message",
+    ("args", "y", "message"),
     [
         ({}, np.ones(60), "y has one class, .*needs at least two"),
         ({}, Y[:, 0], "Unknown label type"),

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
 from mercer.gram import DenseGram, TiledGram
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
 from mercer.kernels import RBF
 from mercer.solvers import CholeskySolver, Reason, Result, RidgePath
 from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
 from mercer.solvers.low_rank_ridge import LowRankRidge
-from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 
 
 def problem(n=40, outputs=2, seed=0, dtype=np.float64):
@@ -81,7 +82,7 @@ def test_objective_is_the_minimised_function(use_weights):
 
 
 @weighted
-@pytest.mark.parametrize("dtype, atol", [(np.float64, 1e-9), (np.float32, 2e-3)])
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float64, 1e-9), (np.float32, 2e-3)])
 def test_leave_one_out_equals_refits(dtype, atol, use_weights):
     K, y, w = problem(dtype=dtype)
     w = w if use_weights else None
