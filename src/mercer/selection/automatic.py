@@ -32,7 +32,7 @@ from mercer.selection.metrics import metric_named, seconds
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 BASELINES = ("trivial", "linear (spline)")
-SEARCH_ROWS = 2000  # training rows of a trial
+SEARCH_ROWS, SEARCH_RANK = 20_000, 1000  # most training rows of a trial, and centres
 FINAL_SHARE = 0.35  # of the time budget, kept for the final fit on all rows
 
 
@@ -56,6 +56,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
     @abstractmethod
     def _store_finish(self, machine: FittedKernelMachine, y: np.ndarray) -> None:
         """Keep what `_finish` learnt as fitted attributes."""
+
+    @abstractmethod
+    def _loss(self, y: np.ndarray, predicted: np.ndarray) -> float:
+        """A smooth loss of predictions or probabilities."""
 
     @abstractmethod
     def _baseline_prediction(self, model: Any, M: np.ndarray) -> np.ndarray:
@@ -116,8 +120,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
         M = self.encoder_.transform(table)
         deadline = started + seconds(self.time)
         search_end = deadline - FINAL_SHARE * seconds(self.time)
+        self._timed = self.replay is None and self.trials is None
         winner = self._search(M, y, metric, memory, search_end)
-        self._fit_final(winner, M, y, memory)
+        self._fit_final(winner, M, y, memory, deadline - 0.15 * seconds(self.time))
         self.seconds_ = time.monotonic() - started
         return self
 
@@ -149,27 +154,23 @@ class _AutomaticKernel(BaseEstimator, ABC):
             if not self.trials >= 1:
                 raise ValueError(f"trials={self.trials!r}: give at least 1.")
             order = order[: self.trials]
-        timed = self.replay is None and self.trials is None
-        best: tuple[float, Candidate] = (-np.inf, order[0])
         longest = 0.0
         try:
             for baseline in BASELINES:
-                self._trial(baseline, M, y, metric, splits, memory)
+                self._trial(baseline, M, y, metric, splits, memory, search_end)
             for i, candidate in enumerate(order):
                 began = time.monotonic()
-                if timed and i > 0 and began + longest > search_end:
+                if self._timed and i > 0 and began + longest > search_end:
                     self.notices_.append(
                         f"The time budget ended the search after {i} of {len(order)} candidates."
                     )
                     break
                 self._report(candidate.name, i, len(order))
-                score = self._trial(candidate, M, y, metric, splits, memory)
+                self._trial(candidate, M, y, metric, splits, memory, search_end)
                 self.schedule_.append(
                     {"family": candidate.family, "scale": candidate.scale, "learn": candidate.learn}
                 )
                 longest = max(longest, time.monotonic() - began)
-                if score > best[0]:
-                    best = (score, candidate)
         except KeyboardInterrupt:
             if not self.schedule_:
                 raise
@@ -177,7 +178,24 @@ class _AutomaticKernel(BaseEstimator, ABC):
                 f"Interrupted after {len(self.schedule_)} candidates; the best so far was kept."
             )
         self._rank(metric)
-        return best[1]
+        return Candidate(**self.schedule_[self._winner(metric, sum(len(v) for _, v in splits))])
+
+    def _winner(self, metric, rows: int) -> int:
+        """Place in the schedule of the best candidate.
+
+        Scores that count hits are coarse: of the candidates within one standard error of the best
+        the one of the smallest loss wins (log loss; squared error).
+        """
+        tried = {row["name"]: row for row in self.leaderboard_ if not row["baseline"]}
+        names = [Candidate(**entry).name for entry in self.schedule_]
+        scores = np.array([metric.sign() * tried[name]["score"] for name in names])
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        best = scores.max()
+        slack = 0.0
+        if metric.name in ("accuracy", "balanced_accuracy", "f1") and 0 < best < 1:
+            slack = np.sqrt(best * (1 - best) / rows)
+        losses = np.array([tried[name]["loss"] for name in names])
+        return int(np.argmin(np.where(scores >= best - slack, losses, np.inf)))
 
     def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Validation splits: 5 folds of a small table, fewer of a larger one, one of a large."""
@@ -200,10 +218,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
             splitter = kind(1, test_size=size, random_state=self._seed)
         return list(splitter.split(np.zeros(n), y if stratify else None))
 
-    def _trial(self, candidate, M, y, metric, splits, memory) -> float:
-        """Mean score over the splits, entered into the leaderboard."""
+    def _trial(self, candidate, M, y, metric, splits, memory, deadline) -> None:
+        """Enter a candidate's mean score over the splits into the leaderboard."""
         began = time.monotonic()
-        scores, rows = [], 0
+        scores, losses, rows = [], [], 0
         for train, validation in splits:
             if isinstance(candidate, str):
                 model = fit_baseline(
@@ -214,20 +232,22 @@ class _AutomaticKernel(BaseEstimator, ABC):
             else:
                 rows = min(SEARCH_ROWS, len(train))
                 chosen = np.random.default_rng(self._seed).permutation(train)[:rows]
-                predicted = self._fit_once(candidate, M[chosen], y[chosen], memory)(M[validation])
+                predict = self._fit_once(candidate, M[chosen], y[chosen], memory, deadline)
+                predicted = predict(M[validation])
             scores.append(metric(y[validation], predicted, getattr(self, "classes_", None)))
+            losses.append(self._loss(y[validation], predicted))
         score = float(np.nanmean(scores)) if not np.isnan(scores).all() else np.nan
         self.leaderboard_.append(
             {
                 "name": candidate if isinstance(candidate, str) else candidate.name,
                 "baseline": isinstance(candidate, str),
                 "score": score,
+                "loss": float(np.mean(losses)),
                 "spread": float(np.nanstd(scores)) if len(scores) > 1 else None,
                 "rows": rows,
                 "seconds": time.monotonic() - began,
             }
         )
-        return metric.sign() * (score if not np.isnan(score) else -np.inf)
 
     def _rank(self, metric) -> None:
         self.leaderboard_.sort(
@@ -244,16 +264,17 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     # --- the final fit ------------------------------------------------------------------------
 
-    def _fit_once(self, candidate, M, y, memory) -> Callable:
+    def _fit_once(self, candidate, M, y, memory, deadline) -> Callable:
         """Fit on some rows; a function from an encoded matrix to predictions or probabilities."""
         machine = fit_candidate(
-            candidate, self.encoder_.features_, M, self._targets(y), random_state=self._seed,
-            memory=memory, n_jobs=self.n_jobs,
+            candidate, self.encoder_.features_, M, self._targets(y), rank=SEARCH_RANK,
+            random_state=self._seed, memory=memory, n_jobs=self.n_jobs,
+            deadline=deadline if self._timed else np.inf,
         )  # fmt: skip
         finish = self._finish(machine, y)
         return lambda rows: finish(machine.outputs(rows, memory, self.n_jobs))
 
-    def _fit_final(self, winner: Candidate, M, y, memory) -> None:
+    def _fit_final(self, winner: Candidate, M, y, memory, deadline=np.inf) -> None:
         """Fit the winner on all rows."""
         self._report(f"final fit: {winner.name}", len(self.schedule_), len(self.schedule_))
         self.winner_ = {
@@ -262,7 +283,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.winner_name_ = winner.name
         machine = fit_candidate(
             winner, self.encoder_.features_, M, self._targets(y), random_state=self._seed,
-            memory=memory, n_jobs=self.n_jobs,
+            memory=memory, n_jobs=self.n_jobs, deadline=deadline if self._timed else np.inf,
         )  # fmt: skip
         self.kernel_ = machine.kernel
         self.X_fit_ = machine.support
@@ -366,7 +387,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     notices_ : list of str
         What else a user should know.
     leaderboard_ : list of dict
-        rank, name, baseline, score, spread (over folds), rows, seconds; the best first.
+        rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
+        seconds; the best score first.
     schedule_ : list of dict
         The candidates in the order in which they were tried.
     winner_, winner_name_ : dict, str
@@ -420,6 +442,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         calibration = calibrate(machine.left_out, self._codes(y))
         self.calibration_slope_ = calibration.slope
         self.calibration_bias_ = calibration.bias
+
+    def _loss(self, y, predicted):
+        likelihoods = predicted[np.arange(len(y)), self._codes(y)]
+        return float(-np.mean(np.log(np.clip(likelihoods, 1e-12, 1))))
 
     def _baseline_prediction(self, model, M):
         P = np.zeros((len(M), len(self.classes_)))
@@ -484,6 +510,9 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
 
     def _store_finish(self, machine, y) -> None:
         pass
+
+    def _loss(self, y, predicted):
+        return float(np.mean((y - predicted) ** 2))
 
     def _baseline_prediction(self, model, M):
         return model.predict(M)

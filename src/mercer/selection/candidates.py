@@ -52,7 +52,8 @@ class Candidate:
     @property
     def name(self) -> str:
         if self.family == "interactions":
-            return f"interactions, {'learnt' if self.learn else 'equal'} weights"
+            width = "" if self.scale == 1 else f", scale {self.scale:g}"
+            return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}"
         return self.family if self.family == "additive" else f"{self.family}, scale {self.scale:g}"
 
     def kernel(self, features: list[Feature]) -> TableKernel:
@@ -86,15 +87,15 @@ def candidates(features: list[Feature]) -> list[Candidate]:
     order = [
         Candidate("interactions", learn=True) if several and not wide else None,
         Candidate("gaussian", 1.0),
+        Candidate("interactions", 3.0, learn=True) if several and not wide else None,
         Candidate("laplacian", 1.0),
-        Candidate("interactions") if not wide else None,
-        Candidate("gaussian", 0.3),
-        Candidate("gaussian", 3.0),
-        Candidate("laplacian", 0.3),
         Candidate("additive") if several and not wide else None,
+        Candidate("gaussian", 0.3),
+        Candidate("laplacian", 0.3),
+        Candidate("gaussian", 3.0),
+        Candidate("interactions") if not wide else None,
         Candidate("laplacian", 3.0),
         Candidate("gaussian", 10.0),
-        Candidate("interactions", 3.0, learn=True) if several and not wide else None,
         Candidate("gaussian", 0.1),
     ]
     return [candidate for candidate in order if candidate is not None]

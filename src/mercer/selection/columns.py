@@ -1,26 +1,51 @@
 """What the columns of a table are: numbers, categories, dates, texts, identifiers, and why.
 
-`read_columns` turns any table into named numpy columns (float64 with NaN for numbers, datetime64
-for dates, objects with None for the rest), and `infer_columns` says what each is, with a reason
-that a stranger understands. The rules are in the order of `_infer`.
+`infer_columns` says what each column is, with a reason that a stranger understands; the rules are
+in the order of `_infer`. `values.py` reads the columns, `encoding.py` turns them into a matrix.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import describe
+from mercer.selection.values import (
+    MISSING_TEXTS,
+    as_dates,
+    as_numbers,
+    missing_values,
+    read_columns,
+    spelled_date,
+    spelled_number,
+)
 
-__all__ = ["KINDS", "Column", "infer_columns", "read_columns", "used_columns"]
+__all__ = [
+    "KINDS",
+    "Column",
+    "as_numbers",
+    "column_notices",
+    "infer_columns",
+    "read_columns",
+    "used_columns",
+]
 
 #: kinds that a user may give, and whether the column is used
 KINDS = {"number": True, "category": True, "date": True, "text": False, "identifier": False}
 
-MISSING_TEXTS = {"", "?", "na", "n/a", "nan", "null", "none", "-", "."}
+RARE = 3  # levels that fewer rows have are pooled, in categories of more than
+MANY_LEVELS = 20
+TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
+MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
+FEW_ROWS = 20  # below, no column is taken for an identifier
+IDENTIFIER_NAME = re.compile(
+    r"(.*[_\W])?(id|uuid|guid|index|key|unnamed: \d+)|.*[a-z]I[dD]", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,10 @@ class Column:
     reason : str
     missing, distinct : int
         Rows without a value, and different values among the others.
+    low, high : float or str or None
+        Smallest and largest number or date.
+    levels : list of str
+        The most frequent levels of a category, at most ten.
     """
 
     name: Any
@@ -43,6 +72,9 @@ class Column:
     reason: str
     missing: int
     distinct: int
+    low: Any = None
+    high: Any = None
+    levels: list[str] = field(default_factory=list)
 
     @property
     def used(self) -> bool:
@@ -54,94 +86,8 @@ def used_columns(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.used]
 
 
-def read_columns(X: Any) -> dict[Any, np.ndarray]:
-    """Name -> column of a data frame (pandas, polars, arrow) or a two-dimensional array.
-
-    Raises
-    ------
-    TypeError, ValueError
-        X is no table, or has no rows or columns.
-    """
-    import narwhals as nw
-    from narwhals.dependencies import is_into_dataframe
-
-    if isinstance(X, nw.DataFrame) or is_into_dataframe(X):
-        frame = nw.from_native(X, eager_only=True)
-        columns = {
-            name: _series_values(series)
-            for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
-        }
-    else:
-        columns = _array_columns(X)
-    rows = len(next(iter(columns.values()))) if columns else np.shape(X)[0]
-    for count, what in ((rows, "sample"), (len(columns), "feature")):
-        if not count:
-            raise ValueError(
-                f"X has 0 {what}(s) (shape=({rows}, {len(columns)})) while a minimum of 1 is "
-                "required."
-            )
-    return columns
-
-
-def _series_values(series: Any) -> np.ndarray:
-    import narwhals as nw
-
-    dtype = series.dtype
-    if dtype.is_numeric():
-        return series.cast(nw.Float64).to_numpy().astype(np.float64)
-    if dtype == nw.Date or dtype == nw.Datetime:
-        return series.to_numpy().astype("datetime64[s]")
-    return _objects(series.to_list())
-
-
-def _array_columns(X: Any) -> dict[Any, np.ndarray]:
-    import scipy.sparse as sp
-
-    if sp.issparse(X):
-        raise TypeError(
-            "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
-            "Densify it with X.toarray(), or use SVC or KernelRidge, which take sparse rows."
-        )
-    if isinstance(X, (str, bytes, dict, set)):
-        raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
-    A = np.asarray(X)
-    if A.dtype.kind == "c":
-        raise ValueError("Complex data not supported: give real numbers.")
-    if A.ndim != 2:
-        raise ValueError(
-            f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
-            "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
-        )
-    if A.dtype.kind in "fiub":
-        A = A.astype(np.float64)
-        if np.isinf(A).any():
-            raise ValueError("Input X contains infinity: replace or remove those values.")
-        return {j: A[:, j] for j in range(A.shape[1])}
-    if A.dtype.kind in "mM":
-        return {j: A[:, j].astype("datetime64[s]") for j in range(A.shape[1])}
-    return {j: _objects(A[:, j].tolist()) for j in range(A.shape[1])}
-
-
-def _objects(values: list) -> np.ndarray:
-    """An object column with None where a value is missing; float64 when all are numbers."""
-    missing = [v is None or v != v or type(v).__name__ in ("NAType", "NaTType") for v in values]
-    if not all(missing) and all(
-        m or (isinstance(v, (int, float, np.number)) and not isinstance(v, bool))
-        for v, m in zip(values, missing)
-    ):
-        return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
-    column = np.empty(len(values), dtype=object)
-    column[:] = [None if m else v for v, m in zip(values, missing)]
-    for v in column:
-        if isinstance(v, (dict, list, set)):
-            raise TypeError(
-                f"argument must be a string or a number: X holds {describe(v)} in a cell."
-            )
-    return column
-
-
 def infer_columns(
-    columns: dict[Any, np.ndarray], kind: dict | None = None, drop: Any = ()
+    columns: dict[Any, np.ndarray], kind: dict | None = None, drop: Iterable | None = None
 ) -> list[Column]:
     """What each column is, and why.
 
@@ -150,14 +96,16 @@ def infer_columns(
     columns : dict
         As `read_columns` returns them.
     kind : dict, optional
-        Name -> kind, in place of what would be inferred.
-    drop : sequence
+        Name -> "number", "category", "date", "text" or "identifier", in place of what would be
+        inferred.
+    drop : sequence, optional
         Names of columns to leave out.
 
     Raises
     ------
     ValueError
-        ``kind`` or ``drop`` names a column that is not there, or an unknown kind.
+        ``kind`` or ``drop`` names a column that is not there, ``kind`` an unknown kind, or one
+        that the values cannot be read as.
 
     Examples
     --------
@@ -165,18 +113,7 @@ def infer_columns(
     >>> [(c.name, c.kind) for c in infer_columns(columns)]
     [(0, 'category'), (1, 'number')]
     """
-    kind = dict(kind or {})
-    for argument, names in (("kind", kind), ("drop", drop)):
-        for name in names:
-            if name not in columns:
-                close = difflib.get_close_matches(str(name), map(str, columns), 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
-                    f"{argument}: there is no column {name!r}; columns are {list(columns)}.{hint}"
-                )
-    for name, value in kind.items():
-        if value not in KINDS:
-            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+    kind, drop = _check_given(columns, kind, drop)
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
     for name, values in columns.items():
@@ -194,94 +131,218 @@ def infer_columns(
     return found
 
 
-def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> Column:
-    missing = _missing(values)
-    present = values[~missing]
-    distinct = len(set(present.tolist()))
-    n, absent = len(values), int(missing.sum())
+def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
+    if isinstance(drop, str):
+        raise TypeError(f"drop={drop!r}: give a list of names, [{drop!r}].")
+    if kind is not None and not isinstance(kind, dict):
+        raise TypeError(f'kind={kind!r}: give a dict such as {{"zip": "category"}}.')
+    kind, drop = dict(kind or {}), list(drop or ())
+    for argument, names in (("kind", kind), ("drop", drop)):
+        for name in names:
+            if name not in columns:
+                close = difflib.get_close_matches(str(name), map(str, columns), 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(
+                    f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
+                )
+    for name, value in kind.items():
+        if value not in KINDS:
+            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+    return kind, drop
 
-    def column(kind: str, reason: str, absent: int = absent) -> Column:
-        return Column(name, kind, reason, absent, distinct)
+
+def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> Column:
+    """The rules, in order; the first that applies."""
+    present = values[~missing_values(values)]
+    n, known = len(values), len(present)
+    counts = Counter(present.tolist())
+    distinct = len(counts)
+
+    def column(kind: str, reason: str, lost: int = 0) -> Column:
+        low, high, levels = _range_or_levels(kind, values, counts)
+        return Column(name, kind, reason, n - known + lost, distinct, low, high, levels)
 
     if dropped:
         return column("dropped", "left out on request")
     if given is not None:
+        _check_readable(name, given, present)
         return column(given, "as you said")
-    if not len(present):
+    if known == 0:
         return column("empty", "every value is missing")
-    if distinct == 1 and not absent:
-        return column("constant", f"every value is {_short(present[0])}")
+    if known < 3 and n >= 100:
+        return column("empty", f"only {known} of {n} rows have a value")
+    if distinct == 1:
+        only = f"every value is {_short(present[0])}"
+        if known == n:
+            return column("constant", only)
+        return column("category", f"{only}, or missing in {n - known} rows")
     if values.dtype.kind == "M":
         return column("date", "dates, read as year, month, day of week and elapsed days")
     if values.dtype.kind == "f":
-        whole = bool((present == np.round(present)).all())
-        if distinct <= 2:
-            return column("category", f"{distinct} different number{'s' * (distinct > 1)}")
-        if whole and distinct == n >= 20 and np.ptp(present) == n - 1:
-            return column("identifier", f"counts the rows: {n} consecutive integers")
-        return column("number", f"{'integers' if whole else 'numbers'}, {distinct} different")
-    texts = [v for v in present.tolist() if isinstance(v, str)]
-    numbers, lost = _numbers_in_text(texts) if len(texts) == len(present) else (None, 0)
-    if numbers is not None and len(np.unique(numbers[~np.isnan(numbers)])) > 2:
-        note = f"; {lost} that are not (such as '?') count as missing" if lost else ""
-        return column("number", f"numbers stored as text{note}", absent + lost)
-    length = float(np.mean([len(str(v)) for v in present.tolist()]))
-    if distinct > 0.5 * n and length > 20:
-        return column(
-            "text", f"free text ({distinct} different values, {length:.0f} characters on average)"
+        return column(*_number_kind(name, present, counts, n))
+    spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
+    lost = sum(counts[v] for v, number in spelled.items() if number is None)
+    different = len({number for number in spelled.values() if number is not None})
+    if _mostly(counts, lost, spelled) and different > 2:
+        return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
+    dates = {v: spelled_date(v) if isinstance(v, str) else None for v in counts}
+    lost = sum(counts[v] for v, date in dates.items() if date is None)
+    if _mostly(counts, lost, dates):
+        parts = "read as year, month, day of week and elapsed days"
+        return column("date", f"dates stored as text, {parts}{_not_read(dates, lost)}", lost)
+    return column(*_word_kind(name, counts, n))
+
+
+def _number_kind(name: Any, present: np.ndarray, counts: Counter, n: int) -> tuple[str, str]:
+    distinct, whole = len(counts), bool((present == np.round(present)).all())
+    if distinct == 2:
+        return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
+    if whole and distinct == len(present) == n >= FEW_ROWS:
+        if np.ptp(present) == n - 1:
+            return "identifier", f"counts the rows: {n} consecutive integers"
+        if IDENTIFIER_NAME.fullmatch(str(name)):
+            return "identifier", f"named as an identifier, and all {n} integers are different"
+    return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
+
+
+def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
+    """Category, text or identifier."""
+    distinct, known = len(counts), sum(counts.values())
+    words = [str(v) for v in counts]
+    length = sum(len(w) * c for w, c in zip(words, counts.values())) / known
+    unique = known >= FEW_ROWS and distinct >= MOSTLY * known
+    if unique and all(re.fullmatch(r"[0-9a-fA-F-]{16,}", w) for w in words):
+        return "identifier", f"{distinct} different values in {known} rows, of digits and letters"
+    if distinct > 0.5 * known and length > TEXT_LENGTH:
+        return "text", f"free text: {distinct} different values, {length:.0f} characters on average"
+    if unique:
+        different = f"all {n}" if distinct == n else f"{distinct} of {known}"
+        return "identifier", f"{different} values are different"
+    rare = [c for c in counts.values() if c < RARE] if distinct > MANY_LEVELS else []
+    if known >= 100 and sum(rare) > 0.9 * known:
+        return (
+            "identifier",
+            f"{distinct} different values in {known} rows, hardly any of them twice",
         )
-    if distinct == n >= 20:
-        return column("identifier", f"all {n} values are different")
-    types = {type(v).__name__ for v in present.tolist()}
-    mixed = f"values of mixed types ({', '.join(sorted(types))}), " if len(types) > 1 else ""
-    return column("category", f"{mixed}{distinct} different values")
+    types = sorted({type(v).__name__ for v in counts})
+    mixed = f"values of mixed types ({', '.join(types)}), " if len(types) > 1 else ""
+    if types == ["bool"]:
+        return "category", "true or false"
+    pooled = f"; the {len(rare)} that fewer than {RARE} rows have count as one" if rare else ""
+    return "category", f"{mixed}{distinct} different values{pooled}"
 
 
-def _numbers_in_text(texts: list[str]) -> tuple[np.ndarray | None, int]:
-    """The numbers that texts spell, NaN for marks of missing values; None if others are there."""
-    numbers = np.empty(len(texts))
-    lost = 0
-    for i, text in enumerate(texts):
-        try:
-            numbers[i] = float(text.replace(",", "").removesuffix("%"))
-        except ValueError:
-            if text.strip().lower() not in MISSING_TEXTS:
-                return None, 0
-            numbers[i] = np.nan
-            lost += 1
-    return (numbers, lost) if lost < len(texts) else (None, 0)
+def _mostly(counts: Counter, lost: int, spelled: dict) -> bool:
+    """Whether the values spell numbers or dates, but for a few, or for marks of missing values."""
+    known = sum(counts.values())
+    marks = sum(c for v, c in counts.items() if spelled[v] is None and _is_mark(v))
+    return lost < known and lost - marks <= (1 - MOSTLY) * known
 
 
-def as_numbers(values: np.ndarray) -> np.ndarray:
-    """A column as float64: numbers as they are, texts as the numbers that they spell."""
-    if values.dtype.kind == "f":
-        return values
-    out = np.full(len(values), np.nan)
-    for i, v in enumerate(values.tolist()):
-        if isinstance(v, str):
-            numbers, _ = _numbers_in_text([v])
-            v = numbers[0] if numbers is not None else np.nan
-        if isinstance(v, (int, float)):
-            out[i] = v
-    return out
+def _not_read(spelled: dict, lost: int) -> str:
+    other = next((v for v, value in spelled.items() if value is None), None)
+    return f"; {lost} that are not, such as {_short(other)}, count as missing" if lost else ""
 
 
-def _missing(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind == "M":
-        return np.isnat(values)
-    return np.array([v is None for v in values.tolist()], dtype=bool)
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS
+
+
+def _plain_number(value: Any) -> float | None:
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return float(value) if real and np.isfinite(value) else None
+
+
+def _check_readable(name: Any, given: str, present: np.ndarray) -> None:
+    """A kind that the user gave must fit some value at least."""
+    if given == "number" and len(present) and np.isnan(as_numbers(present)).all():
+        raise ValueError(
+            f"kind: {name}='number', but no value is a number; the first is {_short(present[0])}."
+        )
+    if given == "date" and len(present) and np.isnat(_dates(present)).all():
+        raise ValueError(
+            f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
+            f"{_short(present[0])}."
+        )
+
+
+def _dates(values: np.ndarray) -> np.ndarray:
+    return (
+        np.full(len(values), np.datetime64("NaT")) if values.dtype.kind == "f" else as_dates(values)
+    )
+
+
+def _range_or_levels(kind: str, values: np.ndarray, counts: Counter) -> tuple[Any, Any, list[str]]:
+    """(smallest, largest, []) of numbers and dates, (None, None, levels) of categories."""
+    if kind == "number":
+        numbers = as_numbers(values)
+        numbers = numbers[~np.isnan(numbers)]
+        return (
+            (float(numbers.min()), float(numbers.max()), []) if len(numbers) else (None, None, [])
+        )
+    if kind == "date":
+        dates = as_dates(values)
+        dates = dates[~np.isnat(dates)].astype("datetime64[D]")
+        return str(dates.min()), str(dates.max()), []
+    if kind == "category":
+        return None, None, [level_text(v) for v, _ in counts.most_common(10)]
+    return None, None, []
+
+
+def level_text(value: Any) -> str:
+    """A level as text, so that 1.0 and 1 are the same one."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        return f"{value:.12g}"
+    return str(value)
+
+
+def column_notices(columns: list[Column]) -> list[str]:
+    """What a user should know about columns that are set aside or filled, a sentence each."""
+    notices = []
+    texts = [str(c.name) for c in columns if c.kind == "text"]
+    if texts:
+        notices.append(
+            f"Free text is set aside, since there are no text kernels yet: {_listed(texts)}."
+        )
+    dropped = [
+        f"{c.name} ({c.reason})"
+        for c in columns
+        if c.kind in ("identifier", "constant", "duplicate", "empty")
+    ]
+    if dropped:
+        notices.append(f"Not used: {_listed(dropped, '; ')}.")
+    filled = [str(c.name) for c in columns if c.used and c.kind != "category" and c.missing]
+    if filled:
+        notices.append(
+            "Missing numbers are filled with the median, and that they were missing is a column "
+            f"of its own: {_listed(filled)}."
+        )
+    return notices
+
+
+def _listed(words: list[str], separator: str = ", ", most: int = 20) -> str:
+    more = f"{separator}and {len(words) - most} more" if len(words) > most else ""
+    return separator.join(words[:most]) + more
+
+
+def _some(names: Iterable, most: int = 20) -> str:
+    names = list(names)
+    return f"{names}" if len(names) <= most else f"{names[:most]} and {len(names) - most} more"
 
 
 def _fingerprint(values: np.ndarray) -> bytes:
     """Equal for columns that are equal in every row."""
     import hashlib
 
-    content = values.tobytes() if values.dtype.kind in "fM" else repr(values.tolist()).encode()
+    if values.dtype.kind in "fM":
+        content = np.ascontiguousarray(values + 0.0 if values.dtype.kind == "f" else values).data
+    else:
+        content = "\0".join(map(repr, values.tolist())).encode()
     return values.dtype.kind.encode() + hashlib.sha256(content).digest()
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 30 else text[:27] + "..."
