@@ -107,6 +107,10 @@ def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():
     kernel = TableKernel([(Laplacian(1.0), [0]), (Match(), [1])], "interactions", [0.5, 2.0])
     words = kernel_words(kernel, ["age", "sex"].__getitem__)
     assert [(p["columns"], p["weight"]) for p in words.parts] == [(["sex"], 2.0), (["age"], 0.5)]
+    assert [p["formula"] for p in words.parts] == [
+        "1 if x = z, else 0",
+        "exp(−γ |x − z|), γ = 1",
+    ]
     assert "wⱼ" in words.formula
     single = kernel_words(TableKernel([(RBF(2.0), [0, 1])]), ["age", "sex"].__getitem__)
     assert single.formula == "exp(−γ ‖x − z‖²)"

@@ -19,18 +19,11 @@ REPORTS = {
     "hostile": hostile,
     "three rows": three_rows,
 }
+KERNEL = ["relevance", "gram", "spectrum"]
 FIGURES = {
-    "classification": [
-        "score",
-        "target",
-        "confusion",
-        "calibration",
-        "relevance",
-        "gram",
-        "spectrum",
-    ],
-    "regression": ["score", "target", "residuals", "relevance", "gram", "spectrum"],
-    "hostile": ["score", "target", "confusion", "calibration", "relevance", "gram", "spectrum"],
+    "classification": ["score", "target", "confusion", "calibration", *KERNEL],
+    "regression": ["score", "target", "residuals", *KERNEL],
+    "hostile": ["score", "target", "confusion", "calibration", *KERNEL],
     "three rows": ["target", "residuals", "gram", "spectrum"],
 }
 

@@ -77,11 +77,11 @@ def sample_gram(
     """
     transformers, machine = kernel_machine(model)
     rows = sample_rows(_length(X), max_samples, random_state)
-    precomputed = is_precomputed(machine)
-    Z = X if precomputed else take(X, rows)
+    Z = X if is_precomputed(machine) else take(X, rows)
     for transformer in transformers:
         Z = transformer.transform(Z)
-    if precomputed:
+    kernel = bound_kernel(machine, Z)
+    if kernel is None:
         K = np.asarray(Z)
         if K.shape[0] != K.shape[1]:
             raise ValueError(
@@ -89,7 +89,6 @@ def sample_gram(
                 "training samples."
             )
         return K[np.ix_(rows, rows)], rows
-    kernel = bound_kernel(machine, Z)
     Z = kernel.encode(Z, like=getattr(machine, "X_fit_", None))  # in the codes of the training rows
     return Gram(kernel, Z).dense(), rows
 

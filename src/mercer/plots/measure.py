@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,11 @@ __all__ = ["report_data"]
 BINS = 10  # of the calibration curve
 POINTS = 1500  # residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
+#: how the encoder of the automatic estimators presents a number to the kernel
+SCALES = {
+    "rank": "A number enters by its rank among the training rows, scaled to unit variance.",
+    "scaled": "A number enters less its mean and divided by its standard deviation.",
+}
 ROLES = {"trivial": "trivial", "linear (spline)": "linear"}
 
 
@@ -107,18 +114,20 @@ def report_data(
     y = np.asarray(y)
     task = "classification" if is_classifier(model) else "regression"
     scorer = metric_named(metric or getattr(model, "metric", None), task)
-    classes = getattr(model, "classes_", None)
+    classes: Any = getattr(model, "classes_", None)
     predicted = _predictions(model, task, X_test, classes)
+    score = partial(_score, scorer, y_test, classes=classes, seed=seed or 0)
+    own = score(predicted)
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
     columns = _columns(model, X)
     return ReportData(
         target=target,
         task=task,
-        score=_score(scorer, y_test, predicted, classes),
+        score=own,
         fitted_rows=len(y),
         final_rows=final_rows or len(y),
-        contenders=_contenders(model, X, y, X_test, y_test, scorer, predicted),
+        contenders=_contenders(model, X, y, X_test, score, own),
         columns=columns,
         target_summary=_target_summary(np.concatenate([y, y_test]), classes),
         spectrum=_spectrum(kept, X, seed),
@@ -188,33 +197,32 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
     return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
 
 
-def _score(scorer: Any, y: np.ndarray, predicted: np.ndarray, classes: Any) -> Score:
+def _score(scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int) -> Score:
     if scorer.name == "r2" and len(y) < 2:  # the variance of one row is zero
         return Score(scorer.name, np.nan, np.nan, np.nan, len(y))
-    low, high = interval(scorer, y, predicted, classes)
+    low, high = interval(scorer, y, predicted, classes, seed)
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
 
 
-def _contenders(model, X, y, X_test, y_test, scorer, predicted) -> list[Contender]:
+def _contenders(model, X, y, X_test, score, own) -> list[Contender]:
     """The leaderboard, with the held-out scores of winner and baselines."""
     classes = getattr(model, "classes_", None)
-    own = _score(scorer, y_test, predicted, classes)
     if not hasattr(model, "leaderboard_"):
-        dummy = DummyClassifier() if classes is not None else DummyRegressor()
-        blank = np.zeros((len(y), 1)), np.zeros((len(y_test), 1))
+        dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
+        blank = np.zeros((len(y), 1)), np.zeros((own.rows, 1))
         dummy.fit(blank[0], y)
         trivial = dummy.predict(blank[1]) if classes is None else dummy.predict_proba(blank[1])
         name = type(kernel_machine(model)[1]).__name__
         return [
             Contender(name, "winner", unseen=own),
-            Contender("trivial", "trivial", unseen=_score(scorer, y_test, trivial, classes)),
+            Contender("trivial", "trivial", unseen=score(trivial)),
         ]
     M, M_test = model.encoder_.transform(X), model.encoder_.transform(X_test)
     unseen = {model.winner_name_: own}
     for name in ROLES:
         baseline = fit_baseline(name, model.encoder_.features_, M, y, model.task)
         answers = model._baseline_prediction(baseline, M_test)
-        unseen[name] = _score(scorer, y_test, answers, classes)
+        unseen[name] = score(answers)
     return [
         Contender(
             row["name"],
@@ -316,7 +324,10 @@ def _words(model: Any, X: Any) -> KernelWords:
     transformers, machine = kernel_machine(model)
     features = getattr(getattr(machine, "encoder_", None), "features_", None)
     if features is not None:
-        return kernel_words(machine.kernel_, lambda column: features[column].label)
+        words = kernel_words(machine.kernel_, lambda column: features[column].label)
+        read = {features[c].kind for _, columns in machine.kernel_.parts for c in columns}
+        scales = [sentence for kind, sentence in SCALES.items() if kind in read]
+        return replace(words, meaning=" ".join([words.meaning, *scales]))
     for transformer in transformers:
         X = transformer.transform(X)
     kernel = bound_kernel(machine, X)

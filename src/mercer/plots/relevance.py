@@ -178,7 +178,8 @@ def _refit(estimator: Any, X: Any) -> tuple[Callable, list]:
     if hasattr(estimator, "encoder_"):
         used = [column.name for column in estimator.columns_ if column.used]
         return _Winner(estimator).fit, used
-    return lambda X, y: clone(estimator).fit(X, y), list(column_names(X))
+    fresh: Any = clone
+    return lambda X, y: fresh(estimator).fit(X, y), list(column_names(X))
 
 
 class _Winner:
@@ -197,10 +198,10 @@ class _Winner:
         model, kernel = self.model, self.model.kernel_
         M, Y = model.encoder_.transform(X), model._targets(y)
         if self.first is None:
-            candidate = _FixedKernel(kernel)
+            candidate: Any = _FixedKernel(kernel)
             self.first = fit_candidate(
                 candidate, [], M, Y, memory=model.memory, n_jobs=model.n_jobs
-            )  # type: ignore[arg-type]
+            )
             self.finish = model._finish(self.first, y)
         samples = kernel.encode(M)
         K = Gram(kernel, samples, memory=model.memory, n_jobs=model.n_jobs)

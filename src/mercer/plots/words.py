@@ -107,9 +107,9 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
     ('exp(−γ ‖x − z‖²)', [('γ', '0.5')])
     """
     code = repr(kernel) if len(repr(kernel)) <= 2000 else ""
-    table = isinstance(kernel, TableKernel) and kernel.parts
-    if table and kernel.combine == "product" and len(kernel.parts) == 1:
-        ((part, columns),) = kernel.parts
+    given = (kernel.parts or []) if isinstance(kernel, TableKernel) else []
+    if isinstance(kernel, TableKernel) and kernel.combine == "product" and len(given) == 1:
+        part, columns = given[0]
         words, names = kernel_words(part), [label(c) for c in columns]
         reads = (
             f"It reads {len(names)} columns together" if len(names) > 1 else "It reads one column"
@@ -126,7 +126,7 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
         parts = [
             {
                 "columns": [label(c) for c in columns],
-                "formula": _with_values(part),
+                "formula": _with_values(part) if len(columns) > 1 else _of_one(_with_values(part)),
                 "weight": None if weight is None else float(weight),
             }
             for (part, columns), weight in zip(kernel.parts, weights)
@@ -177,13 +177,24 @@ def _parameters(kernel: Any, prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")
         elif isinstance(value, (int, float, np.number)) and name not in shown:
-            out.append((prefix + SYMBOLS.get(name, name), f"{float(value):.6g}"))
+            out.append((f"{prefix}{SYMBOLS.get(name, name)}", f"{float(value):.6g}"))
     return out
 
 
 def _with_values(kernel: Any) -> str:
     values = ", ".join(f"{name} = {value}" for name, value in _parameters(kernel))
     return _formula(kernel) + (f", {values}" if values else "")
+
+
+def _of_one(formula: str) -> str:
+    """A formula for a single column, where a norm is an absolute value."""
+    for norm, plain in (
+        ("‖x − z‖₁", "|x − z|"),
+        ("‖x − z‖", "|x − z|"),
+        ("share of j with xⱼ = zⱼ", "1 if x = z, else 0"),
+    ):
+        formula = formula.replace(norm, plain)
+    return formula
 
 
 def _fill(text: str, parameters: dict) -> str:
