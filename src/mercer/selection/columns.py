@@ -128,7 +128,17 @@ def infer_columns(
             else:
                 seen.setdefault(fingerprint, name)
         found.append(column)
-    return found
+    return found if any(column.used for column in found) else [_spared(c, columns) for c in found]
+
+
+def _spared(column: Column, columns: dict) -> Column:
+    """Where no other column can be used, one that counts the rows is."""
+    values = columns[column.name]
+    if column.kind != "identifier" or column.reason == "as you said" or values.dtype.kind != "f":
+        return column
+    low, high, _ = _range_or_levels("number", values, Counter())
+    reason = f"integers, all {column.distinct} different, but no other column can be used"
+    return Column(column.name, "number", reason, column.missing, column.distinct, low, high)
 
 
 def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
@@ -180,10 +190,11 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
         return column("date", "dates, read as year, month, day of week and elapsed days")
     if values.dtype.kind == "f":
         return column(*_number_kind(name, present, counts, n))
+    codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
     spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
     lost = sum(counts[v] for v, number in spelled.items() if number is None)
     different = len({number for number in spelled.values() if number is not None})
-    if _mostly(counts, lost, spelled) and different > 2:
+    if not codes and _mostly(counts, lost, spelled) and different > 2:
         return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
     dates = {v: spelled_date(v) if isinstance(v, str) else None for v in counts}
     lost = sum(counts[v] for v, date in dates.items() if date is None)
@@ -335,7 +346,7 @@ def _fingerprint(values: np.ndarray) -> bytes:
     import hashlib
 
     if values.dtype.kind in "fM":
-        content = np.ascontiguousarray(values + 0.0 if values.dtype.kind == "f" else values).data
+        content = (values + 0.0 if values.dtype.kind == "f" else values).tobytes()  # -0 is 0
     else:
         content = "\0".join(map(repr, values.tolist())).encode()
     return values.dtype.kind.encode() + hashlib.sha256(content).digest()

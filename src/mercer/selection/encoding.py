@@ -2,13 +2,15 @@
 
 A number becomes two columns: its rank among the training values (uniform, of unit variance) and
 its standardised value; a missing one is replaced by the median, and where any is missing in
-training, "is it missing" becomes a category. A category becomes a code: levels that fewer than
-``rare`` rows have share one, and a level that the training table lacks has one of its own. A date
-becomes the numbers year, month, day of week and elapsed days.
+training, "is it missing" becomes a category. A category becomes a code: in a category of more than
+20 levels those that fewer than ``rare`` rows have share one code, with every level that the
+training table lacks; a missing value is a level of its own. A date becomes the numbers year, month,
+day of week and elapsed days.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +18,36 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.selection.columns import Column, as_numbers, read_columns, used_columns
+from mercer.selection.columns import (
+    MANY_LEVELS,
+    RARE,
+    Column,
+    infer_columns,
+    level_text,
+    used_columns,
+)
+from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
 __all__ = ["Feature", "TableEncoder"]
 
 RANKS = 1000  # quantiles that ranks are interpolated between
-UNIT = np.float32(np.sqrt(12))  # a uniform variable times this has unit variance
+WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
+FARTHEST = 10.0  # standard deviations: outliers of standardised values are cut there
+MISSING = "\0missing"  # the level of a missing value
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the encoded matrix: "rank", "scaled" or "code", and where it is from."""
+    """One column of the encoded matrix: what it is, and which column of the table it is from.
+
+    Attributes
+    ----------
+    source : str or int
+        Name of the column.
+    label : str
+        That name, with the part of a date or "is missing".
+    kind : {"rank", "scaled", "code"}
+    """
 
     source: Any
     label: str
@@ -38,38 +59,61 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : list of Column
-        As `infer_columns` returns them.
-    rare : int, default=5
+    columns : list of Column, optional
+        As `infer_columns` returns them; inferred in ``fit`` by default.
+    rare : int, default=3
         Levels of a category that fewer training rows have are pooled, when there are over 20.
 
     Attributes
     ----------
+    columns_ : list of Column
     features_ : list of Feature
         What each column of the matrix is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", None]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> [feature.label + ": " + feature.kind for feature in encoder.features_]
+    ['age: rank', 'age: scaled', 'sex: code']
+    >>> encoder.transform(table).round(2)
+    array([[ 0.  , -1.22,  1.  ],
+           [ 1.73,  0.  ,  2.  ],
+           [ 3.46,  1.22,  0.  ]], dtype=float32)
     """
 
-    def __init__(self, columns: list[Column], rare: int = 5):
+    def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
         self.columns = columns
         self.rare = rare
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Learn medians, ranks, scales and levels from a training table."""
+        """Learn medians, ranks, scales and levels from a training table.
+
+        Raises
+        ------
+        ValueError
+            No column can be used; the message says why for each.
+        """
         table = X if isinstance(X, dict) else read_columns(X)
+        self.columns_ = infer_columns(table) if self.columns is None else self.columns
+        self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
         self.levels_: dict[Any, list] = {}
         self.features_: list[Feature] = []
-        for column in used_columns(self.columns):
+        for column in used_columns(self.columns_):
             values = table[column.name]
             if column.kind == "category":
                 self._fit_category(column.name, values)
                 continue
             for label, numbers in _number_series(column, values).items():
-                self._fit_number(column.name, label, numbers)
+                known = numbers[~np.isnan(numbers)]
+                if column.kind == "number" or len(np.unique(known)) > 1:  # not one year, say
+                    self._fit_number(column.name, label, numbers)
         if not self.features_:
+            reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
             raise ValueError(
-                "No column can be used: "
-                + "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns[:10])
+                f"X has no column that can be used: {reasons}. Say what a column is with kind=."
             )
         return self
 
@@ -78,18 +122,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = numbers[~missing]
         median = float(np.median(known)) if len(known) else 0.0
         filled = np.where(missing, median, numbers)
-        quantiles = np.quantile(filled, np.linspace(0, 1, min(RANKS, len(filled)) or 1))
-        spread = float(filled.std()) or 1.0
-        self.numbers_[label] = (median, quantiles, float(filled.mean()), spread, missing.any())
+        quantiles = np.quantile(filled, np.linspace(0, 1, max(2, min(RANKS, len(filled)))))
+        # scaled by the largest value first, so that no square overflows
+        size = float(np.abs(filled).max()) or 1.0
+        centre, spread = float((filled / size).mean()), float((filled / size).std())
+        if spread <= 1e-12:  # constant up to rounding
+            spread = 1.0
+        self.numbers_[label] = (median, quantiles, centre * size, spread * size, missing.any())
         self.features_ += [Feature(name, label, "rank"), Feature(name, label, "scaled")]
         if missing.any():
             self.features_.append(Feature(name, f"{label} is missing", "code"))
 
     def _fit_category(self, name: Any, values: np.ndarray) -> None:
-        levels, counts = np.unique(_level_texts(values), return_counts=True)
-        if len(levels) > 20:
-            levels = levels[counts >= self.rare]
-        self.levels_[name] = levels.tolist()
+        counts = Counter(_level_texts(values))
+        pool = len(counts) > MANY_LEVELS
+        kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
+        self.levels_[name] = sorted(kept)
         self.features_.append(Feature(name, str(name), "code"))
 
     def transform(self, X: Any) -> np.ndarray:
@@ -98,45 +146,56 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A column is missing; the message lists those.
+            Columns are missing, or hold no number or date where training had them; the message
+            lists them.
         """
         check_is_fitted(self)
         table = X if isinstance(X, dict) else read_columns(X)
-        absent = [c.name for c in used_columns(self.columns) if c.name not in table]
+        absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
             raise ValueError(
-                f"X lacks the column{'s' * (len(absent) > 1)} {absent}, which the model was "
-                f"trained with; it has {list(table)}."
+                f"X lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent[:20]))}, "
+                f"which the model was trained with; it has {list(table)[:50]}."
             )
         out = []
-        for column in used_columns(self.columns):
+        for column in used_columns(self.columns_):
             values = table[column.name]
             if column.kind == "category":
                 out.append(self._codes(column.name, values))
                 continue
             for label, numbers in _number_series(column, values).items():
+                if label not in self.numbers_:
+                    continue
+                _refuse_unreadable(column, values, numbers)
                 median, quantiles, mean, spread, flag = self.numbers_[label]
                 missing = np.isnan(numbers)
                 filled = np.where(missing, median, numbers)
-                out.append(_ranks(filled, quantiles) * UNIT)
-                out.append(np.clip((filled - mean) / spread, -10, 10))
+                out.append(WIDTH * _ranks(filled, quantiles))
+                out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
                 if flag:
                     out.append(missing)
         return np.stack(out, axis=1).astype(np.float32)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Label and kind of each column of the matrix."""
+        check_is_fitted(self)
+        return np.array([f"{f.label} ({f.kind})" for f in self.features_], dtype=object)
+
     def _codes(self, name: Any, values: np.ndarray) -> np.ndarray:
         levels = self.levels_[name]
         code_of = {level: code for code, level in enumerate(levels)}
-        texts, inverse = np.unique(_level_texts(values), return_inverse=True)
-        unseen = len(levels)  # pooled or new: one code for all of them
-        return np.array([code_of.get(text, unseen) for text in texts.tolist()], float)[inverse]
+        other = len(levels)  # pooled or new: one code for all of them
+        return np.array([code_of.get(text, other) for text in _level_texts(values)], dtype=float)
 
 
 def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """The numbers that a column stands for, by label."""
     if column.kind == "number":
         return {str(column.name): as_numbers(values)}
-    dates = values.astype("datetime64[s]")
+    if values.dtype.kind == "f":
+        dates = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
+    else:
+        dates = as_dates(values)
     missing = np.isnat(dates)
     days = dates.astype("datetime64[D]")
     elapsed = dates.astype("int64") / 86400
@@ -150,6 +209,18 @@ def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:
+    """A single odd value counts as missing, but not a column that is something else now."""
+    if not np.isnan(numbers).all():
+        return
+    known = values[~missing_values(values)]
+    if len(known):
+        raise ValueError(
+            f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
+            f"values is one now; the first is {known[0]!r}."
+        )
+
+
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     """Share of training values below, in the middle of ties, within [0, 1]."""
     grid = np.linspace(0, 1, len(quantiles))
@@ -158,19 +229,15 @@ def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     return (below + above) / 2
 
 
-def _level_texts(values: np.ndarray) -> np.ndarray:
+def _level_texts(values: np.ndarray) -> list[str]:
     """Values as texts: 1.0 and 1 are the same level, and a missing value is one of its own."""
-    if values.dtype.kind == "f":
-        texts = [_missing_mark if v != v else f"{v:g}" for v in values.tolist()]
-    else:
-        texts = [_missing_mark if v is None else _level_text(v) for v in values.tolist()]
-    return np.array(texts, dtype=str)
-
-
-_missing_mark = "\0missing"
-
-
-def _level_text(value: Any) -> str:
-    if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)):
-        return f"{value:g}"
-    return str(value)
+    known: dict[Any, str] = {}
+    missing = missing_values(values)
+    if missing.any():
+        values = values.astype(object)
+        values[missing] = None
+        known[None] = MISSING
+    listed = values.tolist()
+    for value in set(listed) - {None}:
+        known[value] = level_text(value)
+    return [known[value] for value in listed]

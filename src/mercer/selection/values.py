@@ -1,0 +1,250 @@
+"""The columns of any table as numpy arrays, and what their values spell.
+
+A column is float64 with NaN where a number is missing, datetime64 with NaT where a date is, or
+objects (texts, mostly) with None for the rest. Texts may spell numbers ("1,200.50", "12%") or ISO
+dates; `spelled_number` and `spelled_date` say which.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import describe
+
+__all__ = [
+    "MISSING_TEXTS",
+    "as_dates",
+    "as_numbers",
+    "missing_values",
+    "read_columns",
+    "spelled_date",
+    "spelled_number",
+]
+
+#: texts that stand for a missing number or date, in lower case
+MISSING_TEXTS = {"", "?", "-", "--", ".", "na", "n/a", "nan", "nat", "null", "none", "missing"}
+
+_NUMBER = re.compile(r"[+-]?[$€£]?\s?(\d[\d,.' ]*|\.\d+)(e[+-]?\d+)?\s?%?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(\d{4})[-/](\d{2})[-/](\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"
+)
+
+
+def read_columns(X: Any) -> dict[Any, np.ndarray]:
+    """Name -> column of a data frame (pandas, polars, arrow) or a two-dimensional array or list.
+
+    Columns of an array are named 0, 1, 2, ... An array of objects is read value by value: a column
+    of numbers becomes one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        X is no table, has no rows or columns, or holds infinities or values that are neither
+        numbers, texts nor dates.
+
+    Examples
+    --------
+    >>> {name: column.dtype.kind for name, column in read_columns([["a", 1], ["b", None]]).items()}
+    {0: 'O', 1: 'f'}
+    """
+    import narwhals as nw
+    from narwhals.dependencies import is_into_dataframe
+
+    if isinstance(X, nw.DataFrame) or is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        rows = len(frame)
+        columns = {
+            name: _series_values(series)
+            for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
+        }
+    else:
+        columns, rows = _array_columns(X)
+    for count, what in ((rows, "sample"), (len(columns), "feature")):
+        if not count:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape=({rows}, {len(columns)})) while a minimum of 1 is "
+                "required."
+            )
+    for name, values in columns.items():
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            where = f"column {name!r}, row {int(np.argmax(np.isinf(values)))}"
+            raise ValueError(
+                f"Input X contains infinity in {where}: replace it, or leave the value out."
+            )
+    return columns
+
+
+def _series_values(series: Any) -> np.ndarray:
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if dtype == nw.Datetime and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype == nw.Datetime or dtype == nw.Date:
+        return np.array(series.cast(nw.Datetime("us")).to_numpy(), dtype="datetime64[s]")
+    if dtype == nw.Duration:
+        seconds = series.dt.total_seconds()
+        return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
+    return _objects(series.to_list(), series.name)
+
+
+def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
+            "Densify it with X.toarray(), or use SVC or KernelRidge, which take sparse rows."
+        )
+    if isinstance(X, (str, bytes, dict, set)):
+        raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
+    try:
+        # a list of rows with texts in it must not become texts all over
+        A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    except ValueError:
+        raise ValueError(
+            "X is a list of rows of different lengths: give as many values in every row."
+        ) from None
+    if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
+        raise ValueError("Complex data not supported: give real numbers.")
+    if A.ndim != 2:
+        raise ValueError(
+            f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
+            "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
+        )
+    if A.dtype.kind in "fiub":
+        A = A.astype(np.float64)
+    elif A.dtype.kind == "M":
+        A = A.astype("datetime64[s]")
+    elif A.dtype.kind == "m":
+        A = A / np.timedelta64(1, "D")
+    else:
+        return {j: _objects(A[:, j].tolist(), j) for j in range(A.shape[1])}, len(A)
+    return {j: np.ascontiguousarray(A[:, j]) for j in range(A.shape[1])}, len(A)
+
+
+def _objects(values: list, name: Any) -> np.ndarray:
+    """A column of Python values as numbers or dates where all are, else objects."""
+    missing = np.array([_is_null(v) for v in values], dtype=bool)
+    kinds = {type(v) for v, m in zip(values, missing) if not m}
+    for kind in kinds:
+        if issubclass(kind, (dict, list, set, tuple, np.ndarray)):
+            raise TypeError(
+                f"argument must be a string or a number: column {name!r} of X holds "
+                f"{describe(next(v for v in values if isinstance(v, kind)))} in a cell."
+            )
+    if kinds and all(
+        issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds
+    ):
+        return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
+    if kinds and all(issubclass(k, (datetime.date, np.datetime64)) for k in kinds):
+        dates = [np.datetime64("NaT") if m else _naive(v) for v, m in zip(values, missing)]
+        return np.array(dates, dtype="datetime64[s]")
+    if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
+        days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
+        return np.array(days)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    column[missing] = None
+    return column
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _naive(value: Any) -> Any:
+    """A date without its time zone, in UTC."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return value
+
+
+def missing_values(values: np.ndarray) -> np.ndarray:
+    """Which entries of a column are missing, (n,) bool."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "M":
+        return np.isnat(values)
+    return np.array([v is None for v in values.tolist()], dtype=bool)
+
+
+def spelled_number(text: str) -> float | None:
+    """The number that a text spells; None if it spells none.
+
+    Thousands may be separated by commas, points, blanks or apostrophes, and "%" and currency signs
+    may stand beside. The last of commas and points is the decimal one, but for a lone comma with
+    three digits on its right and one to three on its left, none of them 0.
+
+    Examples
+    --------
+    >>> [spelled_number(t) for t in ("12.5", "1,200", "1.200,5", "0,5", "-3e2", "7%", "7a", "inf")]
+    [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
+    """
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    text = re.sub(r"[$€£%' ]", "", text)
+    if text.rfind(",") > text.rfind("."):
+        thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
+        text = text.replace(".", "")
+        text = text.replace(",", "") if thousands else text.replace(",", ".")
+    else:
+        text = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:  # two decimal points, say
+        return None
+
+
+def spelled_date(text: str) -> np.datetime64 | None:
+    """The date or time that a text spells as ISO 8601 does; its time zone is left out.
+
+    Examples
+    --------
+    >>> spelled_date("2024-02-29 12:30"), spelled_date("29.2.2024"), spelled_date("2023-02-29")
+    (np.datetime64('2024-02-29T12:30:00'), None, None)
+    """
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, time = match.group(1, 2, 3, 4)
+    clock = "T" + time[1:] if time else ""
+    try:
+        return np.datetime64(f"{year}-{month}-{day}{clock}", "s")
+    except ValueError:
+        return None
+
+
+def as_numbers(values: np.ndarray) -> np.ndarray:
+    """A column as float64: numbers as they are, texts as the numbers that they spell, else NaN."""
+    if values.dtype.kind == "f":
+        return values
+    if values.dtype.kind == "M":
+        days = values.astype("datetime64[s]").astype(np.float64) / 86400
+        return np.where(np.isnat(values), np.nan, days)
+    known: dict[Any, float] = {}
+    for v in set(values.tolist()):
+        number = spelled_number(v) if isinstance(v, str) else v
+        known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
+    return np.array([known[v] for v in values.tolist()], dtype=np.float64)
+
+
+def as_dates(values: np.ndarray) -> np.ndarray:
+    """A column as datetime64[s]: texts as the dates that they spell, NaT where they spell none."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]")
+    known = {}
+    for v in set(values.tolist()):
+        date = spelled_date(v) if isinstance(v, str) else None
+        if isinstance(v, datetime.date):
+            date = np.datetime64(_naive(v), "s")
+        known[v] = np.datetime64("NaT", "s") if date is None else date
+    return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")
