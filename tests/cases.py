@@ -6,6 +6,8 @@ hold duplicates, a constant column, zeros and a zero row.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -146,4 +148,6 @@ KERNELS = [
 
 def name(case):
     """A readable test id."""
-    return " ".join(repr(case).split()) if not isinstance(case, tuple) else name(case[0])
+    if isinstance(case, tuple):
+        return name(case[0])
+    return re.sub(r" at 0x\w+", "", " ".join(repr(case).split()))  # the same in every process
