@@ -20,6 +20,7 @@ _HOME = {
     "kernels": "mercer.kernels",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
+    "plots": "mercer.plots",
 }
 
 __all__ = sorted(_HOME)

@@ -82,6 +82,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
     return {
         "style": (TEMPLATES / "style.css").read_text("utf-8"),
         "embedded": _embedded(data),
+        "file_name": Path(data.provenance.data_path).name,
         "scores": score_tracks(data.contenders, data.score),
         "histogram": histogram_drawing(data.target_summary) if regression else None,
         "class_bars": None if regression else _class_bars(data),
