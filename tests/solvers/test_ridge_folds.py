@@ -1,0 +1,73 @@
+"""Cross-validation from one pass over the factor equals fitting every fold anew."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.gram import DenseGram
+from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
+from mercer.solvers.ridge_folds import RidgeFolds
+
+RNG = np.random.default_rng(0)
+
+
+def problem(n=90, outputs=2, dtype=np.float64):
+    X = RNG.normal(size=(n, 3))
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2)).astype(dtype)
+    Y = np.c_[np.sin(2 * X[:, 0]) + 3, X[:, 1] * X[:, 2], X[:, 0]][:, :outputs]
+    return K, Y
+
+
+def anew(F, Y, folds, penalties):
+    """Each fold's fit by itself: the mean of its targets, and ridge on the features."""
+    out = np.full(Y.shape, np.nan)
+    for f in range(folds.max() + 1):
+        train, own = folds != f, folds == f
+        b = Y[train].mean(axis=0)
+        A = F[train].T @ F[train] + penalties[f] * np.eye(F.shape[1])
+        out[own] = F[own] @ np.linalg.solve(A, F[train].T @ (Y[train] - b)) + b
+    return out
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-7), (np.float32, 2e-3)])
+def test_predictions_are_those_of_fitting_each_fold(dtype, rtol):
+    K, Y = problem(dtype=dtype)
+    folds = RNG.permutation(90) % 4 - 1  # a quarter of the rows is never left out
+    low = pivoted_cholesky(DenseGram(K, symmetric=True), 30, random_state=0)
+    found = RidgeFolds(low, folds)
+    penalties = [1e-2, 0.1, 1.0]
+    wanted = anew(low.F.astype(np.float64), Y, folds, penalties)
+    assert_allclose(found.predict(Y, penalties), wanted, rtol=rtol, atol=rtol)
+    assert np.isnan(found.predict(Y, penalties)[folds == -1]).all()
+
+
+def test_errors_are_those_of_the_predictions():
+    K, Y = problem()
+    folds = np.arange(90) % 3
+    found = RidgeFolds(pivoted_cholesky(DenseGram(K, symmetric=True), 40, random_state=0), folds)
+    errors = found.errors(Y, [0.01, 1.0])
+    for i, penalty in enumerate([0.01, 1.0]):
+        squares = (found.predict(Y, [penalty] * 3) - Y) ** 2
+        assert_allclose(errors[:, i], [squares[folds == f].sum() for f in range(3)])
+
+
+def test_with_all_centres_it_is_kernel_ridge_and_strips_need_not_be_held(monkeypatch):
+    monkeypatch.setattr("mercer.gram.low_rank.STRIP", 32)
+    K, Y = problem(outputs=1)
+    folds, penalty = np.arange(90) % 5, 0.3
+    low = pivoted_cholesky(DenseGram(K, symmetric=True), 90, random_state=0)
+    found = RidgeFolds(LowRankGram(low.centres, low.L, K=DenseGram(K, symmetric=True)), folds)
+    wanted = np.empty(90)
+    for f in range(5):
+        train, own = folds != f, folds == f
+        b = Y[train, 0].mean()
+        G = K[np.ix_(train, train)] + penalty * np.eye(train.sum())
+        wanted[own] = K[np.ix_(own, train)] @ np.linalg.solve(G, Y[train, 0] - b) + b
+    assert_allclose(found.predict(Y[:, 0], [penalty] * 5), wanted, rtol=1e-6)
+    assert found.training_rows().tolist() == [72] * 5
+
+
+def test_a_fold_may_be_a_single_row_and_the_kernel_zero():
+    low = pivoted_cholesky(DenseGram(np.zeros((3, 3)), symmetric=True), 3, random_state=0)
+    y = np.array([1.0, 2.0, 6.0])
+    assert_allclose(RidgeFolds(low, np.arange(3)).predict(y, [1.0] * 3), [4.0, 3.5, 1.5])
