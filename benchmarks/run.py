@@ -1,0 +1,15 @@
+"""``make bench``: every benchmark in a process of its own, and RESULTS.md written anew."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = ["vector_exp", "gram_products", "svc_fit", "start_up", "main_job"]
+
+failed = []
+for name in BENCHMARKS:
+    print(f"\n--- {name}", flush=True)
+    script = Path(__file__).parent / f"{name}.py"
+    if subprocess.run([sys.executable, str(script), "--write", *sys.argv[1:]]).returncode:
+        failed.append(name)
+sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
