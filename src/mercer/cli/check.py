@@ -12,8 +12,7 @@ from mercer.cli.fit import kinds_given, read_target
 from mercer.cli.screen import columns_table
 from mercer.cli.tables import read_table
 from mercer.kernels import as_kernel, check_mercer
-from mercer.selection.automatic import _notices
-from mercer.selection.columns import infer_columns, read_columns
+from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.holdout import task_of
 
@@ -47,7 +46,7 @@ def check_table(
     columns = infer_columns(values, kinds_given(kind), drop)
     screen.print()
     screen.print(columns_table(columns, most=200))
-    notices = _notices(columns)
+    notices = column_notices(columns)
     for notice in notices:
         screen.print(f"• {notice}", markup=False)
     facts["columns"] = [

@@ -20,8 +20,9 @@ from mercer.cli.tables import TableError, read_table
 from mercer.persistence import save
 from mercer.plots.report import report_data, write_report
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
+from mercer.selection.budget import seconds
 from mercer.selection.holdout import HeldOut, hold_out, score_held_out, task_of
-from mercer.selection.metrics import metric_named, seconds
+from mercer.selection.metrics import metric_named
 
 __all__ = ["fit_table", "kinds_given", "read_target"]
 
@@ -149,7 +150,7 @@ def read_target(frame: pl.DataFrame, target: str, path: Path) -> tuple[pl.DataFr
         raise TableError(f"--target {target} holds dates; turn them into a number to predict.")
     if len(np.unique(y)) == 1:
         raise TableError(
-            f"--target {target} has the one value {y[0]!r} in all {len(y)} rows: there is nothing "
+            f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is nothing "
             "to predict."
         )
     return known, y, frame.height - known.height

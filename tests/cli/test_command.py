@@ -1,0 +1,237 @@
+"""The command as a user types it: what it prints, writes and answers to wrong input."""
+
+import builtins
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from mercer.cli.app import run
+
+PENGUINS = files("mercer").joinpath("data/penguins.csv")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "penguins.csv").write_bytes(PENGUINS.read_bytes())
+    return tmp_path
+
+
+def command(*arguments):
+    """Exit code of a command line."""
+    with pytest.raises(SystemExit) as done:
+        run([str(a) for a in arguments])
+    return done.value.code
+
+
+@pytest.fixture
+def fitted(folder):
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
+    return folder
+
+
+def test_fit_says_what_it_does(folder, capsys):
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2") == 0
+    out = capsys.readouterr().out
+    for text in (
+        "344 rows, 6 columns",
+        "classification",
+        "bill_length_mm",
+        "baseline: linear (spline)",
+        "95% interval",
+        "69 rows held out",
+        "fitted on all 344",
+        "model.mercer",
+        "model.html",
+    ):
+        assert text in out, text
+    assert (folder / "model.mercer").exists()
+    assert "Predicting species" in (folder / "model.html").read_text()
+
+
+def test_json_is_one_object(folder, capsys):
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["task"] == "classification"
+    low, high = facts["score"]["interval"]
+    assert low <= facts["score"]["value"] <= high
+    assert {row["name"] for row in facts["leaderboard"] if row["baseline"]} == {
+        "trivial",
+        "linear (spline)",
+    }
+
+
+def test_trials_are_deterministic(folder):
+    for name in ("a.mercer", "b.mercer"):
+        assert (
+            command("fit", "penguins.csv", "--target", "sex", "--trials", 2, "--quiet", "-o", name)
+            == 0
+        )
+    table = pl.read_csv("penguins.csv")
+    first, second = (mercer.load(name).predict_proba(table) for name in ("a.mercer", "b.mercer"))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_predictions_keep_the_order_and_name_the_classes(fitted):
+    table = pl.read_csv("penguins.csv")
+    shuffled = table.select(table.columns[::-1]).drop("species").with_columns(extra=pl.lit(1))
+    shuffled.write_csv("new.csv")
+    assert command("predict", "model.mercer", "new.csv", "-o", "out.csv", "--keep", "island") == 0
+    out = pl.read_csv("out.csv")
+    assert out.columns == [
+        "island", "prediction", "proba_Adelie", "proba_Chinstrap", "proba_Gentoo",
+    ]  # fmt: skip
+    assert out["island"].equals(table["island"])
+    P = out.select(out.columns[2:]).to_numpy()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    predicted = out["prediction"].to_numpy()
+    assert (np.array(["Adelie", "Chinstrap", "Gentoo"])[P.argmax(axis=1)] == predicted).all()
+    assert np.mean(predicted == table["species"].to_numpy()) > 0.95
+    assert command("predict", "model.mercer", "new.csv", "-o", "out.csv") == 4
+    assert command("predict", "model.mercer", "new.csv", "-o", "out.csv", "--force") == 0
+
+
+def test_an_integer_target_says_how_to_reverse_the_choice(folder, capsys):
+    x = np.arange(200)
+    pl.DataFrame({"x": x % 17, "y": x % 4}).write_csv("t.csv")
+    assert command("fit", "t.csv", "--target", "y", "--trials", 1) == 0
+    assert "--task regression" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_number_target_is_scored_by_r2(folder, capsys):
+    x = np.linspace(0, 6, 120)
+    pl.DataFrame({"x": x, "y": np.sin(x)}).write_csv("t.csv")
+    assert command("fit", "t.csv", "--target", "y", "--trials", 2) == 0
+    assert re.search(r"r2 (0\.9|1\.0)", capsys.readouterr().out)
+
+
+def test_check_fits_nothing(folder, capsys):
+    assert command("check", "penguins.csv", "--target", "species", "--kernel", "sigmoid") == 0
+    out = capsys.readouterr().out
+    assert "category" in out
+    assert "Not positive semidefinite" in out
+    assert sorted(p.name for p in folder.iterdir()) == ["penguins.csv"]
+
+
+def test_the_demo_runs(folder, capsys):
+    assert command("demo") == 0
+    assert "344 predictions" in capsys.readouterr().out
+    assert (folder / "mercer-demo" / "penguins.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("fit", "absent.csv", "--target", "y"), 3, "There is no file absent.csv"),
+        (("fit", "penguins.csv", "--target", "specie"), 3, "Did you mean 'species'?"),
+        (("fit", "penguins.csv"), 2, "--target"),
+        (("fit", "penguins.csv", "--target", "species", "--metric", "r2"), 3, "metric='r2'"),
+        (("fit", "penguins.csv", "--target", "species", "--time", "soon"), 3, "time='soon'"),
+        (("fit", "penguins.csv", "--target", "species", "--memory", "lots"), 3, "memory='lots'"),
+        (("fit", "penguins.csv", "--target", "species", "--kind", "sex"), 3, "write column=kind"),
+        (("fit", "penguins.csv", "--target", "species", "--kind", "sx=category"), 3, "no column"),
+        (("fit", "penguins.csv", "--target", "species", "--drop", "sx"), 3, "no column 'sx'"),
+        (("fit", "penguins.csv", "--target", "species", "-o", "no/m.mercer"), 4, "no such folder"),
+        (("predict", "absent.mercer", "penguins.csv", "-o", "o.csv"), 3, "There is no file"),
+        (("predict", "penguins.csv", "penguins.csv", "-o", "o.csv"), 3, "not a Mercer model"),
+        (("predict", "penguins.csv", "penguins.csv", "-o", "o.xlsx"), 3, "must end in"),
+        (("frobnicate",), 2, "frobnicate"),
+    ],
+)
+def test_wrong_input_is_answered(arguments, code, message, folder, capsys):
+    assert command(*arguments) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert sorted(p.name for p in folder.iterdir()) == ["penguins.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,y\n1,a\n2,a\n3,a\n", "one value 'a'"),
+        ("x,y\n1,\n2,\n", "every value of that column is missing"),
+        ("y\n1\n2\n", "no column besides the target"),
+        ("x,y\n1,a\n2\n", "row 3 has 1 fields"),
+        ("x,y\n5,a\n5,b\n5,a\n", "no column that can be used"),
+    ],
+)
+def test_wrong_tables_are_answered(content, message, folder, capsys):
+    (folder / "t.csv").write_text(content)
+    assert command("fit", "t.csv", "--target", "y", "--trials", "1") == 3
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_three_rows_fit_without_a_score(folder, capsys):
+    (folder / "t.csv").write_text("x,y\n1,a\n2,b\n4,a\n")
+    assert command("fit", "t.csv", "--target", "y", "--trials", "1") == 0
+    assert "none are held out" in capsys.readouterr().out
+
+
+def test_rows_without_a_target_are_left_out_and_counted(folder, capsys):
+    assert command("fit", "penguins.csv", "--target", "sex", "--trials", "1") == 0
+    assert "11 rows without a sex are left out" in capsys.readouterr().out
+
+
+def test_missing_columns_and_unseen_categories_at_prediction(fitted, capsys):
+    table = pl.read_csv("penguins.csv").drop("species")
+    table.drop("sex").write_csv("less.csv")
+    assert command("predict", "model.mercer", "less.csv", "-o", "out.csv") == 3
+    assert "sex" in capsys.readouterr().err
+    table.with_columns(island=pl.lit("Atlantis")).write_csv("unseen.csv")
+    assert command("predict", "model.mercer", "unseen.csv", "-o", "out.csv") == 0
+
+
+def test_an_existing_model_is_kept_unless_forced(fitted):
+    before = (fitted / "model.mercer").read_bytes()
+    fit = ("fit", "penguins.csv", "--target", "species", "--trials", "1", "--quiet")
+    assert command(*fit) == 4
+    assert (fitted / "model.mercer").read_bytes() == before
+    assert command(*fit, "--force") == 0
+
+
+def test_without_the_extra_the_install_line_is_printed(monkeypatch, capsys):
+    real = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.split(".")[0] in ("cyclopts", "rich"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *arguments, **options)
+
+    for name in [n for n in sys.modules if n.split(".")[0] in ("cyclopts", "rich")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SystemExit) as done:
+        mercer.cli.main()
+    assert done.value.code == 5
+    assert 'pip install "mercer[cli]"' in capsys.readouterr().err
+
+
+def test_help_loads_no_data_library():
+    code = (
+        "import sys\nfrom mercer.cli.app import run\n"
+        "try:\n    run(['--help'])\nexcept SystemExit: pass\n"
+        "print({'numpy', 'polars', 'sklearn', 'matplotlib'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stderr.strip() == "set()"
+
+
+def test_the_core_imports_no_optional_library():
+    # rich is left out of the list: scikit-learn imports it itself where it is installed
+    code = (
+        "import mercer, sys\n"
+        "mercer.SVC, mercer.KernelRidge, mercer.KernelClassifier, mercer.save\n"
+        "print({'torch', 'matplotlib', 'polars', 'dask', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
