@@ -49,5 +49,7 @@ def test_the_number_of_threads_does_not_matter():
     assert one.kernel.weights == two.kernel.weights
 
 
-def test_a_deadline_ends_it_with_what_it_has():
-    assert len(learn_interactions(KERNEL, X, Y, deadline=0.0).errors) == 1
+def test_a_caller_may_end_it_with_what_it_has():
+    found = learn_interactions(KERNEL, X, Y, on_step=lambda step, error: step == 2)
+    assert len(found.errors) == 3
+    assert found.error == min(found.errors)

@@ -150,8 +150,8 @@ def read_target(frame: pl.DataFrame, target: str, path: Path) -> tuple[pl.DataFr
         raise TableError(f"--target {target} holds dates; turn them into a number to predict.")
     if len(np.unique(y)) == 1:
         raise TableError(
-            f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is nothing "
-            "to predict."
+            f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is "
+            "nothing to predict."
         )
     return known, y, frame.height - known.height
 

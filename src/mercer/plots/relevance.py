@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.gram import Gram
-from mercer.kernels import Kernel
 from mercer.plots.machine import sample_rows, take
 from mercer.samples import column_names, number_columns
-from mercer.selection.candidates import fit_candidate
+from mercer.selection.machines import fit_machine
 from mercer.solvers import CholeskySolver
 
 __all__ = ["RelevanceDisplay"]
@@ -198,9 +197,8 @@ class _Winner:
         model, kernel = self.model, self.model.kernel_
         M, Y = model.encoder_.transform(X), model._targets(y)
         if self.first is None:
-            candidate: Any = _FixedKernel(kernel)
-            self.first = fit_candidate(
-                candidate, [], M, Y, memory=model.memory, n_jobs=model.n_jobs
+            self.first = fit_machine(
+                kernel, kernel.encode(M), Y, memory=model.memory, n_jobs=model.n_jobs
             )
             self.finish = model._finish(self.first, y)
         samples = kernel.encode(M)
@@ -210,17 +208,6 @@ class _Winner:
         coef = CholeskySolver(self.first.penalty).solve(K, Y - intercept).coef
         machine = replace(self.first, support=samples, coef=coef, intercept=intercept)
         return _Fit(model, lambda X: self.finish(machine.outputs(model.encoder_.transform(X))))
-
-
-@dataclass(frozen=True)
-class _FixedKernel:
-    """A candidate of the automatic search whose kernel is known already, with all its weights."""
-
-    fixed: Kernel
-    learn = False
-
-    def kernel(self, features: Any) -> Kernel:
-        return self.fixed
 
 
 class _Fit:

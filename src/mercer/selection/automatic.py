@@ -1,21 +1,19 @@
 """The automatic estimators: a table in, a tuned kernel machine out.
 
 `fit` infers what the columns are, encodes them, tries candidates (kernel families, with learnt or
-equal column weights) beside two baselines on the same validation splits within a time budget, and
-fits the winner again on all rows. What was tried is in ``leaderboard_``, in what order in
+equal column weights) beside two baselines on the same folds within a time budget, and fits the
+winner again on all rows. What was tried is in ``leaderboard_``, in what order and how thoroughly in
 ``schedule_``, which ``replay=`` repeats exactly.
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -23,17 +21,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.gram import TiledGram
 from mercer.gram.memory import memory_budget
 from mercer.learners.calibration import Calibration, calibrate
-from mercer.selection.baselines import fit_baseline
-from mercer.selection.candidates import Candidate, FittedKernelMachine, candidates, fit_candidate
-from mercer.selection.columns import infer_columns, read_columns
+from mercer.selection.budget import Budget, seconds
+from mercer.selection.candidates import Candidate
+from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
-from mercer.selection.metrics import metric_named, seconds
+from mercer.selection.interactions import learn_interactions
+from mercer.selection.machines import KernelMachine, fit_machine
+from mercer.selection.metrics import metric_named
+from mercer.selection.trials import LEARNING_STEPS, SMALL_ROWS, SMALLEST_RANK, Trials
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
-BASELINES = ("trivial", "linear (spline)")
-SEARCH_ROWS, SEARCH_RANK = 20_000, 1000  # most training rows of a trial, and centres
-FINAL_SHARE = 0.35  # of the time budget, kept for the final fit on all rows
+QUICK_ROWS = 5000  # of a final fit after an interruption
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
@@ -50,12 +49,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """What the machine is fitted to, (n, outputs)."""
 
     @abstractmethod
-    def _finish(self, machine: FittedKernelMachine, y: np.ndarray) -> Callable:
-        """A function from the machine's outputs to predictions or probabilities."""
+    def _calibrated(self, outputs: np.ndarray, y: np.ndarray) -> Callable:
+        """A function from outputs to predictions or probabilities, from held-out outputs."""
 
     @abstractmethod
-    def _store_finish(self, machine: FittedKernelMachine, y: np.ndarray) -> None:
-        """Keep what `_finish` learnt as fitted attributes."""
+    def _store_calibration(self, machine: KernelMachine, y: np.ndarray) -> None:
+        """Keep what `_calibrated` learnt as fitted attributes."""
 
     @abstractmethod
     def _loss(self, y: np.ndarray, predicted: np.ndarray) -> float:
@@ -102,188 +101,86 @@ class _AutomaticKernel(BaseEstimator, ABC):
         -------
         self
         """
-        started = time.monotonic()
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
+        if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
+            raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
+        limit = seconds(self.time)
+        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         table = read_columns(X)
         n = len(next(iter(table.values())))
         y = self._read_target(y, n)
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
         self._remember_features(X, table)
-        self.columns_ = infer_columns(table, self.kind, self.drop or ())
-        self.notices_ = _notices(self.columns_)
+        self.columns_ = infer_columns(table, self.kind, self.drop)
+        self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if np.all(y == y[0]):
             self.notices_.append("The target is constant: so is the prediction.")
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
-        deadline = started + seconds(self.time)
-        search_end = deadline - FINAL_SHARE * seconds(self.time)
-        self._timed = self.replay is None and self.trials is None
-        winner = self._search(M, y, metric, memory, search_end)
-        self._fit_final(winner, M, y, memory, deadline - 0.15 * seconds(self.time))
-        self.seconds_ = time.monotonic() - started
+        search = Trials(self, M, y, metric, budget=budget, memory=memory, seed=self._seed)
+        if self.replay is None:
+            winner, rank = search.run(self.trials)
+        else:
+            winner, rank = search.replay(self.replay)
+        self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
+        self.notices_ += search.notices
+        self.winner_ = {"family": winner.family, "scale": winner.scale, "learn": winner.learn}
+        self.winner_name_ = winner.name
+        self._report_final(winner)
+        kernel = search.learnt.get(winner)
+        try:
+            self._fit_final(kernel or self._winning_kernel(M, y), M, y, memory, rank)
+        except KeyboardInterrupt:
+            self.notices_.append(
+                f"Interrupted in the final fit: it was done again with up to {SMALLEST_RANK} "
+                f"centres on up to {QUICK_ROWS} rows."
+            )
+            rows = np.sort(search.order[:QUICK_ROWS])
+            kernel = kernel or self._winning_kernel(M[rows], y[rows], steps=1)
+            self._fit_final(kernel, M[rows], y[rows], memory, SMALLEST_RANK)
+        self.seconds_ = budget.spent()
         return self
 
     def refit(self, X, y):
         """Fit the winner of the search on other rows of the same table, without a new search.
 
-        Columns keep the kinds that were inferred; the leaderboard stays.
+        Columns keep the kinds that were inferred, and the kernel its weights where the rows have
+        the same features; the leaderboard stays.
         """
         check_is_fitted(self)
         table = read_columns(X)
         y = self._read_target(y, len(next(iter(table.values()))))
-        self.encoder_ = TableEncoder(self.columns_).fit(table)
-        memory = memory_budget(self.memory)
-        self._fit_final(Candidate(**self.winner_), self.encoder_.transform(table), y, memory)
-        return self
-
-    # --- the search ---------------------------------------------------------------------------
-
-    def _search(self, M, y, metric, memory, search_end) -> Candidate:
-        """Score baselines and candidates on the same splits; the best candidate."""
-        self.leaderboard_: list[dict] = []
-        self.schedule_: list[dict] = []
         features = self.encoder_.features_
-        splits = self._splits(y)
-        order: list[Candidate] = candidates(features)
-        if self.replay is not None:
-            order = [Candidate(**entry) for entry in self.replay]
-        elif self.trials is not None:
-            if not self.trials >= 1:
-                raise ValueError(f"trials={self.trials!r}: give at least 1.")
-            order = order[: self.trials]
-        longest = 0.0
-        try:
-            for baseline in BASELINES:
-                self._trial(baseline, M, y, metric, splits, memory, search_end)
-            for i, candidate in enumerate(order):
-                began = time.monotonic()
-                if self._timed and i > 0 and began + longest > search_end:
-                    self.notices_.append(
-                        f"The time budget ended the search after {i} of {len(order)} candidates."
-                    )
-                    break
-                self._report(candidate.name, i, len(order))
-                self._trial(candidate, M, y, metric, splits, memory, search_end)
-                self.schedule_.append(
-                    {"family": candidate.family, "scale": candidate.scale, "learn": candidate.learn}
-                )
-                longest = max(longest, time.monotonic() - began)
-        except KeyboardInterrupt:
-            if not self.schedule_:
-                raise
-            self.notices_.append(
-                f"Interrupted after {len(self.schedule_)} candidates; the best so far was kept."
-            )
-        self._rank(metric)
-        return Candidate(**self.schedule_[self._winner(metric, sum(len(v) for _, v in splits))])
-
-    def _winner(self, metric, rows: int) -> int:
-        """Place in the schedule of the best candidate.
-
-        Scores that count hits are coarse: of the candidates within one standard error of the best
-        the one of the smallest loss wins (log loss; squared error).
-        """
-        tried = {row["name"]: row for row in self.leaderboard_ if not row["baseline"]}
-        names = [Candidate(**entry).name for entry in self.schedule_]
-        scores = np.array([metric.sign() * tried[name]["score"] for name in names])
-        scores = np.where(np.isnan(scores), -np.inf, scores)
-        best = scores.max()
-        slack = 0.0
-        if metric.name in ("accuracy", "balanced_accuracy", "f1") and 0 < best < 1:
-            slack = np.sqrt(best * (1 - best) / rows)
-        losses = np.array([tried[name]["loss"] for name in names])
-        return int(np.argmin(np.where(scores >= best - slack, losses, np.inf)))
-
-    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Validation splits: 5 folds of a small table, fewer of a larger one, one of a large."""
-        n = len(y)
-        stratify = self.task == "classification" and np.unique(y, return_counts=True)[1].min() >= 2
-        if n < 4:
-            rows = np.arange(n)  # nothing can be set aside
-            return [(rows, rows)]
-        if n <= 4000:
-            folds = 5 if n <= 1500 else 3
-            if stratify:
-                smallest = int(np.unique(y, return_counts=True)[1].min())
-                folds = max(2, min(folds, smallest))
-                splitter: Any = StratifiedKFold(folds, shuffle=True, random_state=self._seed)
-            else:
-                splitter = KFold(min(folds, n), shuffle=True, random_state=self._seed)
-        else:
-            kind = StratifiedShuffleSplit if stratify else ShuffleSplit
-            size = min(10_000, n // 3)
-            splitter = kind(1, test_size=size, random_state=self._seed)
-        return list(splitter.split(np.zeros(n), y if stratify else None))
-
-    def _trial(self, candidate, M, y, metric, splits, memory, deadline) -> None:
-        """Enter a candidate's mean score over the splits into the leaderboard."""
-        began = time.monotonic()
-        scores, losses, rows = [], [], 0
-        for train, validation in splits:
-            if isinstance(candidate, str):
-                model = fit_baseline(
-                    candidate, self.encoder_.features_, M[train], y[train], self.task
-                )
-                predicted = self._baseline_prediction(model, M[validation])
-                rows = len(train)
-            else:
-                rows = min(SEARCH_ROWS, len(train))
-                chosen = np.random.default_rng(self._seed).permutation(train)[:rows]
-                predict = self._fit_once(candidate, M[chosen], y[chosen], memory, deadline)
-                predicted = predict(M[validation])
-            scores.append(metric(y[validation], predicted, getattr(self, "classes_", None)))
-            losses.append(self._loss(y[validation], predicted))
-        score = float(np.nanmean(scores)) if not np.isnan(scores).all() else np.nan
-        self.leaderboard_.append(
-            {
-                "name": candidate if isinstance(candidate, str) else candidate.name,
-                "baseline": isinstance(candidate, str),
-                "score": score,
-                "loss": float(np.mean(losses)),
-                "spread": float(np.nanstd(scores)) if len(scores) > 1 else None,
-                "rows": rows,
-                "seconds": time.monotonic() - began,
-            }
-        )
-
-    def _rank(self, metric) -> None:
-        self.leaderboard_.sort(
-            key=lambda row: -np.inf if np.isnan(row["score"]) else metric.sign() * row["score"],
-            reverse=True,
-        )
-        for rank, row in enumerate(self.leaderboard_, 1):
-            row["rank"] = rank
-
-    def _report(self, name: str, done: int, of: int) -> None:
-        if self.progress is not None:
-            rows = [r for r in self.leaderboard_ if not np.isnan(r["score"])]
-            self.progress({"trial": name, "done": done, "of": of, "leaderboard": rows})
+        self.encoder_ = TableEncoder(self.columns_).fit(table)
+        M = self.encoder_.transform(table)
+        same = self.encoder_.features_ == features
+        kernel = self.kernel_ if same else self._winning_kernel(M, y)
+        rank = self.schedule_[-1]["rank"]
+        self._fit_final(kernel, M, y, memory_budget(self.memory), rank)
+        return self
 
     # --- the final fit ------------------------------------------------------------------------
 
-    def _fit_once(self, candidate, M, y, memory, deadline) -> Callable:
-        """Fit on some rows; a function from an encoded matrix to predictions or probabilities."""
-        machine = fit_candidate(
-            candidate, self.encoder_.features_, M, self._targets(y), rank=SEARCH_RANK,
-            random_state=self._seed, memory=memory, n_jobs=self.n_jobs,
-            deadline=deadline if self._timed else np.inf,
-        )  # fmt: skip
-        finish = self._finish(machine, y)
-        return lambda rows: finish(machine.outputs(rows, memory, self.n_jobs))
+    def _winning_kernel(self, M, y, steps: int = LEARNING_STEPS):
+        """The winner's kernel, its weights learnt from up to 1,500 of the rows."""
+        kernel = Candidate(**self.winner_).kernel(self.encoder_.features_)
+        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:SMALL_ROWS])
+        X = kernel.encode(M[rows])
+        kernel = kernel.bind(X)
+        if not self.winner_["learn"]:
+            return kernel
+        return learn_interactions(
+            kernel, X, self._targets(y[rows]), steps=steps, n_jobs=self.n_jobs
+        ).kernel
 
-    def _fit_final(self, winner: Candidate, M, y, memory, deadline=np.inf) -> None:
-        """Fit the winner on all rows."""
-        self._report(f"final fit: {winner.name}", len(self.schedule_), len(self.schedule_))
-        self.winner_ = {
-            "family": winner.family, "scale": winner.scale, "learn": winner.learn,
-        }  # fmt: skip
-        self.winner_name_ = winner.name
-        machine = fit_candidate(
-            winner, self.encoder_.features_, M, self._targets(y), random_state=self._seed,
-            memory=memory, n_jobs=self.n_jobs, deadline=deadline if self._timed else np.inf,
+    def _fit_final(self, kernel, M, y, memory, rank) -> None:
+        """Fit the winner on all rows, and keep the machine."""
+        machine = fit_machine(
+            kernel, kernel.encode(M), self._targets(y), rank=rank, random_state=self._seed,
+            memory=memory, n_jobs=self.n_jobs,
         )  # fmt: skip
         self.kernel_ = machine.kernel
         self.X_fit_ = machine.support
@@ -292,7 +189,19 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.penalty_ = machine.penalty
         self.solver_ = machine.solver
         self.left_out_ = machine.left_out
-        self._store_finish(machine, y)
+        self._store_calibration(machine, y)
+
+    def _finish(self, machine: KernelMachine, y: np.ndarray) -> Callable:
+        """A function from the outputs of a machine, fitted to y, to predictions."""
+        return self._calibrated(machine.left_out, y)
+
+    def _report_final(self, winner: Candidate) -> None:
+        if self.progress is not None:
+            done = len(self.schedule_) - 1
+            self.progress(
+                {"trial": f"final fit: {winner.name}", "done": done, "of": done,
+                 "leaderboard": [r for r in self.leaderboard_ if not np.isnan(r["score"])]}
+            )  # fmt: skip
 
     def _outputs(self, X) -> np.ndarray:
         """f for raw rows, (n, outputs)."""
@@ -435,10 +344,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     def _targets(self, y) -> np.ndarray:
         return 2.0 * np.eye(len(self.classes_))[self._codes(y)] - 1
 
-    def _finish(self, machine, y) -> Callable:
-        return calibrate(machine.left_out, self._codes(y))
+    def _calibrated(self, outputs, y) -> Callable:
+        return calibrate(outputs, self._codes(y))
 
-    def _store_finish(self, machine, y) -> None:
+    def _store_calibration(self, machine, y) -> None:
         calibration = calibrate(machine.left_out, self._codes(y))
         self.calibration_slope_ = calibration.slope
         self.calibration_bias_ = calibration.bias
@@ -505,10 +414,10 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     def _targets(self, y) -> np.ndarray:
         return y[:, None]
 
-    def _finish(self, machine, y) -> Callable:
+    def _calibrated(self, outputs, y) -> Callable:
         return lambda outputs: outputs[:, 0]
 
-    def _store_finish(self, machine, y) -> None:
+    def _store_calibration(self, machine, y) -> None:
         pass
 
     def _loss(self, y, predicted):
@@ -532,25 +441,3 @@ def _check_target(y: np.ndarray, n: int) -> None:
         raise ValueError(
             f"Input y contains NaN or infinity in {int((~np.isfinite(y)).sum())} rows: drop them."
         )
-
-
-def _notices(columns) -> list[str]:
-    notices = []
-    texts = [str(c.name) for c in columns if c.kind == "text"]
-    if texts:
-        notices.append(
-            f"Free text is set aside, since there are no text kernels yet: {', '.join(texts)}."
-        )
-    dropped = [
-        f"{c.name} ({c.reason})"
-        for c in columns
-        if c.kind in ("identifier", "constant", "duplicate", "empty")
-    ]
-    if dropped:
-        notices.append(f"Not used: {'; '.join(dropped)}.")
-    filled = [str(c.name) for c in columns if c.used and c.kind != "category" and c.missing]
-    if filled:
-        notices.append(
-            f"Missing numbers are filled with the median, and marked: {', '.join(filled)}."
-        )
-    return notices

@@ -14,7 +14,9 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from mercer.selection.encoding import Feature
 
-__all__ = ["fit_baseline"]
+__all__ = ["BASELINES", "fit_baseline"]
+
+BASELINES = ("trivial", "linear (spline)")
 
 
 def fit_baseline(name: str, features: list[Feature], M: np.ndarray, y: np.ndarray, task: str):
@@ -24,9 +26,10 @@ def fit_baseline(name: str, features: list[Feature], M: np.ndarray, y: np.ndarra
     ----------
     name : {"trivial", "linear (spline)"}
         The most frequent class or the mean; or logistic or ridge regression on cubic splines of
-        each number and indicators of each category.
+        each number and indicators of each category. Of fewer than 5 rows, or one class, there is
+        no other than the trivial one.
     """
-    if name == "trivial":
+    if name == "trivial" or len(y) < 5 or np.all(y == y[0]):
         model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
         return model.fit(M, y)
     scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]

@@ -230,7 +230,7 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
         different = f"all {n}" if distinct == n else f"{distinct} of {known}"
         return "identifier", f"{different} values are different"
     rare = [c for c in counts.values() if c < RARE] if distinct > MANY_LEVELS else []
-    if known >= 100 and sum(rare) > 0.9 * known:
+    if 100 <= known > 0.95 * n and sum(rare) > 0.9 * known:
         return (
             "identifier",
             f"{distinct} different values in {known} rows, hardly any of them twice",

@@ -2,10 +2,10 @@
 
 A number becomes two columns: its rank among the training values (uniform, of unit variance) and
 its standardised value; a missing one is replaced by the median, and where any is missing in
-training, "is it missing" becomes a category. A category becomes a code: in a category of more than
-20 levels those that fewer than ``rare`` rows have share one code, with every level that the
-training table lacks; a missing value is a level of its own. A date becomes the numbers year, month,
-day of week and elapsed days.
+training, "is it missing" becomes a category (a single one for columns that lack it in the same
+rows). A category becomes a code: in a category of more than 20 levels those that fewer than
+``rare`` rows have share one code, with every level that the training table lacks; a missing value
+is a level of its own. A date becomes the numbers year, month, day of week and elapsed days.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
         self.levels_: dict[Any, list] = {}
+        self._patterns: set[bytes] = set()  # of missing numbers: columns often share one
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
             values = table[column.name]
@@ -115,6 +116,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"X has no column that can be used: {reasons}. Say what a column is with kind=."
             )
+        del self._patterns
         return self
 
     def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> None:
@@ -128,9 +130,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         centre, spread = float((filled / size).mean()), float((filled / size).std())
         if spread <= 1e-12:  # constant up to rounding
             spread = 1.0
-        self.numbers_[label] = (median, quantiles, centre * size, spread * size, missing.any())
+        pattern = missing.tobytes()
+        flag = bool(missing.any()) and pattern not in self._patterns
+        self._patterns.add(pattern)
+        self.numbers_[label] = (median, quantiles, centre * size, spread * size, flag)
         self.features_ += [Feature(name, label, "rank"), Feature(name, label, "scaled")]
-        if missing.any():
+        if flag:
             self.features_.append(Feature(name, f"{label} is missing", "code"))
 
     def _fit_category(self, name: Any, values: np.ndarray) -> None:

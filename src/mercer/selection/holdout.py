@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from mercer.selection.automatic import BASELINES, KernelClassifier
-from mercer.selection.baselines import fit_baseline
+from mercer.selection.automatic import KernelClassifier
+from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.columns import read_columns
 from mercer.selection.metrics import interval, metric_named
 

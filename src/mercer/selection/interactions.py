@@ -9,7 +9,6 @@ n x n products, and two passes over the columns' kernels.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,8 +54,7 @@ def learn_interactions(
     steps: int = 25,
     rate: float = 0.4,
     n_jobs: int | None = None,
-    deadline: float = np.inf,
-    on_step: Callable[[int, float], None] | None = None,
+    on_step: Callable[[int, float], bool | None] | None = None,
 ) -> InteractionWeights:
     r"""Learn the weights of ``TableKernel(combine="interactions")`` on a sample of a few thousand.
 
@@ -73,10 +71,8 @@ def learn_interactions(
     rate : float, default=0.4
         Of the first step; it falls to a tenth along a half cosine.
     n_jobs : int or None
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop with the best so far.
     on_step : callable, optional
-        Called with (step, error) after each step; may raise KeyboardInterrupt.
+        Called with (step, error) after each step; returning True ends the learning.
 
     Returns
     -------
@@ -125,9 +121,7 @@ def learn_interactions(
         errors.append(error)
         if error < best[0]:
             best = (error, theta.copy())
-        if on_step is not None:
-            on_step(step, error)
-        if time.monotonic() > deadline:
+        if on_step is not None and on_step(step, error):
             break
         momentum = 0.9 * momentum + 0.1 * slope
         spread = 0.99 * spread + 0.01 * slope**2

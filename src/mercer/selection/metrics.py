@@ -1,15 +1,14 @@
-"""Metrics by name, their 95% intervals, and the budgets that users write as text."""
+"""Metrics by name, and their 95% intervals."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import sklearn.metrics as skm
 
-__all__ = ["METRICS", "Metric", "interval", "metric_named", "seconds"]
+__all__ = ["METRICS", "Metric", "interval", "metric_named"]
 
 
 class Metric:
@@ -46,6 +45,16 @@ class Metric:
         if self.probabilities:
             return float(self.function(y, predicted, classes))
         return float(self.function(y, classes[predicted.argmax(axis=1)]))
+
+    @property
+    def best(self) -> float:
+        """The score of predictions without an error."""
+        return 1.0 if self.higher_is_better else 0.0
+
+    @property
+    def counts_hits(self) -> bool:
+        """Whether it sees the most probable class alone."""
+        return self.task == "classification" and not self.probabilities
 
     def sign(self) -> int:
         """1 when higher is better, else -1."""
@@ -127,22 +136,3 @@ def interval(
         np.nanpercentile(scores, [2.5, 97.5]) if not np.isnan(scores).all() else (np.nan,) * 2
     )
     return float(low), float(high)
-
-
-def seconds(time: float | str) -> float:
-    """Seconds for 90, "120s", "5min" or "1h".
-
-    Examples
-    --------
-    >>> seconds("5min"), seconds(90)
-    (300.0, 90.0)
-    """
-    value: Any = time
-    if isinstance(time, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*(s|sec|m|min|h)?\s*", time.lower())
-        if not match:
-            raise ValueError(f'time={time!r}: give seconds, or a text such as "120s" or "5min".')
-        value = float(match[1]) * {"m": 60, "h": 3600}.get((match[2] or "s")[0], 1)
-    if not value > 0:
-        raise ValueError(f"time={time!r}: give a positive time.")
-    return float(value)

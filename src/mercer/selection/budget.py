@@ -1,0 +1,52 @@
+"""The time that a fit may take: as users write it, and how much of it is left."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Budget", "seconds"]
+
+UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+
+
+class Budget:
+    """A clock that runs from its making.
+
+    Parameters
+    ----------
+    limit : float
+        Seconds; infinite for a fit whose trials are counted or replayed rather than timed.
+    """
+
+    def __init__(self, limit: float = np.inf):
+        self.limit = limit
+        self.started = monotonic()
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return monotonic() - self.started
+
+    def left(self) -> float:
+        """Seconds until the limit, negative beyond."""
+        return self.limit - self.spent()
+
+
+def seconds(time: float | str) -> float:
+    """Seconds for 90, "120s", "5min" or "1h".
+
+    Examples
+    --------
+    >>> seconds("5min"), seconds(90)
+    (300.0, 90.0)
+    """
+    value: Any = time
+    if isinstance(time, str):
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(s|sec|m|min|h)?\s*", time.lower())
+        value = float(match[1]) * UNITS[match[2] or "s"] if match else None
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
+        raise ValueError(f'time={time!r}: give positive seconds, or a text such as "120s", "5min".')
+    return float(value)

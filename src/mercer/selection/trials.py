@@ -1,0 +1,359 @@
+"""The search of the automatic estimators: candidates judged on the same folds within a budget.
+
+Large tables are searched in two rungs (successive halving): every candidate on a few thousand rows,
+then the best few on up to 20,000. One pass over a low-rank factor of the kernel matrix gives the
+held-out predictions of all folds. Column weights are learnt on rows that no score counts; of a
+small table, which cannot spare any, they are learnt anew for each fold. What was done is entered
+into ``schedule``, which can be replayed without a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer.gram import TiledGram
+from mercer.gram.low_rank import pivoted_cholesky
+from mercer.gram.schedule import blas_limit
+from mercer.kernels import TableKernel
+from mercer.selection.baselines import BASELINES, fit_baseline
+from mercer.selection.budget import Budget
+from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.interactions import learn_interactions
+from mercer.selection.machines import EXACT_ROWS, PENALTIES, RANK, fit_machine
+from mercer.selection.metrics import Metric
+from mercer.solvers.ridge_folds import RidgeFolds
+
+__all__ = ["Trials"]
+
+SMALL_ROWS = 1500  # up to so many no row is spared for learning weights
+ONE_RUNG_ROWS = 5000
+RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
+PROMOTED = 3
+LEARNING_ROWS = 1200  # that column weights are learnt on, of tables of up to 20 columns
+LEARNING_STEPS = 25
+SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # of the time; the rest is for the final fit
+SMALLEST_RANK = 300  # of a final fit for which hardly any time is left
+
+
+class Trials:
+    """One search.
+
+    Parameters
+    ----------
+    model : KernelClassifier or KernelRegressor
+        It says what machines are fitted to, and turns outputs into predictions.
+    M, y : encoded rows (n, p) and their targets
+    metric : Metric
+    budget : Budget
+    memory : int
+
+    Attributes
+    ----------
+    leaderboard, schedule, notices : list
+        As the estimators keep them.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        M: np.ndarray,
+        y: np.ndarray,
+        metric: Metric,
+        *,
+        budget: Budget,
+        memory: int,
+        seed: int,
+    ):
+        self.model, self.M, self.y, self.metric = model, M, y, metric
+        self.features = model.encoder_.features_
+        self.Y = model._targets(y)
+        self.budget, self.memory, self.seed = budget, memory, seed
+        self.leaderboard: list[dict] = []
+        self.schedule: list[dict] = []
+        self.notices: list[str] = []
+        self.learnt: dict[Candidate, TableKernel] = {}
+        n = len(M)
+        self.order = np.random.default_rng(seed).permutation(n)
+        columns = sum(f.kind != "scaled" for f in self.features)
+        # every step of learning takes a pass over the columns
+        self.learning_rows = int(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)))
+        self.spared = self.order[: min(self.learning_rows, n // 3)] if n > SMALL_ROWS else None
+
+    # --- the plan -----------------------------------------------------------------------------
+
+    def run(self, trials: int | None = None) -> tuple[Candidate, int | None]:
+        """Try what the budget allows, or the first ``trials`` candidates; the winner, and the
+        centres that its final fit should have (None: its default)."""
+        order = candidates(self.features)[:trials]
+        first, *rest = self._rungs()
+        share = FIRST_RUNG_SHARE if rest else SEARCH_SHARE
+        try:
+            for baseline in BASELINES:
+                self._try_baseline(baseline, (rest or [first])[-1])
+            done = self._try_all(order, first, share, len(order))
+            for rung in rest:
+                best = self._ranked(first)[:PROMOTED]
+                self._try_all([order[i] for i in best], rung, SEARCH_SHARE, done + len(best), done)
+        except KeyboardInterrupt:
+            if not self.schedule:
+                raise
+            self._note_interruption()
+        return self._finish()
+
+    def replay(self, schedule: list[dict]) -> tuple[Candidate, int | None]:
+        """Do again what a schedule says, whatever the clock."""
+        entries = [entry for entry in schedule if not entry.get("final")]
+        for baseline in BASELINES:
+            self._try_baseline(baseline, (entries[-1]["rows"], entries[-1]["rank"]))
+        for i, entry in enumerate(entries):
+            candidate = Candidate(entry["family"], entry["scale"], entry["learn"])
+            self._report(candidate.name, i, len(entries))
+            self._try(candidate, (entry["rows"], entry["rank"]), list(entry["steps"]))
+        final = next((entry for entry in schedule if entry.get("final")), None)
+        return self._finish(final)
+
+    def _rungs(self) -> list[tuple[int, int]]:
+        n = len(self.M)
+        if n <= ONE_RUNG_ROWS:
+            return [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
+        return [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
+
+    def _affordable_rank(self, rows: int, rank: int) -> int:
+        """Centres for which the factor takes a quarter of the memory, and 6 matrices another."""
+        most = min(self.memory / 16 / rows, np.sqrt(self.memory / 4 / 48))
+        return int(max(1, min(rank, rows, most)))
+
+    def _try_all(self, order, rung, share: float, total: int, done: int = 0) -> int:
+        """Try candidates while the time lasts; how many were tried."""
+        longest = 0.0
+        for i, candidate in enumerate(order):
+            if i > 0 and self.budget.spent() + longest > share * self.budget.limit:
+                self.notices.append(
+                    f"The time budget ended the search on {rung[0]} rows after {i} of {len(order)} "
+                    "candidates."
+                )
+                return i
+            if done and self.budget.spent() > share * self.budget.limit:
+                return 0  # the first rung took longer than its share
+            began = self.budget.spent()
+            self._report(candidate.name, done + i, total)
+            row = self._try(candidate, rung)
+            longest = max(longest, self.budget.spent() - began)
+            if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
+                self.notices.append(
+                    f"{candidate.name!r} makes no error in cross-validation: no more were tried."
+                )
+                return i + 1
+        return len(order)
+
+    def _note_interruption(self) -> None:
+        count = len(self.schedule)
+        self.notices.append(f"Interrupted after {count} trials; the best so far was kept.")
+
+    # --- one trial ----------------------------------------------------------------------------
+
+    def _try(self, candidate: Candidate, rung: tuple[int, int], steps: list | None = None) -> dict:
+        """Score a candidate on a rung, and enter it into leaderboard and schedule."""
+        began, taken = self.budget.spent(), []
+        rows, folds = self._folds(rung[0])
+        if candidate.learn and self.spared is None:
+            predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
+        else:
+            kernel = self._shared_kernel(candidate, steps, taken)
+            predicted, penalty = self._all_folds(kernel, rows, folds, rung[1])
+        row = self._row(candidate.name, rows, folds, predicted, began)
+        row |= {"learner": "kernel ridge", "kernel": repr(kernel), "penalty": penalty}
+        row["place"] = len(self.schedule)
+        self._enter(row)
+        self.schedule.append(
+            {"family": candidate.family, "scale": candidate.scale, "learn": candidate.learn,
+             "rows": rung[0], "rank": rung[1], "steps": taken}
+        )  # fmt: skip
+        return row
+
+    def _try_baseline(self, name: str, rung: tuple[int, int]) -> None:
+        self._report(f"baseline: {name}", 0, 1)
+        began = self.budget.spent()
+        rows, folds = self._folds(rung[0])
+        M, y = self.M[rows], self.y[rows]
+        predicted: Any = None
+        for f in range(folds.max() + 1):
+            own = folds == f
+            fitted = fit_baseline(name, self.features, M[~own], y[~own], self.model.task)
+            values = self.model._baseline_prediction(fitted, M[own])
+            if predicted is None:
+                predicted = np.full((len(rows), *values.shape[1:]), np.nan)
+            predicted[own] = values
+        row = self._row(name, rows, folds, predicted, began)
+        self._enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
+
+    def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
+        """Held-out predictions of every fold from one factor; the penalty chosen most."""
+        X = kernel.encode(self.M[rows])
+        Y = self.Y[rows]
+        with blas_limit(rank):
+            K = pivoted_cholesky(
+                TiledGram(kernel, X, n_jobs=self.model.n_jobs), rank, random_state=self.seed,
+                n_jobs=self.model.n_jobs,
+            )  # fmt: skip
+            cross = RidgeFolds(K, folds)
+            errors = cross.errors(Y, PENALTIES * len(rows))
+            others = errors.sum(axis=0) - errors  # a fold has no say in its own penalty
+            chosen = PENALTIES[others.argmin(axis=1)]
+            outputs = cross.predict(Y, chosen * len(rows))
+        predicted: Any = None
+        for f in range(cross.count):
+            own, judged = folds == f, (folds >= 0) & (folds != f)
+            finish = self.model._calibrated(outputs[judged], self.y[rows][judged])
+            values = finish(outputs[own])
+            if predicted is None:
+                predicted = np.full((len(rows), *values.shape[1:]), np.nan)
+            predicted[own] = values
+        return predicted, float(np.median(chosen))
+
+    def _fold_by_fold(self, candidate, rows, folds, steps, taken):
+        """Held-out predictions where the weights are learnt from each fold's training rows."""
+        predicted: Any = None
+        kernel, penalties = None, []
+        for f in range(folds.max() + 1):
+            own, train = folds == f, rows[folds != f]
+            learnt = self._learn(candidate, train, steps[f] if steps else None)
+            kernel = learnt.kernel
+            taken.append(len(learnt.errors))
+            machine = fit_machine(
+                kernel, kernel.encode(self.M[train]), self.Y[train],
+                memory=self.memory, n_jobs=self.model.n_jobs,
+            )  # fmt: skip
+            penalties.append(machine.penalty / len(train))
+            finish = self.model._finish(machine, self.y[train])
+            values = finish(machine.outputs(self.M[rows[own]], self.model.n_jobs))
+            if predicted is None:
+                predicted = np.full((len(rows), *values.shape[1:]), np.nan)
+            predicted[own] = values
+        return predicted, kernel, float(np.median(penalties))
+
+    def _shared_kernel(self, candidate: Candidate, steps, taken: list):
+        """The candidate's kernel, its weights learnt from the spared rows, once."""
+        if not candidate.learn or self.spared is None:
+            kernel = candidate.kernel(self.features)
+            return kernel.bind(kernel.encode(self.M))
+        if candidate not in self.learnt:
+            found = self._learn(candidate, self.spared, steps[0] if steps else None)
+            taken.append(len(found.errors))
+            self.learnt[candidate] = found.kernel
+        return self.learnt[candidate]
+
+    def _learn(self, candidate: Candidate, rows: np.ndarray, steps: int | None = None):
+        """Learn weights on some of the rows, for as many steps as were taken or time allows."""
+        most = np.random.default_rng(self.seed).permutation(rows)[: self.learning_rows]
+        kernel = candidate.kernel(self.features)
+        X = kernel.encode(self.M[most])
+
+        def enough(step: int, error: float) -> bool:
+            if steps is not None:
+                return step + 1 >= steps
+            return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
+
+        return learn_interactions(
+            kernel.bind(X), X, self.Y[most], steps=LEARNING_STEPS, n_jobs=self.model.n_jobs,
+            on_step=enough,
+        )  # fmt: skip
+
+    def _folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows of a rung, the fold of each or -1): stratified by class, the same for all."""
+        rows = np.sort(self.order[:count])
+        judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
+        k = min(5 if count <= ONE_RUNG_ROWS else 3, len(judged))
+        random = np.random.default_rng(self.seed).permutation(len(judged))
+        if self.model.task == "classification":
+            random = random[np.argsort(self.model._codes(self.y[judged[random]]), kind="stable")]
+        folds = np.full(len(rows), -1)
+        folds[np.searchsorted(rows, judged[random])] = np.arange(len(judged)) % k
+        return rows, folds
+
+    # --- scores -------------------------------------------------------------------------------
+
+    def _row(self, name, rows, folds, predicted, began) -> dict:
+        """A line of the leaderboard: the score of all judged rows, and its spread over folds."""
+        classes = getattr(self.model, "classes_", None)
+        y, judged = self.y[rows], folds >= 0
+
+        def score(of: np.ndarray) -> float:
+            if of.sum() < 2 and self.metric.name == "r2":
+                return np.nan  # the variance of a row is 0
+            return self.metric(y[of], predicted[of], classes)
+
+        each = np.array([score(folds == f) for f in range(folds.max() + 1)])
+        known = each[~np.isnan(each)]
+        return {
+            "name": name,
+            "baseline": False,
+            "score": score(judged),
+            "spread": float(known.std()) if len(known) > 1 else None,
+            "loss": self.model._loss(y[judged], predicted[judged]),
+            "rows": len(rows),
+            "seconds": self.budget.spent() - began,
+        }
+
+    def _enter(self, row: dict) -> None:
+        """Into the leaderboard, in place of the same candidate's row from an earlier rung."""
+        self.leaderboard = [r for r in self.leaderboard if r["name"] != row["name"]]
+        self.leaderboard.append(row)
+
+    def _key(self, row: dict) -> tuple:
+        """More rows first (a later rung), then the score, then the loss."""
+        score = row["score"]
+        return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
+
+    def _ranked(self, rung: tuple[int, int]) -> list[int]:
+        """Places in the schedule of the candidates of a rung, the best first."""
+        rows = [r for r in self.leaderboard if not r["baseline"] and r["rows"] == rung[0]]
+        best = self._settled(rows)
+        rest = sorted((r for r in rows if r is not best), key=self._key, reverse=True)
+        return [r["place"] for r in (best, *rest)]
+
+    def _settled(self, rows: list[dict]) -> dict:
+        """The best row. Shares of hits are coarse: of the rows within one standard error of the
+        best one, that of the smallest loss wins."""
+        best = max(rows, key=self._key)
+        top, slack = best["score"], 0.0
+        if self.metric.counts_hits and 0 < top < 1:
+            slack = float(np.sqrt(top * (1 - top) / best["rows"]))
+        near = [r for r in rows if r["score"] >= top - slack] or [best]
+        return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
+
+    def _finish(self, final: dict | None = None) -> tuple[Candidate, int | None]:
+        """Rank the leaderboard; the winner, and the centres of its final fit."""
+        tried = [r for r in self.leaderboard if not r["baseline"]]
+        last = max(r["rows"] for r in tried)
+        winner = self._settled([r for r in tried if r["rows"] == last])
+        entry = self.schedule[winner["place"]]
+        rank = final["rank"] if final else self._final_rank(winner, entry)
+        self.leaderboard.sort(key=self._key, reverse=True)
+        for place, row in enumerate(self.leaderboard, 1):
+            row["rank"] = place
+            row.pop("place", None)
+        self.schedule.append({"final": True, "rank": rank})
+        return Candidate(entry["family"], entry["scale"], entry["learn"]), rank
+
+    def _final_rank(self, winner: dict, entry: dict) -> int | None:
+        """None, the default, where time is left for it, as far as the winner's trial can tell."""
+        n, left = len(self.M), self.budget.left()
+        if np.isinf(left):
+            return None
+        if n <= EXACT_ROWS:
+            return None if left > 30 * (n / EXACT_ROWS) ** 3 else SMALLEST_RANK
+        for rank in (RANK, 1500, 1000, 700, 500):
+            more = rank / entry["rank"]
+            if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
+                return None if rank == RANK else rank
+        return SMALLEST_RANK
+
+    def _report(self, name: str, done: int, of: int) -> None:
+        progress: Callable | None = self.model.progress
+        if progress is not None:
+            rows = [r for r in self.leaderboard if not np.isnan(r["score"])]
+            progress({"trial": name, "done": done, "of": of, "leaderboard": rows})
