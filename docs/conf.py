@@ -4,7 +4,7 @@ import mercer
 
 project = "Mercer"
 author = "The Mercer developers"
-copyright = "2026, the Mercer developers"  # noqa: A001
+copyright = "2026, the Mercer developers"
 release = version = mercer.__version__
 
 extensions = [
@@ -18,6 +18,8 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"  # the docstrings say types, shapes and ranges
 autodoc_default_options = {"members": True, "inherited-members": False}
+# methods that scikit-learn generates refer to its own glossary and labels
+suppress_warnings = ["ref.term", "ref.ref"]
 exclude_patterns = ["_build", "examples"]
 templates_path = []
 

@@ -24,7 +24,7 @@ class Kernel(Comparison):
     positive_definite: bool | None = True
     #: φ of encoded samples, shape (n, p); only kernels whose map is finite have it
     features: Callable[[Any], Any]
-    #: sign and log |k| of a block, and log k(x, x); only kernels whose values may overflow
+    #: sign and log abs k of a block, and log k(x, x); only kernels whose values may overflow
     log_block: Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
     log_diag: Callable[[Any], np.ndarray]
 

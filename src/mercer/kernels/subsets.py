@@ -44,7 +44,7 @@ class AllSubsets(Kernel):
         return K
 
     def log_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sign and logarithm of |k(x, z)| for every pair; (n, m) each."""
+        """Sign and logarithm of abs k(x, z) for every pair; (n, m) each."""
         X, Z = dense(X), dense(Z)
         logs = np.zeros((len(X), len(Z)))
         sign = np.ones((len(X), len(Z)))

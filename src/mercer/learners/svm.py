@@ -206,7 +206,10 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         No bound where the kernel is not positive semidefinite.
     converged_ : bool
     solver_, gram_ : str
-    kernel_ : Kernel, X_fit_ : the bound kernel and the encoded support vectors
+    kernel_ : Kernel
+        Bound to the training sample.
+    X_fit_ : samples
+        The support vectors, encoded.
 
     Notes
     -----
