@@ -57,6 +57,9 @@ def fill(tiled: TiledGram) -> np.ndarray:
             K[s:e, j] = tiled.block(slice(s, e), j)
             if tiled.symmetric and t > s:
                 K[j, s:e] = K[s:e, j].T
+            elif tiled.symmetric:  # rounding differs across the diagonal of a tile too
+                upper = np.triu(K[s:e, j], 1)
+                K[s:e, j] = upper + upper.T + np.diag(K[s:e, j].diagonal())
 
     for _ in ordered_map(strip, range(0, n, step), tiled.n_jobs):
         pass

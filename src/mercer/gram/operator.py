@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["GramOperator", "require"]
+__all__ = ["GramOperator", "TransposedGram", "require"]
 
 Rows = slice | np.ndarray
 
@@ -36,9 +36,9 @@ class GramOperator(ABC):
         """The diagonal, shape (min(n, m),)."""
 
     @property
-    @abstractmethod
     def T(self) -> GramOperator:
         """The transposed operator."""
+        return self if self.symmetric else TransposedGram(self)
 
     def rows(self, i: Rows) -> np.ndarray:
         """K[i], shape (len(i), m)."""
@@ -53,13 +53,36 @@ class GramOperator(ABC):
                 i, j = slice(s, min(s + step, n)), slice(t, min(t + step, m))
                 yield i, j, self.block(i, j)
 
-    @abstractmethod
     def __matmul__(self, V: Any) -> np.ndarray:
         """K @ V for V of shape (m,) or (m, c)."""
+        V = np.asarray(V)
+        step = tile_edge(self.dtype)
+        strips = [self.rows(slice(s, s + step)) @ V for s in range(0, self.shape[0], step)]
+        return np.concatenate(strips)
 
     def dense(self) -> np.ndarray:
         """K as an array, shape (n, m)."""
         return self.block(slice(None), slice(None))
+
+
+class TransposedGram(GramOperator):
+    """Kᵀ of an operator K that is not symmetric."""
+
+    def __init__(self, K: GramOperator):
+        self.K = K
+        self.shape = K.shape[::-1]
+        self.dtype = K.dtype
+        self.cheap = K.cheap
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        return self.K.block(j, i).T
+
+    def diag(self) -> np.ndarray:
+        return self.K.diag()
+
+    @property
+    def T(self) -> GramOperator:
+        return self.K
 
 
 def tile_edge(dtype: np.dtype) -> int:

@@ -36,12 +36,6 @@ class TiledGram(GramOperator):
             [self.block(slice(s, s + 64), slice(s, s + 64)).diagonal() for s in range(0, n, 64)]
         )
 
-    @property
-    def T(self) -> TiledGram:
-        if self.symmetric or not self.kernel.symmetric:
-            raise NotImplementedError
-        return TiledGram(self.kernel, self.Z, self.X, self.n_jobs)
-
     def rows(self, i: Rows) -> np.ndarray:
         """K[i], the columns shared among the threads."""
         X, m = self.X[i], self.shape[1]
