@@ -70,7 +70,7 @@ class TransposedGram(GramOperator):
 
     def __init__(self, K: GramOperator):
         self.K = K
-        self.shape = K.shape[::-1]
+        self.shape = (K.shape[1], K.shape[0])
         self.dtype = K.dtype
         self.cheap = K.cheap
 
