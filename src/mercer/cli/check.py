@@ -14,7 +14,7 @@ from mercer.cli.tables import read_table
 from mercer.kernels import as_kernel, check_mercer
 from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
-from mercer.selection.holdout import task_of
+from mercer.selection.tasks import task_of
 
 __all__ = ["check_table"]
 

@@ -21,8 +21,9 @@ from mercer.persistence import save
 from mercer.plots.report import report_data, write_report
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.budget import seconds
-from mercer.selection.holdout import HeldOut, hold_out, score_held_out, task_of
+from mercer.selection.holdout import HeldOut, hold_out, score_held_out
 from mercer.selection.metrics import metric_named
+from mercer.selection.tasks import task_of
 
 __all__ = ["fit_table", "kinds_given", "read_target"]
 

@@ -333,9 +333,14 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
                 "is None."
             )
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
         _check_target(y, n)
+        check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, {self.classes_[0]!r}, in all {n} rows: a classifier needs at "
+                "least two."
+            )
         return self.classes_[codes]
 
     def _codes(self, y) -> np.ndarray:
@@ -437,7 +442,11 @@ def _check_target(y: np.ndarray, n: int) -> None:
             f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
             f"{len(y)} values."
         )
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
+    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None for v in y.tolist()])
+    if bad.any():
+        value = y[np.argmax(bad)]
+        what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"
         raise ValueError(
-            f"Input y contains NaN or infinity in {int((~np.isfinite(y)).sum())} rows: drop them."
+            f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
+            "finite target: leave them out."
         )

@@ -6,17 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.columns import read_columns
 from mercer.selection.metrics import interval, metric_named
 
-__all__ = ["HeldOut", "hold_out", "score_held_out", "task_of"]
-
-MOST_CLASSES = 20  # an integer target with more different values is a number
-NUMBERS_PER_CLASS = 10  # and so is one with fewer rows than this for each value
+__all__ = ["HeldOut", "hold_out", "score_held_out"]
 
 
 @dataclass(frozen=True)
@@ -60,44 +56,32 @@ class HeldOut:
         )
 
 
-def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
-    """("classification" or "regression", why), from the target's values.
+def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
+    """(training rows, held-out rows) of n, each in order.
+
+    Of classes every one gives its share, as nearly as whole rows allow, and keeps a row at least
+    for training.
 
     Examples
     --------
-    >>> task_of(np.array(["a", "b"]))[0], task_of(np.linspace(0, 1, 50))[0]
-    ('classification', 'regression')
+    >>> train, held_out = hold_out(6, np.array(["a", "a", "a", "a", "a", "b"]), "classification")
+    >>> len(train), len(held_out), 5 in train
+    (5, 1, True)
     """
-    target = np.asarray(target)
-    values = len(set(target.tolist()))
-    if given is not None:
-        return given, "as you said"
-    if target.dtype.kind not in "fiu":
-        return "classification", f"the target has {values} different values that are not numbers"
-    whole = bool(np.all(target == np.round(target)))
-    if values <= 2:
-        return "classification", f"the target has {values} different values"
-    if whole and values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values:
-        return "classification", (
-            f"the target holds integers with only {values} different values; "
-            "--task regression reads them as numbers"
-        )
-    reverse = "; --task classification reads them as classes" if whole and values <= 100 else ""
-    kind = "integers" if whole else "numbers"
-    return "regression", f"the target holds {kind}, {values} different{reverse}"
-
-
-def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
-    """(training rows, held-out rows): stratified by class where every class has two rows."""
-    stratify = None
+    if not 0 < share < 1:
+        raise ValueError(f"share={share!r}: give a number between 0 and 1.")
+    order = np.random.default_rng(seed).permutation(n)
     if task == "classification":
-        _, counts = np.unique(y, return_counts=True)
-        if counts.min() >= 2 and max(1, round(share * n)) >= len(counts):
-            stratify = y
-    train, test = train_test_split(
-        np.arange(n), test_size=share, random_state=seed, stratify=stratify
-    )
-    return np.sort(train), np.sort(test)
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        order = order[np.argsort(codes[order], kind="stable")]
+        order = order[counts[codes[order]] > 1]  # the only row of a class is for training
+    # every (1 / share)-th row, through the classes in turn
+    steps = np.floor(np.arange(len(order) + 1) * share + 0.5)
+    chosen = order[np.diff(steps) > 0] if len(order) else order
+    if not len(chosen) and len(order):
+        chosen = order[:1]
+    held_out = np.sort(chosen)
+    return np.setdiff1d(np.arange(n), held_out), held_out
 
 
 def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
