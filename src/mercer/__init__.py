@@ -15,6 +15,7 @@ _HOME = {
     "KernelRegressor": "mercer.selection.automatic",
     "SVC": "mercer.learners.svm",
     "SVR": "mercer.learners.svm",
+    "show_versions": "mercer.environment",
     "save": "mercer.persistence",
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,13 @@
 
 NB_MODULE(_native, m) {
     using namespace mercer;
+    const char* wanted = std::getenv("MERCER_ISA");
+    if (wanted != nullptr && *wanted != 0 && !use_isa(wanted)) {
+        const std::string message = std::string("MERCER_ISA=") + wanted +
+                                    ": this machine has no such instruction set; unset it, or give "
+                                    "portable, avx2 or avx512.";
+        throw nanobind::import_error(message.c_str());
+    }
     m.def("isa", [] { return loops->isa; });
     m.def("use_isa", [](const char* name) { return use_isa(name); });
     m.def("available_isas", [] {
