@@ -43,9 +43,7 @@ MANY_LEVELS = 20
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
-IDENTIFIER_NAME = re.compile(
-    r"(.*[_\W])?(id|uuid|guid|index|key|unnamed: \d+)|.*[a-z]I[dD]", re.IGNORECASE
-)
+IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
 
 
 @dataclass(frozen=True)

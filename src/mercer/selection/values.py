@@ -105,13 +105,12 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
         )
     if isinstance(X, (str, bytes, dict, set)):
         raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
-    try:
-        # a list of rows with texts in it must not become texts all over
-        A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
-    except ValueError:
+    # a list of rows with texts in it must not become texts all over
+    A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    if A.ndim == 1 and A.dtype.kind == "O" and any(isinstance(row, (list, tuple)) for row in A):
         raise ValueError(
             "X is a list of rows of different lengths: give as many values in every row."
-        ) from None
+        )
     if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
         raise ValueError("Complex data not supported: give real numbers.")
     if A.ndim != 2:

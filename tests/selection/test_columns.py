@@ -1,0 +1,176 @@
+"""The rules that say what a column is, one by one, and what a user may say instead."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from mercer.selection.columns import Column, column_notices, infer_columns, read_columns
+
+N = 40
+TEXTS = [f"a sentence of some length about {i}" for i in range(N)]
+MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
+
+# values of a column -> its kind, and words of the reason
+RULES = {
+    "numbers": ([1.5 * i for i in range(N)], "number", "numbers, 40 different"),
+    "integers": ([i % 7 for i in range(N)], "number", "integers, 7 different"),
+    "with missing": ([None, *range(2, N + 1)], "number", "integers"),
+    "two numbers": ([0, 1] * 20, "category", "two different numbers, 0 and 1"),
+    "words": (["red", "blue"] * 20, "category", "2 different values"),
+    "booleans": ([True, False] * 20, "category", "true or false"),
+    "dates": (
+        [datetime.date(2024, 1, 1 + i % 28) for i in range(N)], "date", "year, month, day of week",
+    ),
+    "dates in text": (
+        [f"2024-01-{1 + i % 28:02d} 10:00" for i in range(N)], "date", "dates stored as text",
+    ),
+    "numbers in text": ([f"1,{i:03d}.5" for i in range(N)], "number", "numbers stored as text"),
+    "percent": ([f"{i}%" for i in range(N)], "number", "numbers stored as text"),
+    "marks": (["?", "n/a", *map(str, range(N - 2))], "number", "2 that are not"),
+    "one odd value": (["broken", *map(str, range(N - 1))], "number", "1 that are not, such as"),
+    "zip codes": ([f"0{i % 9}234" for i in range(N)], "category", "9 different values"),
+    "free text": (TEXTS, "text", "free text: 40 different values, 34 characters"),
+    "counting": (list(range(7, 7 + N)), "identifier", "counts the rows: 40 consecutive integers"),
+    "keys": ([f"key{i}" for i in range(N)], "identifier", "all 40 values are different"),
+    "uuids": ([f"{i:032x}" for i in range(N)], "identifier", "digits and letters"),
+    "constant": ([3.0] * N, "constant", "every value is 3"),
+    "one or missing": (["yes", None] * 20, "category", "missing in 20 rows"),
+    "empty": ([None] * N, "empty", "every value is missing"),
+}  # fmt: skip
+
+
+def infer(values, name="x", make=pd.DataFrame, **given):
+    return infer_columns(
+        read_columns(make({name: values, "other": list(range(0, 2 * N, 2))})), **given
+    )[0]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_for_every_frame(rule, make):
+    values, kind, reason = RULES[rule]
+    column = infer(values, make=make)
+    assert column.kind == kind
+    assert reason in column.reason
+    assert column.used == (kind in ("number", "category", "date"))
+
+
+def test_missing_values_ranges_and_levels_are_told():
+    number = infer([None, *range(2, N + 1)])
+    assert (number.missing, number.distinct, number.low, number.high) == (1, 39, 2.0, 40.0)
+    assert infer(RULES["marks"][0]).missing == 2
+    category = infer(["b"] * 20 + ["a"] * 15 + [None] * 5)
+    assert (category.missing, category.levels) == (5, ["b", "a"])
+    date = infer(RULES["dates"][0])
+    assert (date.low, date.high) == ("2024-01-01", "2024-01-28")
+
+
+def test_mixed_types_are_a_category_that_says_so():
+    column = infer([1, "a", 2.5, None] * 10)
+    assert column.kind == "category"
+    assert "mixed types (float, int, str)" in column.reason
+
+
+def test_a_quarter_of_words_among_numbers_is_no_column_of_numbers():
+    assert infer(["low", *map(str, range(3))] * 10).kind == "category"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("id", "identifier"), ("customer_id", "identifier"), ("rowId", "identifier"),
+     ("Unnamed: 0", "identifier"), ("income", "number"), ("humid", "number"), ("solid", "number")],
+)  # fmt: skip
+def test_different_integers_are_an_identifier_by_name_only(name, kind):
+    assert infer([(i * 37) % 1009 for i in range(N)], name).kind == kind
+
+
+def test_few_rows_are_no_identifiers():
+    assert infer_columns(read_columns([["a"], ["b"], ["c"]]))[0].kind == "category"
+
+
+def test_ten_thousand_levels_pool_those_that_are_rare():
+    values = np.array([f"level {i % 10_000}" for i in range(25_000)], dtype=object)[:, None]
+    column = infer_columns(read_columns(values))[0]
+    assert column.kind == "category"
+    assert (
+        "10000 different values; the 5000 that fewer than 3 rows have count as one" in column.reason
+    )
+
+
+def test_levels_that_hardly_repeat_are_an_identifier():
+    values = np.array([f"level {i % 150}" for i in range(250)], dtype=object)[:, None]
+    assert "hardly any of them twice" in infer_columns(read_columns(values))[0].reason
+
+
+def test_two_values_in_a_hundred_rows_are_as_good_as_none():
+    column = infer_columns(read_columns(np.array([[1.0, 2.0, *[np.nan] * 98]]).T))[0]
+    assert (column.kind, column.reason) == ("empty", "only 2 of 100 rows have a value")
+
+
+def test_duplicates_name_their_twin():
+    table = pd.DataFrame(
+        {"a": [0.0, 1.5, 3.0], "b": [-0.0, 1.5, 3.0], "c": list("xyx"), "d": list("xyx")}
+    )
+    a, b, c, d = infer_columns(read_columns(table))
+    assert (a.kind, b.kind, c.kind, d.kind) == ("number", "duplicate", "category", "duplicate")
+    assert b.reason == "equal to column 'a' in every row"
+    assert infer_columns(read_columns(table), kind={"b": "number"})[1].used
+
+
+def test_the_only_column_is_used_though_it_counts_the_rows():
+    (column,) = infer_columns(read_columns(np.arange(50.0)[:, None]))
+    assert column.kind == "number"
+    assert "no other column can be used" in column.reason
+
+
+def test_a_user_knows_better():
+    assert infer([10115, 20095, 80331, 10117] * 10, kind={"x": "category"}).reason == "as you said"
+    assert infer(list("abcd") * 10, drop=["x"]).kind == "dropped"
+    assert infer(RULES["keys"][0], kind={"x": "category"}).used
+    assert not infer(RULES["numbers"][0], kind={"x": "identifier"}).used
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": {"y": "number"}}, r"kind: there is no column 'y'; columns are \['x', 'other'\]"),
+        ({"kind": {"othr": "number"}}, "Did you mean 'other'"),
+        ({"drop": ["z"]}, "drop: there is no column 'z'"),
+        ({"kind": {"x": "numeric"}}, "kind: x='numeric'; kinds are number, category, date"),
+        ({"kind": {"x": "number"}}, "no value is a number; the first is 'word'"),
+        ({"kind": {"x": "date"}}, "no value is a date as in 2024-02-29"),
+        ({"kind": {"other": "date"}}, "no value is a date"),
+    ],
+)
+def test_what_a_user_says_must_fit(given, message):
+    with pytest.raises(ValueError, match=message):
+        infer(["word", "other word"] * 20, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [({"drop": "x"}, r"\['x'\]"), ({"kind": ["x"]}, "give a dict")]
+)
+def test_the_arguments_have_their_types(given, message):
+    with pytest.raises(TypeError, match=message):
+        infer(["a", "b"] * 20, **given)
+
+
+def test_notices_tell_what_is_set_aside_and_filled():
+    columns = [
+        Column("note", "text", "free text", 0, 9),
+        Column("key", "identifier", "all 9 values are different", 0, 9),
+        Column("age", "number", "numbers", 2, 7),
+        Column("sex", "category", "2 different values", 2, 2),
+    ]
+    text, dropped, filled = column_notices(columns)
+    assert "set aside" in text
+    assert "note" in text
+    assert "key (all 9 values are different)" in dropped
+    assert "age" in filled
+    assert "sex" not in filled
+    many = [Column(f"c{i}", "constant", "one", 0, 1) for i in range(30)]
+    assert "and 10 more" in column_notices(many)[0]

@@ -1,0 +1,149 @@
+"""From a table to the matrix: ranks, scales, codes, and tables that changed since training."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from mercer.selection.columns import infer_columns, read_columns
+from mercer.selection.encoding import TableEncoder
+
+RNG = np.random.default_rng(0)
+
+
+def kinds(encoder):
+    return [(f.label, f.kind) for f in encoder.features_]
+
+
+def test_a_number_becomes_its_rank_and_its_standard_score():
+    x = RNG.normal(size=500) ** 3
+    M = TableEncoder().fit(x[:, None]).transform(x[:, None])
+    assert M.dtype == np.float32
+    ranks = x.argsort().argsort() / 499
+    assert_allclose(M[:, 0], ranks * np.sqrt(12), atol=1e-5)
+    assert_allclose(M[:, 0].std(), 1, atol=0.01)
+    inside = np.abs(M[:, 1]) < 10
+    assert_allclose(M[inside, 1], ((x - x.mean()) / x.std())[inside], atol=1e-5)
+    assert np.abs(M[:, 1]).max() <= 10
+
+
+def test_ties_share_their_middle_rank_and_new_numbers_stay_within():
+    x = np.array([0.0] * 50 + [1.0] * 30 + [2.0] * 20)[:, None]
+    encoder = TableEncoder().fit(x)
+    ranks = encoder.transform(np.array([[0.0], [1.0], [2.0], [-9.0], [9.0]]))[:, 0] / np.sqrt(12)
+    assert_allclose(ranks, [0.25, 0.65, 0.9, 0.0, 1.0], atol=0.02)
+
+
+def test_a_missing_number_is_the_median_and_marked_if_training_had_any():
+    table = pd.DataFrame({"a": [1.0, 2.0, 6.0, np.nan], "b": [1.0, 2.0, 3.0, 4.0]})
+    encoder = TableEncoder().fit(table)
+    assert kinds(encoder) == [
+        ("a", "rank"), ("a", "scaled"), ("a is missing", "code"), ("b", "rank"), ("b", "scaled"),
+    ]  # fmt: skip
+    M = encoder.transform(pd.DataFrame({"a": [np.nan, 2.0], "b": [np.nan, 2.5]}))
+    assert_array_equal(M[0, [0, 1, 3, 4]], M[1, [0, 1, 3, 4]])
+    assert_array_equal(M[:, 2], [1, 0])
+
+
+def test_numbers_missing_in_the_same_rows_share_a_mark():
+    table = pd.DataFrame({"a": [1.0, 2.0, 6.0, np.nan], "b": [3.0, 2.0, 9.0, np.nan]})
+    assert [label for label, kind in kinds(TableEncoder().fit(table)) if kind == "code"] == [
+        "a is missing"
+    ]
+
+
+def test_levels_have_codes_and_unseen_ones_share_one():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["b", "a", None, "a"]}))
+    codes = encoder.transform(pd.DataFrame({"c": ["a", "b", None, "new", "newer"]}))[:, 0]
+    assert codes[3] == codes[4]
+    assert len(set(codes.tolist())) == 4
+
+
+def test_rare_levels_of_many_are_pooled_with_unseen_ones():
+    values = [f"v{i}" for i in range(25) for _ in range(5)] + ["rare", "rarer", "rarer"]
+    encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
+    codes = encoder.transform(pd.DataFrame({"c": ["rare", "rarer", "unseen", "v0"]}))[:, 0]
+    assert codes[0] == codes[1] == codes[2] != codes[3]
+    few = TableEncoder().fit(pd.DataFrame({"c": ["a", "a", "a", "b"]}))
+    assert len(set(few.transform(pd.DataFrame({"c": ["a", "b", "unseen"]}))[:, 0].tolist())) == 3
+
+
+def test_integers_and_floats_are_the_same_levels():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": [0, 1, 1]}))
+    one, two = (encoder.transform(pd.DataFrame({"c": values})) for values in ([0, 1], [0.0, 1.0]))
+    assert_array_equal(one, two)
+
+
+def test_dates_become_numbers():
+    days = pd.DataFrame({"d": pd.date_range("2023-12-25", periods=40)})
+    encoder = TableEncoder().fit(days)
+    labels = {label for label, _ in kinds(encoder)}
+    assert labels == {"d: elapsed days", "d: year", "d: month", "d: day of week"}
+    weekday = encoder.transform(days)[
+        :, [f.label for f in encoder.features_].index("d: day of week")
+    ]
+    assert_allclose(weekday[:7], weekday[7:14])
+    assert np.all(np.diff(weekday[:7]) > 0)  # 2023-12-25 was a Monday
+    year = TableEncoder().fit(days.iloc[10:])
+    assert "d: year" not in {label for label, _ in kinds(year)}  # the same in every row
+    assert_array_equal(
+        encoder.transform(pd.DataFrame({"d": ["2024-01-05", None]})).shape,
+        (2, len(encoder.features_)),
+    )
+
+
+def test_order_of_columns_and_further_columns_do_not_matter():
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
+    encoder = TableEncoder().fit(table)
+    other = pl.DataFrame({"new": [0, 0, 0], "b": ["x", "y", "x"], "a": [1.0, 2.0, 3.0]})
+    assert_array_equal(encoder.transform(other), encoder.transform(table))
+
+
+def test_missing_columns_are_listed():
+    encoder = TableEncoder().fit(
+        pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": list("xyx"), "k": [1, 1, 1]})
+    )
+    with pytest.raises(ValueError, match=r"lacks the columns 'a', 'b', .* it has \['z'\]"):
+        encoder.transform(pd.DataFrame({"z": [1]}))
+    assert encoder.transform(pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 3)
+
+
+def test_a_column_that_holds_something_else_now_is_refused():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 4.0]}))
+    assert np.isfinite(encoder.transform(pd.DataFrame({"a": ["3", "odd"]}))).all()
+    with pytest.raises(ValueError, match=r"'a' of X was read as numbers in training.* 'odd'"):
+        encoder.transform(pd.DataFrame({"a": ["odd", None]}))
+    dates = TableEncoder().fit(pd.DataFrame({"d": pd.date_range("2024-01-01", periods=9)}))
+    with pytest.raises(ValueError, match="was read as dates"):
+        dates.transform(pd.DataFrame({"d": [3.0, 4.0]}))
+
+
+def test_nothing_that_can_be_used_is_an_error_that_says_why():
+    with pytest.raises(ValueError, match=r"a: constant \(every value is 1\); b: empty"):
+        TableEncoder().fit(pd.DataFrame({"a": [1, 1], "b": [None, None]}))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300, 1.0])
+def test_extreme_numbers_stay_finite(scale):
+    x = np.array([1.0, 2.0, 3.0, -4.0])[:, None] * scale
+    M = TableEncoder().fit(x).transform(x)
+    assert np.isfinite(M).all()
+    assert_allclose(M[:, 1].std(), 1, rtol=1e-5)
+
+
+def test_numbers_stored_as_text_are_numbers():
+    table = pd.DataFrame({"a": ["1,000", "2,500", "?", "1e3", "7"]})
+    encoder = TableEncoder(infer_columns(read_columns(table))).fit(table)
+    assert [kind for _, kind in kinds(encoder)] == ["rank", "scaled", "code"]
+    M = encoder.transform(table)
+    assert_array_equal(M[0], M[3])
+
+
+def test_it_is_a_transformer():
+    table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", None, "y"]})
+    encoder = clone(TableEncoder())
+    M = encoder.fit_transform(table)
+    assert encoder.get_feature_names_out().tolist() == ["a (rank)", "a (scaled)", "b (code)"]
+    assert M.shape == (3, 3)
