@@ -77,6 +77,20 @@ def _f1(y, predicted):
     return skm.f1_score(y, predicted, average="macro", zero_division=cast(Any, 0))
 
 
+def _r2(y, predicted):
+    """0 where the targets are constant, unless they are met exactly."""
+    error, spread = np.sum((y - predicted) ** 2), np.sum((y - np.mean(y)) ** 2)
+    return 1 - error / spread if spread > 0 else float(error == 0)
+
+
+def _rmse(y, predicted):
+    return np.sqrt(np.mean((y - predicted) ** 2))
+
+
+def _mae(y, predicted):
+    return np.mean(np.abs(y - predicted))
+
+
 def _balanced(y, predicted):
     return np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)])
 
@@ -95,9 +109,9 @@ METRICS = {
             probabilities=True,
         ),
         Metric("f1", "classification", _f1),
-        Metric("r2", "regression", skm.r2_score),
-        Metric("rmse", "regression", skm.root_mean_squared_error, higher_is_better=False),
-        Metric("mae", "regression", skm.mean_absolute_error, higher_is_better=False),
+        Metric("r2", "regression", _r2),
+        Metric("rmse", "regression", _rmse, higher_is_better=False),
+        Metric("mae", "regression", _mae, higher_is_better=False),
     )
 }
 

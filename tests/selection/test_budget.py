@@ -1,0 +1,32 @@
+"""Budgets of time."""
+
+import pytest
+
+from mercer.selection import budget
+from mercer.selection.budget import Budget, seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [(90, 90), (0.5, 0.5), ("90", 90), ("120s", 120), ("5min", 300), ("5 m", 300), ("1.5h", 5400),
+     (".5s", 0.5)],
+)  # fmt: skip
+def test_times_as_users_write_them(text, value):
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", [0, -1, "", "soon", "5 days", "-5s", "1.2.3s", None, True, []])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ValueError, match="give positive seconds"):
+        seconds(text)
+
+
+def test_a_budget_runs_from_its_making(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(budget, "monotonic", lambda: now[0])
+    clock = Budget(10)
+    now[0] = 107.0
+    assert (clock.spent(), clock.left()) == (7, 3)
+    now[0] = 112.0
+    assert clock.left() == -2
+    assert Budget().left() == float("inf")

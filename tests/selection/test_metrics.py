@@ -1,0 +1,83 @@
+"""Metrics agree with scikit-learn's, and their intervals hold what they promise."""
+
+import numpy as np
+import pytest
+import sklearn.metrics as skm
+from numpy.testing import assert_allclose
+
+from mercer.selection.metrics import METRICS, interval, metric_named
+
+RNG = np.random.default_rng(0)
+CLASSES = np.array(["a", "b", "c"])
+CODES = RNG.integers(3, size=300)
+P = RNG.dirichlet(np.ones(3), size=300) * 0.5 + 0.5 * np.eye(3)[RNG.permutation(CODES)]
+P[::2] = 0.7 * np.eye(3)[CODES[::2]] + 0.1
+Y, GUESS = CLASSES[CODES], CLASSES[P.argmax(axis=1)]
+
+THEIRS = {
+    "accuracy": skm.accuracy_score(Y, GUESS),
+    "balanced_accuracy": skm.balanced_accuracy_score(Y, GUESS),
+    "roc_auc": skm.roc_auc_score(Y, P, multi_class="ovr"),
+    "log_loss": skm.log_loss(Y, P),
+    "f1": skm.f1_score(Y, GUESS, average="macro"),
+}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_classification(name):
+    assert_allclose(metric_named(name, "classification")(Y, P, CLASSES), THEIRS[name])
+
+
+def test_two_classes():
+    y, classes = np.array([0, 0, 0, 1]), np.array([0, 1])
+    p = np.array([0.1, 0.6, 0.2, 0.7])
+    P = np.c_[1 - p, p]
+    assert METRICS["roc_auc"](y, P, classes) == skm.roc_auc_score(y, p)
+    assert METRICS["f1"](y, P, classes) == skm.f1_score(y, p > 0.5)  # of the rarer class
+    assert np.isnan(METRICS["roc_auc"](y[:3], P[:3], classes))
+
+
+def test_regression():
+    y, p = RNG.normal(size=(2, 50))
+    assert_allclose(METRICS["r2"](y, p), skm.r2_score(y, p))
+    assert METRICS["r2"](np.ones(3), p[:3]) == skm.r2_score(np.ones(3), p[:3]) == 0
+    assert_allclose(METRICS["rmse"](y, p) ** 2, skm.mean_squared_error(y, p))
+    assert_allclose(METRICS["mae"](y, p), np.abs(y - p).mean())
+
+
+def test_defaults_and_wrong_names():
+    assert metric_named(None, "classification").name == "accuracy"
+    assert metric_named(None, "regression").name == "r2"
+    with pytest.raises(ValueError, match=r"metric='r2': for classification give one of accuracy"):
+        metric_named("r2", "classification")
+
+
+def test_wilson_is_that_of_the_textbook():
+    classes = np.array([0, 1])
+    y, P = np.ones(10, int), np.eye(2)[[1] * 8 + [0] * 2]
+    low, high = interval(METRICS["accuracy"], y, P, classes)
+    assert_allclose((low, high), (0.490, 0.943), atol=5e-4)  # Agresti & Coull 1998
+    assert interval(METRICS["accuracy"], y, np.eye(2)[[1] * 10], classes)[1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["rmse", "mae", "r2"])
+def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says(name):
+    rng, metric = np.random.default_rng(1), METRICS[name]
+    truth = {"rmse": 1.0, "mae": np.sqrt(2 / np.pi), "r2": 0.5}[name]
+    covered = 0
+    for seed in range(40):
+        p = rng.normal(size=150)
+        low, high = interval(metric, p + rng.normal(size=150), p, seed=seed)
+        assert low < high
+        covered += low <= truth <= high
+    assert covered >= 33
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_the_best_score_is_that_of_no_error(metric):
+    if metric.task == "regression":
+        assert metric(np.arange(3.0), np.arange(3.0)) == metric.best
+    else:
+        score = metric(CLASSES, np.eye(3), CLASSES)
+        assert_allclose(score, metric.best, atol=1e-12)
+    assert metric.sign() == (1 if metric.best else -1)

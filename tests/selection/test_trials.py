@@ -1,0 +1,320 @@
+"""The search: the same folds for all, budgets kept by a clock, schedules that replay."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection import budget, machines, trials
+from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.encoding import TableEncoder
+from mercer.selection.metrics import metric_named
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(240, 3))
+TABLE = pd.DataFrame(X, columns=list("abc")).assign(
+    colour=np.array(list("rgb"))[RNG.integers(3, size=240)]
+)
+RING = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 < 0.5) ^ (TABLE["colour"] == "r"), "in", "out")
+WAVE = np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=240)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when a trial is reported: ``clock.tick`` seconds each time."""
+
+    class Clock:
+        now, tick = 0.0, 1.0
+
+        def __call__(self, event=None):
+            self.now += self.tick
+
+    clock = Clock()
+    monkeypatch.setattr(budget, "monotonic", lambda: clock.now)
+    return clock
+
+
+@pytest.fixture
+def rungs(monkeypatch):
+    """Two rungs, for tables that are small."""
+    monkeypatch.setattr(trials, "ONE_RUNG_ROWS", 100)
+    monkeypatch.setattr(trials, "SMALL_ROWS", 90)
+    monkeypatch.setattr(trials, "RUNGS", ((120, 30), (200, 60)))
+    monkeypatch.setattr(trials, "LEARNING_ROWS", 50)
+    monkeypatch.setattr(machines, "EXACT_ROWS", 100)
+    monkeypatch.setattr(trials, "EXACT_ROWS", 100)
+    monkeypatch.setattr(machines, "RANK", 80)
+    monkeypatch.setattr(trials, "RANK", 80)
+    monkeypatch.setattr(trials, "SMALLEST_RANK", 20)
+
+
+def same_model(one, two):
+    for name in ("dual_coef_", "intercept_", "left_out_"):
+        assert_array_equal(getattr(one, name), getattr(two, name))
+    assert repr(one.kernel_) == repr(two.kernel_)
+    assert one.winner_ == two.winner_
+    assert one.schedule_ == two.schedule_
+    scores = [[row["score"] for row in model.leaderboard_] for model in (one, two)]
+    assert_array_equal(*scores)
+
+
+def test_the_leaderboard_tells_everything():
+    model = KernelClassifier(trials=3).fit(TABLE, RING)
+    assert [row["rank"] for row in model.leaderboard_] == [1, 2, 3, 4, 5]
+    assert {row["name"] for row in model.leaderboard_ if row["baseline"]} == {
+        "trivial",
+        "linear (spline)",
+    }
+    scores = [row["score"] for row in model.leaderboard_]
+    assert scores == sorted(scores, reverse=True)
+    for row in model.leaderboard_:
+        assert set(row) == {
+            "rank", "name", "baseline", "score", "loss", "spread", "rows", "seconds", "learner",
+            "kernel", "penalty",
+        }  # fmt: skip
+        assert row["rows"] == 240
+        assert (row["kernel"] is None) == row["baseline"]
+    assert sum(row["name"] == model.winner_name_ for row in model.leaderboard_) == 1
+
+
+def test_errors_rank_from_the_smallest():
+    model = KernelRegressor(trials=3, metric="rmse").fit(TABLE, WAVE)
+    scores = [row["score"] for row in model.leaderboard_]
+    assert scores == sorted(scores)
+    assert model.leaderboard_[0]["name"] == model.winner_name_
+
+
+@pytest.mark.parametrize("learn", [True, False])
+def test_a_score_is_that_of_fitting_each_fold_anew(learn):
+    """The closed form over folds is no other than fits that did not see the rows."""
+    schedule = [
+        {
+            "family": "interactions",
+            "scale": 1.0,
+            "learn": learn,
+            "rows": 240,
+            "rank": 240,
+            "steps": [3] * 5,
+        }
+    ]
+    model = KernelRegressor(replay=schedule, metric="rmse").fit(TABLE, WAVE)
+    search = trials.Trials(
+        model, model.encoder_.transform(TABLE), WAVE, metric_named("rmse", "regression"),
+        budget=budget.Budget(), memory=10**9, seed=model._seed,
+    )  # fmt: skip
+    rows, folds = search._folds(240)
+    assert_array_equal(np.bincount(folds), [48] * 5)
+    row = next(r for r in model.leaderboard_ if not r["baseline"])
+    errors = []
+    for f in range(5):
+        train, own = rows[folds != f], rows[folds == f]
+        kernel = Candidate("interactions").kernel(model.encoder_.features_)
+        if learn:
+            kernel = search._learn(Candidate("interactions", learn=True), train, 3).kernel
+        machine = machines.fit_machine(
+            kernel, kernel.encode(search.M[train]), search.Y[train], random_state=model._seed
+        )
+        errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
+    # the penalty is chosen by leave-one-out here, by the other folds there
+    assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=0.01)
+
+
+def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rungs):
+    model = KernelClassifier(trials=1).fit(TABLE, RING)
+    search = trials.Trials(
+        model, model.encoder_.transform(TABLE), RING, None,
+        budget=budget.Budget(), memory=10**9, seed=model._seed,
+    )  # fmt: skip
+    rows, folds = search._folds(200)
+    assert len(search.spared) == 50
+    assert set(search.spared) == set(rows[folds == -1])
+    for f in range(3):
+        share = np.mean(RING[rows[folds == f]] == "in")
+        assert abs(share - np.mean(RING[rows[folds >= 0]] == "in")) < 0.03
+
+
+def test_few_are_promoted_to_more_rows(rungs):
+    model = KernelClassifier(trials=6).fit(TABLE, RING)
+    *tried, final = model.schedule_
+    assert [(entry["rows"], entry["rank"]) for entry in tried] == [(120, 30)] * 6 + [(200, 60)] * 3
+    assert final == {"final": True, "rank": None}
+    assert [row["rows"] for row in model.leaderboard_] == [200] * 5 + [120] * 3
+    assert model.solver_ == "low rank, 80 centres"
+    names = [row["name"] for row in model.leaderboard_]
+    assert len(names) == len(set(names)) == 8
+    # weights are learnt once, in the first rung
+    assert [len(entry["steps"]) for entry in tried if entry["learn"]] == [1, 1] + [0] * (
+        sum(entry["learn"] for entry in tried) - 2
+    )
+
+
+@pytest.mark.parametrize("table", [TABLE, X])
+def test_counted_trials_give_the_same_model_whatever_the_threads(table):
+    same_model(
+        KernelClassifier(trials=3, n_jobs=1, random_state=3).fit(table, RING),
+        KernelClassifier(trials=3, n_jobs=2, random_state=3).fit(table, RING),
+    )
+
+
+def test_threads_do_not_matter_to_large_tables_either(rungs):
+    same_model(
+        KernelRegressor(trials=2, n_jobs=1).fit(TABLE, WAVE),
+        KernelRegressor(trials=2, n_jobs=2).fit(TABLE, WAVE),
+    )
+
+
+def test_another_seed_is_another_search():
+    one, two = (KernelRegressor(trials=1, random_state=s).fit(TABLE, WAVE) for s in (0, 1))
+    assert one.leaderboard_[0]["score"] != two.leaderboard_[0]["score"]
+
+
+def test_the_time_budget_ends_the_search(clock):
+    model = KernelRegressor(time=10, progress=clock).fit(TABLE, WAVE)
+    # two baselines and one second each; a trial starts only where 0.65 · 10 s have room for it
+    assert len(model.schedule_) - 1 == 4
+    assert any(
+        "time budget ended the search on 240 rows after 4 of 12" in n for n in model.notices_
+    )
+    assert model.seconds_ <= 10
+
+
+def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
+    model = KernelRegressor(time=0.01, progress=clock).fit(TABLE, WAVE)
+    assert len(model.schedule_) == 2
+    assert model.schedule_[0]["steps"] == [1] * 5
+    assert model.schedule_[-1]["rank"] == trials.SMALLEST_RANK
+    assert np.isfinite(model.predict(TABLE)).all()
+
+
+@pytest.mark.parametrize("time", [6, 9, 14, 30])
+def test_a_timed_search_replays_without_a_clock(clock, rungs, time):
+    model = KernelClassifier(time=time, progress=clock).fit(TABLE, RING)
+    clock.tick = 1000
+    again = KernelClassifier(replay=model.schedule_, progress=clock).fit(TABLE, RING)
+    same_model(model, again)
+
+
+@pytest.mark.parametrize(
+    ("trial_seconds", "left", "rank"),
+    [(1.0, 1000, None), (1.0, 12, 1500), (1.0, 4, 700), (1.0, 1, 300), (0.1, 30, None)],
+)
+def test_less_time_means_fewer_centres(clock, trial_seconds, left, rank):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    search = trials.Trials(
+        model, model.encoder_.transform(TABLE), WAVE, metric_named(None, "regression"),
+        budget=budget.Budget(left), memory=10**9, seed=0,
+    )  # fmt: skip
+    search.M = np.empty((100_000, 1))
+    found = search._final_rank({"seconds": trial_seconds}, {"rows": 20_000, "rank": 1000})
+    assert found == rank
+
+
+def test_a_schedule_is_plain_data():
+    import json
+
+    model = KernelClassifier(trials=2).fit(TABLE, RING)
+    assert json.loads(json.dumps(model.schedule_)) == model.schedule_
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    def interrupt(event):
+        if event["trial"] == "laplacian, scale 1":
+            raise KeyboardInterrupt
+
+    model = KernelRegressor(progress=interrupt).fit(TABLE, WAVE)
+    assert len(model.schedule_) == 4
+    assert "Interrupted after 3 trials; the best so far was kept." in model.notices_
+    same_model(model, KernelRegressor(trials=3).fit(TABLE, WAVE))
+
+
+def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, monkeypatch):
+    from mercer.selection import automatic
+
+    original, calls = automatic.fit_machine, []
+
+    def fit(*args, **kwargs):
+        calls.append(kwargs["rank"])
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(automatic, "fit_machine", fit)
+    monkeypatch.setattr(automatic, "QUICK_ROWS", 100)
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    assert calls == [None, automatic.SMALLEST_RANK]
+    assert model.left_out_.shape[0] == 100
+    assert any(notice.startswith("Interrupted in the final fit") for notice in model.notices_)
+    assert model.score(TABLE, WAVE) > 0.2
+
+
+def test_an_interrupt_before_anything_was_tried_is_passed_on():
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        KernelRegressor(progress=interrupt).fit(TABLE, WAVE)
+
+
+def test_nothing_more_is_tried_after_a_perfect_score():
+    y = np.where(X[:, 0] > 0, "right", "left")
+    gap = np.abs(X[:, 0]) > 0.3
+    model = KernelClassifier().fit(X[gap], y[gap])
+    assert model.leaderboard_[0]["score"] == 1
+    assert len(model.schedule_) < 6
+    assert any("makes no error" in notice for notice in model.notices_)
+
+
+def test_progress_is_told_before_each_trial():
+    events = []
+    model = KernelClassifier(trials=2, progress=events.append).fit(TABLE, RING)
+    assert [event["trial"] for event in events] == [
+        "baseline: trivial", "baseline: linear (spline)", "interactions, learnt weights",
+        "gaussian, scale 1", f"final fit: {model.winner_name_}",
+    ]  # fmt: skip
+    assert [(event["done"], event["of"]) for event in events[2:]] == [(0, 2), (1, 2), (2, 2)]
+    assert len(events[3]["leaderboard"]) == 3
+
+
+def test_coarse_scores_are_settled_by_the_loss():
+    model = KernelClassifier(trials=1).fit(TABLE, RING)
+    search = trials.Trials(
+        model, model.encoder_.transform(TABLE), RING, metric_named("accuracy", "classification"),
+        budget=budget.Budget(), memory=10**9, seed=0,
+    )  # fmt: skip
+    rows = [
+        {"score": 0.90, "loss": 0.5, "rows": 100},
+        {"score": 0.88, "loss": 0.4, "rows": 100},
+        {"score": 0.80, "loss": 0.1, "rows": 100},
+    ]
+    assert search._settled(rows) is rows[1]
+    search.metric = metric_named("log_loss", "classification")
+    assert (
+        search._settled(
+            [{"score": 0.3, "loss": 0.3, "rows": 9}, {"score": 0.2, "loss": 0.2, "rows": 9}]
+        )["score"]
+        == 0.2
+    )
+
+
+def test_candidates_suit_the_columns():
+    one = candidates(TableEncoder().fit(X[:, :1]).features_)
+    assert {c.family for c in one} == {"gaussian", "laplacian"}
+    wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_)
+    assert not any(c.learn for c in wide)
+    names = [c.name for c in candidates(TableEncoder().fit(TABLE).features_)]
+    assert len(names) == len(set(names)) == 12
+
+
+@pytest.mark.parametrize(
+    "candidate", candidates(TableEncoder().fit(TABLE).features_), ids=lambda c: c.name
+)
+def test_every_candidate_is_a_kernel(candidate):
+    encoder = TableEncoder().fit(TABLE)
+    kernel = candidate.kernel(encoder.features_)
+    Z = kernel.encode(encoder.transform(TABLE[:40]))
+    K = kernel.bind(Z).block(Z, Z).astype(float)
+    assert_allclose(K.diagonal(), 1, rtol=1e-5)
+    assert np.linalg.eigvalsh(K)[0] > -1e-4
+    if candidate.scale <= 1:
+        assert np.median(K) > 0.01  # no identity matrix in disguise
