@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["vector_exp", "gram_products", "svc_fit", "start_up", "main_job"]
+BENCHMARKS = ["vector_exp", "gram_products", "svc_fit", "ridge_search", "start_up", "main_job"]
 
 failed = []
 for name in BENCHMARKS:

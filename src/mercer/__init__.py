@@ -13,6 +13,7 @@ _HOME = {
     "KernelRidgeClassifier": "mercer.learners.ridge",
     "KernelClassifier": "mercer.selection.automatic",
     "KernelRegressor": "mercer.selection.automatic",
+    "KernelSearchCV": "mercer.selection.search",
     "SVC": "mercer.learners.svm",
     "SVR": "mercer.learners.svm",
     "show_versions": "mercer.environment",

@@ -20,7 +20,7 @@ from mercer.gram import DenseGram, Gram, GramOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.samples import refuse_objects
 
-__all__ = ["KernelLearner"]
+__all__ = ["FitPath", "KernelLearner"]
 
 FLOATS = [np.float64, np.float32]
 
@@ -40,6 +40,14 @@ class KernelLearner(BaseEstimator):
 
     #: a callable kernel compares two rows (KernelRidge) rather than two arrays (SVC)
     _pairwise_callable = False
+    #: a parameter along which fits to the same samples share work, in the order of its values
+    _path_parameter: str | None = None
+    #: what such fits share; a search sets it (see `mercer.selection.plan`)
+    _path: Any = None
+
+    def _new_path(self, models: list) -> FitPath:
+        """What the fits of these models, which differ in ``_path_parameter`` alone, share."""
+        return FitPath()
 
     def _resolve_kernel(self) -> Kernel:
         """The kernel object for ``kernel=`` and the scikit-learn arguments beside it.
@@ -64,19 +72,21 @@ class KernelLearner(BaseEstimator):
 
     def _encode_fit(self, X: Any, y: Any = None) -> Any:
         """Validate and encode the training samples, and bind the kernel to them."""
+        kernel, X = self._encode_samples(X)
+        self.kernel_ = None if kernel is None else kernel.bind(X, y)
+        self.X_fit_ = X
+        return X
+
+    def _encode_samples(self, X: Any) -> tuple[Kernel | None, Any]:
+        """The kernel, not yet bound, and the samples encoded for it; None and K if precomputed."""
         if self._is_precomputed():
-            self.kernel_ = None
-            self.X_fit_ = check_square(np.asarray(validate_data(self, X, dtype=FLOATS)))
-            return self.X_fit_
+            return None, check_square(np.asarray(validate_data(self, X, dtype=FLOATS)))
         kernel = self._resolve_kernel()
         if kernel.kind == "vectors":
             named = self.kernel if isinstance(self.kernel, str) else type(kernel).__name__
             refuse_objects(X, named)
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
-        X = kernel.encode(X)
-        self.kernel_ = kernel.bind(X, y)
-        self.X_fit_ = X
-        return X
+        return kernel, kernel.encode(X)
 
     def _encode_new(self, X: Any) -> Any:
         """Validate and encode samples to predict for, in the codes of the training samples."""
@@ -102,6 +112,8 @@ class KernelLearner(BaseEstimator):
         """
         if self.kernel_ is None:
             K: GramOperator = DenseGram(X, symmetric=Z is None)
+        elif self._path is not None:
+            K = self._path.gram(self, X, Z)
         else:
             K = Gram(self.kernel_, X, Z, memory=self.memory, n_jobs=self.n_jobs)
         if Z is None:
@@ -187,6 +199,24 @@ class KernelLearner(BaseEstimator):
             tags.input_tags.categorical = self.kernel.kind in ("categories", "table")
             tags.input_tags.string = self.kernel.kind == "strings"
         return tags
+
+
+class FitPath:
+    """What fits to the same samples share, which differ in one parameter but not in the kernel.
+
+    Here the Gram matrices alone; learners that share more have their own.
+    """
+
+    def __init__(self):
+        self._grams: dict[tuple[int, int], tuple[Any, Any, GramOperator]] = {}
+
+    def gram(self, learner: KernelLearner, X: Any, Z: Any) -> GramOperator:
+        """K between the same objects X and Z (None: X), as the first fit built it."""
+        key = id(X), id(Z)
+        if key not in self._grams:  # X and Z are held, so that no other gets their identity
+            K = Gram(learner.kernel_, X, Z, memory=learner.memory, n_jobs=learner.n_jobs)
+            self._grams[key] = X, Z, K
+        return self._grams[key][-1]
 
 
 def check_square(K: np.ndarray) -> np.ndarray:

@@ -75,6 +75,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
            [0.5 , 0.5 ]])
     """
 
+    _path_parameter = "C"
+
     def __init__(
         self,
         C=1.0,

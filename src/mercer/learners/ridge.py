@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram import DenseGram, GramOperator
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
-from mercer.learners.base import KernelLearner, describe_gram
+from mercer.learners.base import FitPath, KernelLearner, describe_gram
 from mercer.learners.classes import weigh_classes
 from mercer.solvers import CholeskySolver, Result, RidgePath
 from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
 from mercer.solvers.low_rank_ridge import LowRankRidge
+from mercer.solvers.ridge_sweep import RidgeSweep
 
 __all__ = ["KernelRidge", "KernelRidgeClassifier"]
 
@@ -41,6 +42,11 @@ class _Ridge(KernelLearner):
     random_state: Any
     dual_coef_: Any
     _pairwise_callable = True
+    _path_parameter = "alpha"
+    _path: PenaltyPath | None
+
+    def _new_path(self, models: list) -> PenaltyPath:
+        return PenaltyPath([model.alpha for model in models])
 
     def _fit_dual(self, X: Any, y: np.ndarray, w: np.ndarray | None) -> np.ndarray:
         """Solve for ``dual_coef_``, and say how in ``solver_``, ``gram_`` and ``n_iter_``.
@@ -56,7 +62,9 @@ class _Ridge(KernelLearner):
             K = self._gram(X)
             dtype = K.dtype
             self.solver_ = self.solver if self.solver != "auto" else self._suitable(K)
-            if self.solver_ == "cholesky":
+            if self.solver_ == "cholesky" and self._path is not None:
+                result = self._path.solve(self, K, y, w, penalty)
+            elif self.solver_ == "cholesky":
                 result = _solve_exactly(K, y, w, penalty)
             else:
                 self._refuse_indefinite("conjugate_gradient")
@@ -143,6 +151,32 @@ class _Ridge(KernelLearner):
                 f"solver={solver!r} needs a positive semidefinite kernel, which {self.kernel_!r} "
                 'is not: use solver="cholesky".'
             )
+
+
+class PenaltyPath(FitPath):
+    """Fits that differ in λ share K, and one sweep over their penalties.
+
+    Parameters
+    ----------
+    values : list
+        Of ``alpha``; those that are no numbers >= 0 are solved on their own, or refused.
+    """
+
+    def __init__(self, values: list):
+        super().__init__()
+        self.penalties = [float(v) for v in values if np.ndim(v) == 0 and 0 <= v < np.inf]
+        self.results: dict[float, Result] = {}
+
+    def solve(self, learner: _Ridge, K: GramOperator, y, w, penalty) -> Result:
+        """The solution for one penalty; the first call solves for all of them."""
+        certain = learner.kernel_ is not None and learner.kernel_.positive_definite is True
+        if not certain or penalty not in self.penalties:
+            return _solve_exactly(K, y, w, penalty)
+        if not self.results:
+            self.results = dict(zip(self.penalties, RidgeSweep().solve(K, y, self.penalties, w)))
+        result = self.results[penalty]
+        result.warn_unless_converged("CholeskySolver", "backward error")
+        return result
 
 
 def _solve_exactly(K, y, w, penalty) -> Result:

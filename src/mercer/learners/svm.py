@@ -14,10 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import DenseGram, Gram, GramOperator, TiledGram
+from mercer.gram import DenseGram, GramOperator, TiledGram
 from mercer.gram.memory import memory_budget
 from mercer.kernels import as_kernel
-from mercer.learners.base import KernelLearner, describe_gram
+from mercer.learners.base import FitPath, KernelLearner, describe_gram
 from mercer.learners.calibration import Calibration, calibrate
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
@@ -36,6 +36,11 @@ class _SupportVectorMachine(KernelLearner, ABC):
     tol: float
     max_iter: int
     _n_support: np.ndarray
+    _path_parameter = "C"
+    _path: WarmStarts | None
+
+    def _new_path(self, models: list) -> WarmStarts:
+        return WarmStarts()
 
     @abstractmethod
     def _pair_coef(self) -> np.ndarray:
@@ -89,9 +94,10 @@ class _SupportVectorMachine(KernelLearner, ABC):
     def _operator(self, X: Any) -> GramOperator:
         """K for SMO, which asks for rows: they are computed as they are needed, and cached."""
         if self.kernel_ is None:
-            K: GramOperator = DenseGram(np.ascontiguousarray(X), symmetric=True)
-        else:
-            K = TiledGram(self.kernel_, X, n_jobs=self.n_jobs)
+            X = np.ascontiguousarray(X)
+        if self.kernel_ is None or self._path is not None:
+            return self._gram(X)
+        K = TiledGram(self.kernel_, X, n_jobs=self.n_jobs)
         self.gram_ = describe_gram(K)
         return K
 
@@ -148,6 +154,25 @@ class _SupportVectorMachine(KernelLearner, ABC):
             raise AttributeError('coef_ is only available with kernel="linear".')
         check_is_fitted(self)
         return np.asarray(self._pair_coef().T @ self.support_vectors_)
+
+
+class WarmStarts(FitPath):
+    """Machines that differ in C share K, and each starts from the dual variables of the last."""
+
+    def __init__(self):
+        super().__init__()
+        self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def start(self, machine: int, C: np.ndarray) -> np.ndarray | None:
+        """The last dual variables of a machine, those at their bounds moved to the new ones."""
+        if machine not in self.last:
+            return None
+        alpha, bounds = self.last[machine]
+        return np.where(alpha >= bounds, C, np.minimum(alpha, C))
+
+    def keep(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
+        if result.alpha is not None:
+            self.last[machine] = result.alpha, C
 
 
 def _with_probability(learner: SVC) -> bool:
@@ -293,13 +318,9 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
             )
         self.class_weight_ = self._class_weights(codes, w)
         bounds = self.C * w * self.class_weight_[codes]
-        K = self._operator(X)
-        if len(self.classes_) > 2:  # the pairs share one matrix, where it fits the budget
-            K = K if self.kernel_ is None else Gram(
-                self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs
-            )  # fmt: skip
-            self.gram_ = describe_gram(K)
-        results, beta = self._solve_pairs(K, X, codes, bounds)
+        # pairs of classes share one matrix, where it fits the budget
+        K = self._operator(X) if len(self.classes_) == 2 else self._gram(X)
+        results, beta = self._solve_pairs(K, X, codes, bounds, self._path)
         support = np.flatnonzero(np.any(beta != 0, axis=1))
         support = support[np.argsort(codes[support], kind="stable")]
         self._store_support(X, support, kept)
@@ -335,7 +356,12 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         return list(combinations(range(len(self.classes_)), 2))
 
     def _solve_pairs(
-        self, K: GramOperator, X: Any, codes: np.ndarray, bounds: np.ndarray
+        self,
+        K: GramOperator,
+        X: Any,
+        codes: np.ndarray,
+        bounds: np.ndarray,
+        path: WarmStarts | None = None,
     ) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; their results, and β of shape (n, pairs)."""
         pairs = self._pairs()
@@ -347,7 +373,11 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
             rows = np.flatnonzero((codes == first) | (codes == second))
             labels = np.where(codes[rows] == positive, 1.0, -1.0)
             part = K if len(rows) == len(codes) else self._restrict(K, X, rows)
-            result = solver.solve(part, DualProblem.classification(labels, bounds[rows]))
+            problem = DualProblem.classification(labels, bounds[rows])
+            start = None if path is None else path.start(column, problem.C)
+            result = solver.solve(part, problem, start)
+            if path is not None:
+                path.keep(column, problem.C, result)
             beta[rows, column] = result.coef
             results.append(result)
         return results, beta
@@ -525,7 +555,10 @@ class SVR(RegressorMixin, _SupportVectorMachine):
         X, y, w, kept = self._samples_and_weights(X, y, sample_weight)
         K = self._operator(X)
         problem = DualProblem.regression(y.astype(np.float64), self.C * w, float(self.epsilon))
-        result = self._solver().solve(K, problem)
+        start = None if self._path is None else self._path.start(0, problem.C)
+        result = self._solver().solve(K, problem, start)
+        if self._path is not None:
+            self._path.keep(0, problem.C, result)
         support = np.flatnonzero(result.coef)
         self._store_support(X, support, kept)
         self._store_certificate([result])

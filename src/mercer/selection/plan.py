@@ -1,0 +1,295 @@
+"""The order in which a search fits its candidates, and what those that stand together share.
+
+Candidates are grouped by kernel: when the first fit of a group is asked for, its Gram matrix is
+computed, and all its candidates are fitted on all folds. Within a group, candidates that differ
+in one penalty alone form a path, along which the learner shares its solver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import _check_method_params
+
+from mercer.gram.schedule import count_jobs, ordered_map
+from mercer.kernels import Kernel
+from mercer.kernels.base import Radial
+from mercer.learners.base import KernelLearner
+from mercer.selection.sharing import Rows, SharedKernel, SharedSamples, fingerprint
+
+__all__ = ["Plan", "Sharing"]
+
+LEVELS = {
+    "gram": "one Gram matrix",
+    "gram of distances": "one Gram matrix from shared distances",
+    "distances": "shared distances, a Gram matrix in each fold",
+    "fold": "a Gram matrix in each fold",
+    "nothing": "nothing shared",
+}
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What some candidates of a search share.
+
+    Attributes
+    ----------
+    candidates : list of int
+        Their positions in ``cv_results_``.
+    kernel : str
+    level : {"gram", "gram of distances", "distances", "fold", "nothing"}
+        One Gram matrix for all folds and penalties (computed from distances that other
+        bandwidths share); or the distances alone, where the kernel depends on the fold; or a
+        Gram matrix for the penalties of each fold.
+    path : str or None
+        The parameter along which fits share their solver.
+    reason : str
+        Why no more is shared.
+    """
+
+    candidates: list[int]
+    kernel: str
+    level: str
+    path: str | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        some = ", ".join(map(str, self.candidates[:6]))
+        more = " ..." if len(self.candidates) > 6 else ""
+        of = f" of {self.kernel}" if self.kernel else ""
+        along = f", fits along {self.path}" if self.path else ""
+        why = f" ({self.reason})" if self.reason else ""
+        return f"candidates {some}{more}{of}: {LEVELS[self.level]}{along}{why}"
+
+
+class _Group:
+    """Candidates of one kernel; ``paths`` holds lists of them that differ in a penalty alone."""
+
+    def __init__(self, kernel: Kernel | None, samples: Any, encoding: Any):
+        self.kernel, self.samples, self.encoding = kernel, samples, encoding
+        self.paths: list[list[int]] = []
+        self.bound: Any = kernel  # as all folds bind it, or the first of them
+        self.sharing = Sharing([], "", "fold")
+
+    @property
+    def candidates(self) -> list[int]:
+        return sorted(i for path in self.paths for i in path)
+
+    @property
+    def distance(self) -> Any:
+        """A key of the distance that the kernel is a profile of; None for other kernels."""
+        return fingerprint(self.kernel.distance) if isinstance(self.kernel, Radial) else None
+
+
+class Plan:
+    """The fits of a search, made group by group when the first of a group is asked for (`fit`).
+
+    Parameters
+    ----------
+    models : list of KernelLearner
+        The candidates, with their parameters set.
+    X, y : raw samples and targets
+    fit_params : dict
+        What has a value for each row is split along with y.
+    splits : list of (train, test)
+    memory : int
+        Bytes for the shared matrices.
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    n : int
+        Samples.
+    groups : list
+        In the order that computes each matrix once.
+    seconds : ndarray of shape (candidates, splits)
+        The time of each fit: its part of the time of all that shared.
+    """
+
+    def __init__(self, models, X, y, fit_params: dict, splits, memory: int, n_jobs: int | None):
+        self.models: list[KernelLearner] = models
+        self.y, self.fit_params, self.splits = y, fit_params, splits
+        self.shared = SharedSamples(memory, n_jobs)
+        self.groups = self._group(X)
+        self.n = self.groups[0].samples.shape[0]
+        self.seconds = np.zeros((len(models), len(splits)))
+        self._fits: dict[tuple[int, bytes], Any] = {}
+        self._rows: dict[bytes, Rows] = {}
+        self._open: _Group | None = None
+        for group in self.groups:
+            self._decide(group)
+
+    @property
+    def order(self) -> list[int]:
+        """All candidates, group by group and path by path."""
+        return [i for group in self.groups for path in group.paths for i in path]
+
+    def rows(self, numbers: np.ndarray) -> Rows:
+        """The same object for the same rows, so that what is computed for them is found again."""
+        return self._rows.setdefault(numbers.tobytes(), Rows(numbers, self.shared.dtype))
+
+    def fit(self, i: int, numbers: np.ndarray) -> KernelLearner:
+        """The fit of candidate i to the rows of a fold; an error that it raised is raised."""
+        group = next(g for g in self.groups if i in g.candidates)
+        if group is not self._open:
+            self._enter(group)
+        result = self._fits[i, numbers.tobytes()]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def __sklearn_clone__(self) -> Plan:
+        return self  # what has been fitted is not copied
+
+    def close(self) -> None:
+        """Forget all matrices and models."""
+        self.shared.forget()
+        self._fits.clear()
+        self._rows.clear()
+
+    # --- what is shared -----------------------------------------------------------------------
+
+    def _group(self, X: Any) -> list[_Group]:
+        """Groups of equal kernels; those of equal distances stand together."""
+        groups: dict[Any, _Group] = {}
+        paths: dict[Any, list[int]] = {}
+        encoded: dict[Any, Any] = {}
+        for i, model in enumerate(self.models):
+            kernel = None if model._is_precomputed() else model._resolve_kernel()
+            key = fingerprint(kernel)
+            if key not in groups:
+                encoding = "given" if kernel is None else kernel.kind
+                if encoding not in ("given", "vectors", "categories"):
+                    encoding = key  # kernels of tables and others choose what they encode
+                if encoding not in encoded:
+                    copy: Any = clone(model)
+                    encoded[encoding] = copy._encode_samples(X)[1]
+                groups[key] = _Group(kernel, encoded[encoding], encoding)
+            params, name = model.get_params(deep=False), model._path_parameter
+            alike = i
+            if name is not None and np.ndim(params[name]) == 0:
+                alike = fingerprint({**params, name: None, "kernel": None})
+            if (key, alike) not in paths:
+                paths[key, alike] = []
+                groups[key].paths.append(paths[key, alike])
+            paths[key, alike].append(i)
+        for path in paths.values():
+            if len(path) > 1:
+                path.sort(key=self._penalty)
+        first = {}
+        for position, group in enumerate(groups.values()):
+            first.setdefault(group.distance or position, position)
+        together = sorted(enumerate(groups.values()), key=lambda g: first[g[1].distance or g[0]])
+        return [group for _, group in together]
+
+    def _penalty(self, i: int) -> Any:
+        model = self.models[i]
+        return getattr(model, str(model._path_parameter))
+
+    def _decide(self, group: _Group) -> None:
+        """Bind the kernel in each fold, and see what that leaves to share within the budget."""
+        longest = max(group.paths, key=len)
+        path = self.models[longest[0]]._path_parameter if len(longest) > 1 else None
+        words = "precomputed" if group.kernel is None else in_words(group.kernel)
+        level, reason = self._level(group)
+        group.sharing = Sharing(group.candidates, words, level, path, reason)
+
+    def _level(self, group: _Group) -> tuple[str, str]:
+        """The level, and why it is no higher."""
+        kernel, shared = group.kernel, self.shared
+        if kernel is None:
+            return "gram", ""
+        try:
+            bound = [
+                kernel.bind(group.samples[train], None if self.y is None else self.y[train])
+                for train, _ in self.splits
+            ]
+        except Exception as error:  # each fit will say so
+            return "fold", f"the kernel cannot be bound: {error}"
+        group.bound = bound[0]
+        shared.use(group.samples, group.encoding)
+        one = shared.matrix_bytes()
+        if one * 4 > shared.memory:  # solvers need room for a fold's part and its factors
+            return "fold", f"a matrix of {one / 1e9:.2g} GB and its factors exceed memory="
+        twice = one * 6 <= shared.memory
+        siblings = group.distance and sum(g.distance == group.distance for g in self.groups) > 1
+        if len({fingerprint(b) for b in bound}) == 1:
+            if siblings and twice:
+                return "gram of distances", ""
+            return "gram", "memory= has no room for distances beside it" if siblings else ""
+        reason = f"{type(kernel).__name__} learns from the training rows of each fold"
+        if len({fingerprint(getattr(b, "distance", i)) for i, b in enumerate(bound)}) == 1:
+            return "distances", reason
+        return "fold", reason
+
+    # --- fits ---------------------------------------------------------------------------------
+
+    def _enter(self, group: _Group) -> None:
+        """Compute what the group shares, and all its fits; those of the last are forgotten."""
+        start = time.perf_counter()
+        self._open = group
+        self._fits.clear()
+        self._rows.clear()
+        self.shared.use(group.samples, group.encoding)
+        self.shared.gram = None
+        if group.sharing.level in ("distances", "gram of distances"):
+            self.shared.hold_distances(group.bound)
+        if group.sharing.level.startswith("gram"):
+            self.shared.hold_gram(group.bound)
+        opening = (time.perf_counter() - start) / (len(group.candidates) * len(self.splits))
+        self.seconds[group.candidates] += opening
+        jobs = self._jobs(group)
+        folds = [(f, path) for f in range(len(self.splits)) for path in group.paths]
+        fits = ordered_map(lambda fold: self._fit_path(group, fold[0], fold[1], jobs), folds, jobs)
+        for (f, path), models in zip(folds, fits):
+            train = np.asarray(self.splits[f][0]).tobytes()
+            self._fits.update({(i, train): model for i, model in zip(path, models)})
+
+    def _jobs(self, group: _Group) -> int:
+        """Fits at a time: each holds its rows of K, and the factors of its solver beside."""
+        held = 2 if group.sharing.level == "gram of distances" else 1
+        room = (self.shared.memory // self.shared.matrix_bytes() - held) // 4
+        tasks = len(self.splits) * len(group.paths)
+        return int(np.clip(room, 1, min(count_jobs(self.shared.n_jobs), tasks)))
+
+    def _fit_path(self, group: _Group, f: int, path: list[int], jobs: int) -> list:
+        """A fitted model, or the error of its fit, for all candidates of a path."""
+        start = time.perf_counter()
+        train = np.asarray(self.splits[f][0])
+        X = self.rows(train)
+        y = None if self.y is None else self.y[train]
+        fit_params = _check_method_params(np.empty(self.n), self.fit_params, train)
+        models: list[Any] = [self._on_rows(self.models[i], group.kernel, jobs) for i in path]
+        handed = models[0]._new_path(models)
+        for k, model in enumerate(models):
+            model._path = handed
+            try:
+                model.fit(X, y, **fit_params)
+            except Exception as error:
+                models[k] = error
+        self.seconds[path, f] += (time.perf_counter() - start) / len(path)
+        return models
+
+    def _on_rows(self, model: KernelLearner, kernel: Kernel | None, jobs: int) -> KernelLearner:
+        """A copy that reads row numbers; the kernel's arguments beside it are in the kernel."""
+        defaults = inspect.signature(type(model)).parameters
+        beside = {
+            name: defaults[name].default
+            for name in ("gamma", "degree", "coef0", "kernel_params")
+            if name in defaults
+        }
+        if jobs > 1:
+            beside["n_jobs"] = 1  # the fits share the cores
+        copy: Any = clone(model)
+        return copy.set_params(kernel=SharedKernel(kernel, self.shared), **beside)
+
+
+def in_words(kernel: Kernel) -> str:
+    """The kernel's repr on one line, numbers of numpy as plain ones."""
+    return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", " ".join(repr(kernel).split()))

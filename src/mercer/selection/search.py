@@ -1,0 +1,259 @@
+"""Search of a grid of parameters by cross-validation, with the work shared that can be.
+
+`KernelSearchCV` has scikit-learn's GridSearchCV as its interface and for its scoring, results and
+errors: what differs is that the fits of kernel learners come from a `Plan` (plan.py), which
+computes them together. GridSearchCV itself runs the search, on the numbers of the rows.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+
+from mercer.gram.memory import memory_budget
+from mercer.learners.base import KernelLearner
+from mercer.selection.plan import Plan, Sharing
+
+__all__ = ["KernelSearchCV"]
+
+#: methods of learners that scorers call
+SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", "score",
+          "score_samples", "transform"}  # fmt: skip
+
+
+class KernelSearchCV(GridSearchCV):
+    """Exhaustive search over parameters of a kernel learner, with GridSearchCV's scores.
+
+    Distances are computed once per data set, one Gram matrix serves all penalties and folds,
+    ridge regressions share their factorisations along ``alpha`` and support vector machines start
+    from one another along ``C``. What cannot be shared is evaluated plainly: see ``sharing_``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A kernel learner of Mercer; any other is searched as GridSearchCV does.
+    param_grid : dict or list of dicts
+        Parameter -> values, nested names such as ``kernel__gamma`` included.
+    scoring, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As in `sklearn.model_selection.GridSearchCV`. A scorer that is a function of estimator
+        and samples may look at the samples, and is evaluated plainly; one of ``make_scorer`` and
+        names share.
+    n_jobs : int or None
+        Threads that compute matrices; None means all cores. Plain evaluation uses processes, and
+        None means one.
+    memory : int, str or None
+        Budget of the shared matrices in bytes or as "4GB"; None means half of what is free.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_,
+    refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+        As in GridSearchCV. The time of a fit is its part of the time of all fits that shared.
+    sharing_ : list of Sharing
+        For each group of candidates, what they share, or why they share nothing.
+
+    Notes
+    -----
+    Scores equal GridSearchCV's: to 1e-6 for ridge regression, to the tolerance of the solver for
+    support vector machines, which start elsewhere. The best model is fitted anew on all samples.
+    An interrupt (Ctrl-C) ends the search at once and leaves no attribute behind.
+
+    Examples
+    --------
+    >>> from mercer import KernelRidge
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> grid = {"gamma": [0.01, 1.0], "alpha": [1e-3, 1e-1, 10.0]}
+    >>> search = KernelSearchCV(KernelRidge(kernel="rbf"), grid).fit(X, np.sin(X[:, 0]))
+    >>> search.best_params_
+    {'alpha': 0.001, 'gamma': 1.0}
+    >>> print(search.sharing_[0])
+    candidates 0, 2, 4 of RBF(gamma=0.01): one Gram matrix from shared distances, fits along alpha
+    """
+
+    sharing_: list[Sharing]
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        pre_dispatch="2*n_jobs",
+        error_score=np.nan,
+        return_train_score=False,
+        memory=None,
+    ):
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
+        """Search, and fit the best model to all samples.
+
+        Parameters
+        ----------
+        X : samples of the estimator's kind
+        y : array-like, optional
+        **params
+            ``groups`` for the splitter; others, as ``sample_weight``, for ``fit``: what has a
+            value for each row is split along with X.
+
+        Raises
+        ------
+        ValueError
+            The grid is empty or names an unknown parameter, or what GridSearchCV raises.
+        """
+        candidates = list(ParameterGrid(self.param_grid))
+        if not candidates:
+            raise ValueError(
+                "param_grid is empty: give a dict of parameter -> list of values, or a list of "
+                "such dicts."
+            )
+        for parameters in candidates:  # unknown names are refused before any work
+            self._candidate(parameters)
+        fit_params = {name: value for name, value in params.items() if name != "groups"}
+        plan, reason = self._plan(candidates, X, y, fit_params, params.get("groups"))
+        if plan is None:
+            super().fit(X, y, **params)
+            self.sharing_ = [Sharing(list(range(len(candidates))), "", "nothing", None, reason)]
+            return self
+        try:
+            self._search(plan, candidates, y, fit_params)
+        finally:
+            plan.close()
+        self.sharing_ = [group.sharing for group in plan.groups]
+        if self.refit:
+            self._refit(X, y, fit_params)
+        return self
+
+    def _candidate(self, parameters: dict) -> Any:
+        copy: Any = clone(self.estimator)
+        parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
+        return copy.set_params(**parameters)
+
+    def _plan(self, candidates: list[dict], X: Any, y: Any, fit_params: dict, groups: Any):
+        """The plan; or None, and why candidates are evaluated plainly."""
+        budget = memory_budget(self.memory)
+        if not isinstance(self.estimator, KernelLearner):
+            kind = type(self.estimator).__name__
+            return None, f"{kind} is no kernel learner of Mercer: X may change with each fold"
+        if get_config()["enable_metadata_routing"]:
+            return None, "metadata routing is enabled, and splits fit parameters its own way"
+        scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
+        if any(callable(s) and not hasattr(s, "_score_func") for s in scorers):
+            reason = "scoring= is a function that may look at the samples: wrap it by make_scorer"
+            return None, reason
+        try:
+            cv: Any = self.cv
+            cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
+            splits = list(cv.split(X, y, groups))
+            models = [self._candidate(parameters) for parameters in candidates]
+            targets = None if y is None else np.asarray(y)
+            return Plan(models, X, targets, fit_params, splits, budget, self.n_jobs), ""
+        except Exception as error:  # plain evaluation reports it as GridSearchCV does
+            return None, f"the samples, splits or kernels are refused: {error}"
+
+    def _search(self, plan: Plan, candidates: list[dict], y: Any, fit_params: dict) -> None:
+        """GridSearchCV on row numbers; candidates that share are next to each other."""
+        order = plan.order
+        numbered = [
+            {"position": [i], **{name: [value] for name, value in candidates[i].items()}}
+            for i in order
+        ]
+        inner = GridSearchCV(
+            _Planned(plan),
+            numbered,
+            scoring=self.scoring,
+            refit=False,
+            cv=plan.splits,
+            verbose=self.verbose,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+        )
+        inner.fit(np.arange(plan.n), y, **fit_params)  # weights are for scorers too
+        place = np.argsort(order)
+        results = {
+            name: candidates if name == "params" else values[place]
+            for name, values in inner.cv_results_.items()
+            if name != "param_position"
+        }
+        results["mean_fit_time"] = plan.seconds.mean(axis=1)
+        results["std_fit_time"] = plan.seconds.std(axis=1)
+        self.cv_results_ = results
+        self.multimetric_ = inner.multimetric_
+        self.n_splits_ = inner.n_splits_
+        self.scorer_ = inner.scorer_
+        if self.refit or not self.multimetric_:
+            self._choose()
+
+    def _choose(self) -> None:
+        """best_index_, best_params_ and best_score_, as GridSearchCV defines them."""
+        metric = self.refit if self.multimetric_ else "score"
+        self.best_index_ = self._select_best_index(self.refit, metric, self.cv_results_)
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if not callable(self.refit):
+            self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
+
+    def _refit(self, X: Any, y: Any, fit_params: dict) -> None:
+        start = time.time()
+        self.best_estimator_ = self._candidate(self.best_params_).fit(X, y, **fit_params)
+        self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+class _Planned(BaseEstimator):
+    """Candidate number ``position`` of a plan, as GridSearchCV sees it: its X are row numbers."""
+
+    def __init__(self, plan: Plan, position: int = 0):
+        self.plan = plan
+        self.position = position
+
+    def set_params(self, **params: Any) -> _Planned:
+        """The position alone: the plan's models have the parameters."""
+        return super().set_params(position=params.get("position", self.position))
+
+    def fit(self, X: np.ndarray, y: Any = None, **fit_params: Any) -> _Planned:
+        """The plan's fit to these rows: it has y and the parameters of fits."""
+        self.fitted_ = self.plan.fit(self.position, X)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """What the fitted model has; its methods get the samples that row numbers stand for."""
+        if name.startswith("__") or "plan" not in vars(self):
+            raise AttributeError(name)
+        model = vars(self).get("fitted_", self.plan.models[self.position])
+        value = getattr(model, name)
+        if name not in SCORED:
+            return value
+
+        @wraps(value)
+        def on_rows(X: np.ndarray, *arguments: Any, **named: Any) -> Any:
+            return value(self.plan.rows(X), *arguments, **named)
+
+        return on_rows
+
+    def __sklearn_tags__(self):
+        tags = self.plan.models[self.position].__sklearn_tags__()
+        tags.input_tags.pairwise = False  # row numbers are no matrix
+        return tags

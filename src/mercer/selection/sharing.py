@@ -1,0 +1,237 @@
+"""What the fits of a search can share: samples encoded once, distances, and Gram matrices.
+
+The fits of a search get `Rows`, the numbers of rows, in place of samples, and `SharedKernel` in
+place of their kernel: it looks up what has been computed for the whole data set, so that learners
+and solvers need not know. `SharedSamples` holds the matrices, within the memory budget.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.distances import Comparison
+from mercer.gram import Gram
+from mercer.gram.schedule import ordered_map
+from mercer.kernels import Kernel
+from mercer.kernels.base import Radial
+
+__all__ = ["Rows", "SharedKernel", "SharedSamples", "fingerprint"]
+
+STRIP = 512
+
+
+def fingerprint(value: Any) -> Any:
+    """A hashable key, equal for parameters of equal meaning.
+
+    Objects of no known kind are their identity.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> fingerprint(RBF(0.5)) == fingerprint(RBF(0.5)), fingerprint(RBF(0.5)) == fingerprint(RBF())
+    (True, False)
+    """
+    if isinstance(value, Comparison):
+        params = value.get_params(deep=False)
+        return type(value), tuple((name, fingerprint(params[name])) for name in sorted(params))
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return "array", value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return "list", tuple(fingerprint(item) for item in value)
+    if isinstance(value, dict):
+        return "dict", tuple((repr(k), fingerprint(v)) for k, v in value.items())
+    if value is None or isinstance(value, (str, bytes, bool)):
+        return value, type(value).__name__
+    if isinstance(value, (int, float, np.number)):
+        return "number", float(value)
+    return "object", id(value)
+
+
+class Rows:
+    """Some rows of the shared samples, as encoded samples."""
+
+    def __init__(self, numbers: np.ndarray, dtype: np.dtype):
+        self.numbers = numbers
+        self.dtype = dtype
+        self.shape = (len(numbers), 1)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> Rows:
+        return Rows(self.numbers[rows], self.dtype)
+
+
+class SharedSamples:
+    """The samples of a search, encoded for one kernel, and what has been computed for them.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that matrices of all rows may take.
+    n_jobs : int or None
+    """
+
+    def __init__(self, memory: int, n_jobs: int | None):
+        self.memory, self.n_jobs = memory, n_jobs
+        self.samples: Any = None
+        self.encoding: Any = None
+        self.distances: tuple[Any, np.ndarray] | None = None
+        self.gram: tuple[Any, np.ndarray] | None = None
+
+    def use(self, samples: Any, encoding: Any) -> None:
+        """Take encoded samples; matrices of samples encoded otherwise are forgotten."""
+        if self.encoding != encoding:
+            self.forget()
+        self.samples, self.encoding = samples, encoding
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(getattr(self.samples, "dtype", np.float64))
+
+    def matrix_bytes(self) -> int:
+        """Of one matrix of all rows."""
+        return self.samples.shape[0] ** 2 * self.dtype.itemsize
+
+    def hold_distances(self, kernel: Radial) -> None:
+        """Compute the distances of a bound radial kernel between all rows."""
+        key = fingerprint(kernel.distance)
+        if self.distances is None or self.distances[0] != key:
+            self.distances = None  # its memory is for the next
+            self.distances = key, self._evaluate(_RawDistance(kernel.distance))
+
+    def hold_gram(self, kernel: Kernel | None) -> None:
+        """Compute K of a bound kernel for all rows, from the distances where they are held.
+
+        None: the samples are K itself.
+        """
+        self.gram = None  # its memory is for the next
+        if kernel is None:
+            K = self.samples
+        elif self._reads_distances(kernel):
+            K = self._profile(kernel)  # type: ignore[arg-type]
+        else:
+            K = self._evaluate(kernel)
+        self.gram = fingerprint(kernel), K
+
+    def forget(self) -> None:
+        self.gram = self.distances = None
+
+    def source(self, kernel: Kernel | None) -> str:
+        """Where blocks of a bound kernel come from: "gram", "distances" or "samples"."""
+        if self.gram is not None and self.gram[0] == fingerprint(kernel):
+            return "gram"
+        return "distances" if self._reads_distances(kernel) else "samples"
+
+    def block(self, kernel: Any, source: str, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """k between rows i and j; a fresh array."""
+        if source == "gram":
+            return gather(self.gram[1], i, j)  # type: ignore[index]
+        if source == "distances":
+            return kernel.profile(gather(self.distances[1], i, j))  # type: ignore[index]
+        return kernel.block(self.samples[i], self.samples[j])
+
+    def _reads_distances(self, kernel: Kernel | None) -> bool:
+        return (
+            self.distances is not None
+            and isinstance(kernel, Radial)
+            and self.distances[0] == fingerprint(kernel.distance)
+        )
+
+    def _profile(self, kernel: Radial) -> np.ndarray:
+        """K from the distances, strip by strip."""
+        D = self.distances[1]  # type: ignore[index]
+        K = np.empty_like(D)
+
+        def strip(s: int) -> None:
+            K[s : s + STRIP] = kernel.profile(D[s : s + STRIP].copy())
+
+        for _ in ordered_map(strip, range(0, len(D), STRIP), self.n_jobs):
+            pass
+        return K
+
+    def _evaluate(self, values: Any) -> np.ndarray:
+        """A kernel, or the raw form of a distance, between all rows."""
+        whole = 2 * self.matrix_bytes() + 1  # of a budget, Gram takes half
+        return Gram(values, self.samples, memory=whole, n_jobs=self.n_jobs).dense()
+
+
+class _RawDistance:
+    """A distance as `Gram` reads a kernel: its blocks are the raw form, ρ ** exponent."""
+
+    def __init__(self, distance: Any):
+        self.distance = distance
+        self.symmetric = distance.symmetric
+
+    def encode(self, X: Any, like: Any = None) -> Any:
+        return X
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.distance.raw(X, Z)
+
+
+def gather(K: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """K[i][:, j], fast where the columns come in few runs, as those of folds often do."""
+    out = np.empty((len(i), len(j)), K.dtype)
+    edges = np.flatnonzero(np.diff(j) != 1) + 1
+    if len(edges) > 16:
+        for s in range(0, len(i), STRIP):
+            np.take(K[i[s : s + STRIP]], j, axis=1, out=out[s : s + STRIP])
+    elif len(j):
+        for s, e in zip([0, *edges], [*edges, len(j)]):
+            out[:, s:e] = K[i, j[s] : j[s] + e - s]
+    return out
+
+
+class SharedKernel(Kernel):
+    """A kernel on row numbers of shared samples, which looks up what has been computed.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        None: the samples are the Gram matrix itself.
+    shared : SharedSamples
+    bound : bool
+    """
+
+    kind = "rows"
+
+    def __init__(self, kernel: Kernel | None, shared: SharedSamples, bound: bool = False):
+        self.kernel = kernel
+        self.shared = shared
+        self.bound = bound
+        self.source = shared.source(kernel) if bound else "samples"
+
+    def __sklearn_clone__(self) -> SharedKernel:
+        return self  # the matrices are not copied
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.kernel is None or self.kernel.symmetric
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return None if self.kernel is None else self.kernel.positive_definite
+
+    def validate(self) -> None:
+        if self.kernel is not None:
+            self.kernel.validate()
+
+    def encode(self, X: Rows, like: Any = None) -> Rows:
+        return X
+
+    def bind(self, X: Rows, y: Any = None) -> SharedKernel:
+        kernel = self.kernel
+        if kernel is not None:
+            kernel = kernel.bind(self.shared.samples[X.numbers], y)
+        return SharedKernel(kernel, self.shared, bound=True)
+
+    def block(self, X: Rows, Z: Rows) -> np.ndarray:
+        return self.shared.block(self.kernel, self.source, X.numbers, Z.numbers)
+
+    def diag(self, X: Rows) -> np.ndarray:
+        if self.kernel is None:
+            return self.shared.samples.diagonal()[X.numbers]
+        return self.kernel.diag(self.shared.samples[X.numbers])

@@ -1,0 +1,314 @@
+"""KernelSearchCV against GridSearchCV: the same scores, errors and attributes, for less work."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.kernel_ridge import KernelRidge as TheirRidge
+from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from mercer import SVC, SVR, KernelRidge, KernelRidgeClassifier, KernelSearchCV
+from mercer.distances import Minkowski
+from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match
+from mercer.learners.logistic import KernelLogisticRegression
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 4))
+Y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * RNG.normal(size=90)
+LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [0.3, 1.2])]
+RIDGE = {"alpha": [1e-3, 0.1, 10.0], "gamma": [0.05, 0.5]}
+
+
+def both(estimator, grid, X=X, y=Y, atol=1e-9, fit=None, **arguments):
+    """KernelSearchCV and GridSearchCV, fitted, after a comparison of all their results."""
+    fit = fit or {}
+    ours = KernelSearchCV(clone(estimator), grid, **arguments).fit(X, y, **fit)
+    arguments.pop("memory", None)
+    theirs = GridSearchCV(clone(estimator), grid, **arguments).fit(X, y, **fit)
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    for name, values in theirs.cv_results_.items():
+        if "score" in name and "time" not in name and "rank" not in name:
+            assert_allclose(ours.cv_results_[name], values, atol=atol, err_msg=name)
+        elif name.startswith("param"):
+            assert str(ours.cv_results_[name]) == str(values)
+    assert ours.multimetric_ == theirs.multimetric_
+    assert ours.n_splits_ == theirs.n_splits_
+    return ours, theirs
+
+
+def levels(search):
+    return [sharing.level for sharing in search.sharing_]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "y", "atol"),
+    [
+        (KernelRidge(kernel="rbf"), RIDGE, Y, 1e-9),
+        (KernelRidge(kernel="rbf"), RIDGE, np.stack([Y, Y**2], axis=1), 1e-9),
+        (KernelRidge(kernel="poly", gamma=0.1), {"degree": [2, 3], "alpha": [1.0]}, Y, 1e-9),
+        (KernelRidgeClassifier(kernel="rbf"), RIDGE, LABELS, 1e-9),
+        (KernelLogisticRegression(kernel="rbf"), {"gamma": [0.1, 1.0]}, LABELS, 1e-9),
+        (SVC(tol=1e-8), {"C": [0.1, 1, 10], "gamma": [0.1, 1.0]}, LABELS, 1e-9),
+        (SVC(tol=1e-8), {"C": [10, 1], "gamma": ["scale", "auto"]}, LABELS == "high", 1e-9),
+        (SVR(tol=1e-9), {"C": [0.1, 1, 10], "epsilon": [0.1, 0.2], "gamma": [0.1]}, Y, 1e-6),
+    ],
+)
+def test_same_results_as_grid_search(estimator, grid, y, atol):
+    ours, theirs = both(estimator, grid, y=y, atol=atol, return_train_score=True)
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.best_index_ == theirs.best_index_
+    assert_allclose(ours.best_score_, theirs.best_score_, atol=atol)
+    assert_array_equal(ours.cv_results_["rank_test_score"], theirs.cv_results_["rank_test_score"])
+    assert_allclose(ours.best_estimator_.score(X, y), theirs.best_estimator_.score(X, y))
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.score(X, y) == theirs.score(X, y)
+
+
+def test_same_scores_as_scikit_learns_own_ridge():
+    ours = KernelSearchCV(KernelRidge(kernel="rbf"), RIDGE).fit(X, Y)
+    theirs = GridSearchCV(TheirRidge(kernel="rbf"), RIDGE).fit(X, Y)
+    assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-8
+    )
+    assert ours.best_params_ == theirs.best_params_
+
+
+def test_many_penalties_share_one_sweep():
+    """As many penalties and rows as the sweep needs to replace Cholesky's method."""
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(500, 3))
+    b = np.sin(2 * A[:, 0]) + 0.1 * rng.normal(size=500)
+    grid = {"alpha": np.logspace(-4, 2, 10), "kernel__gamma": [0.1, 1.0]}
+    ours, theirs = both(KernelRidge(kernel=RBF()), grid, A, b, atol=1e-6, cv=3)
+    assert ours.best_params_ == theirs.best_params_
+    assert all(sharing.path == "alpha" for sharing in ours.sharing_)
+
+
+class Counted(Minkowski):
+    """A distance that counts the pairs that it compares."""
+
+    pairs = 0
+
+    def raw(self, X, Z):
+        Counted.pairs += X.shape[0] * Z.shape[0]
+        return super().raw(X, Z)
+
+
+def test_distances_are_evaluated_once():
+    kernels = [RBF(gamma, metric=Counted(2)) for gamma in (0.1, 0.3, 1.0, 3.0)]
+    Counted.pairs = 0
+    grid = {"kernel": kernels, "alpha": [0.1, 1.0, 10.0]}
+    search = KernelSearchCV(KernelRidge(), grid, refit=False).fit(X, Y)
+    assert levels(search) == ["gram of distances"] * 4
+    assert Counted.pairs == 90**2  # 12 candidates, 5 folds
+
+
+class CountedLinear(Linear):
+    pairs = 0
+
+    def block(self, X, Z):
+        CountedLinear.pairs += X.shape[0] * Z.shape[0]
+        return super().block(X, Z)
+
+
+@pytest.mark.parametrize("estimator", [SVR(kernel=CountedLinear()), KernelRidge(CountedLinear())])
+def test_kernels_are_evaluated_once(estimator):
+    estimator.set_params(kernel=CountedLinear())
+    CountedLinear.pairs = 0
+    grid = {estimator._path_parameter: [0.1, 1.0, 10.0]}
+    search = KernelSearchCV(estimator, grid, refit=False).fit(X, Y)
+    assert levels(search) == ["gram"]
+    assert CountedLinear.pairs == 90**2
+
+
+def test_warm_starts_take_fewer_rounds():
+    rows = np.arange(60)
+    iterations = []
+    for grid in ({"C": [8.0, 10.0]}, {"C": [10.0]}):
+        search = KernelSearchCV(SVC(tol=1e-6), grid, cv=[(rows, rows[:5])], refit=False)
+        fits = []
+        plan, _ = search._plan([{"C": C} for C in grid["C"]], X, (Y > 0.5).astype(int), {}, None)
+        fits = [plan.fit(i, rows) for i in range(len(grid["C"]))]
+        iterations.append(fits[-1].n_iter_[0])
+        plan.close()
+    assert iterations[0] <= iterations[1]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "level"),
+    [(RBF("scale"), "distances"), (RBF("median"), "distances"), (Linear(), "gram"),
+     (RBF(1.0), "gram"), (RBF(1.0) * 2 + Linear(), "gram"), (RBF("scale") + Linear(), "fold")],
+)  # fmt: skip
+def test_what_is_shared_and_why(kernel, level):
+    ours, _ = both(KernelRidge(kernel=kernel), {"alpha": [0.1, 1.0]})
+    assert levels(ours) == [level]
+    assert (level in ("distances", "fold")) == ("each fold" in ours.sharing_[0].reason)
+    assert "fits along alpha" in str(ours.sharing_[0])
+
+
+def test_a_small_budget_shares_less_with_equal_scores():
+    matrix = 90 * 90 * 8
+    seen = []
+    for memory in (2 * matrix, 5 * matrix, 100 * matrix):
+        ours, _ = both(KernelRidge(kernel="rbf"), RIDGE, memory=memory)
+        seen.append(levels(ours))
+    assert seen == [["fold"] * 2, ["gram"] * 2, ["gram of distances"] * 2]
+
+
+def test_weights_are_split_and_mean_repetition():
+    w = RNG.integers(0, 3, 90).astype(float)
+    for estimator, grid, y in (
+        (KernelRidge(kernel="rbf"), RIDGE, Y),
+        (SVC(tol=1e-9), {"C": [0.5, 1.0]}, LABELS),
+    ):
+        both(estimator, grid, y=y, fit={"sample_weight": w}, atol=1e-7)
+
+
+def test_scorers_metrics_and_choices():
+    scoring = {"r2": "r2", "mae": make_scorer(mean_absolute_error, greater_is_better=False)}
+    ours, theirs = both(KernelRidge(kernel="rbf"), RIDGE, scoring=scoring, refit="mae")
+    assert ours.best_index_ == theirs.best_index_
+    assert ours.best_score_ == pytest.approx(theirs.best_score_)
+    assert levels(ours)[0] == "gram of distances"
+    ours, theirs = both(KernelRidge(kernel="rbf"), RIDGE, scoring=["r2"], refit=False)
+    assert not hasattr(ours, "best_index_")
+    ours, theirs = both(KernelRidge(kernel="rbf"), RIDGE, refit=lambda results: 3)
+    assert ours.best_params_ == theirs.best_params_
+    assert not hasattr(ours, "best_score_")
+    for scoring in ("roc_auc", "neg_log_loss"):
+        estimator = KernelLogisticRegression(kernel="rbf")
+        ours, _ = both(estimator, {"gamma": [0.1, 1.0]}, y=LABELS == "low", scoring=scoring)
+        assert levels(ours) == ["gram of distances"] * 2
+
+
+def test_a_function_that_may_look_at_samples_is_evaluated_plainly():
+    seen = []
+
+    def score(estimator, A, b):
+        seen.append(np.shape(A))
+        return r2_score(b, estimator.predict(A))
+
+    ours, theirs = both(KernelRidge(kernel="rbf"), RIDGE, scoring=score)
+    assert ours.best_params_ == theirs.best_params_
+    assert levels(ours) == ["nothing"]
+    assert "make_scorer" in ours.sharing_[0].reason
+    assert set(seen) == {(18, 4)}
+
+
+def test_other_estimators_and_pipelines_are_evaluated_plainly():
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    grid = {"svc__C": [0.1, 1.0]}
+    ours, theirs = both(pipeline, grid, y=LABELS)
+    assert ours.best_params_ == theirs.best_params_
+    assert levels(ours) == ["nothing"]
+    assert "Pipeline is no kernel learner" in str(ours.sharing_[0])
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [3, KFold(4, shuffle=True, random_state=0), ShuffleSplit(3, random_state=0), GroupKFold(3)],
+)
+def test_splitters(cv):
+    fit = {"groups": np.arange(90) % 6} if isinstance(cv, GroupKFold) else {}
+    both(KernelRidge(kernel="rbf"), RIDGE, cv=cv, fit=fit)
+
+
+def test_samples_of_every_kind():
+    both(KernelRidge(kernel="rbf"), RIDGE, sp.csr_array(np.where(X > 0, X, 0)))
+    both(KernelRidge(kernel="rbf"), RIDGE, X.astype(np.float32), atol=1e-4)
+    both(KernelRidge(kernel="rbf"), RIDGE, X.tolist(), Y.tolist())
+    both(KernelRidge(kernel="precomputed"), {"alpha": [0.1, 1.0]}, Laplacian(0.3)(X))
+    both(KernelRidge(kernel=lambda a, b: (1 + a @ b) ** 2), {"alpha": [0.1, 1.0]})
+    colours = np.array(["red", "green", "blue"])[RNG.integers(3, size=(90, 2))]
+    both(KernelRidge(kernel=Match()), {"alpha": [0.1, 1.0]}, colours)
+    both(SVC(kernel="precomputed"), {"C": [0.1, 1.0]}, Laplacian(0.3)(X), LABELS)
+
+
+def test_kernels_of_several_families_in_one_grid():
+    grid = [
+        {"kernel": [RBF(0.1), Laplacian(0.1)], "alpha": [0.1, 1.0]},
+        {"kernel": ["linear"], "alpha": [0.1], "solver": ["cholesky", "conjugate_gradient"]},
+    ]
+    ours, theirs = both(KernelRidge(), grid, atol=1e-5)
+    assert ours.best_index_ == theirs.best_index_
+    assert sorted(i for s in ours.sharing_ for i in s.candidates) == list(range(6))
+
+
+def test_a_candidate_that_fails_gets_the_error_score():
+    grid = {"alpha": [1.0, -1.0], "gamma": [0.1, 0.2]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, theirs = both(KernelRidge(kernel="rbf"), grid, error_score=-7.0)
+    assert ours.best_params_ == theirs.best_params_
+    with (
+        pytest.warns(UserWarning, match="test scores are non-finite"),
+        pytest.warns(FitFailedWarning, match="10 fits failed out of a total of 20"),
+    ):
+        KernelSearchCV(KernelRidge(kernel="rbf"), grid).fit(X, Y)
+    with pytest.raises(ValueError, match=r"alpha=-1\.0"):
+        KernelSearchCV(KernelRidge(kernel="rbf"), grid, error_score="raise").fit(X, Y)
+    with pytest.raises(ValueError, match="All the 5 fits failed"):
+        KernelSearchCV(KernelRidge(), {"alpha": [-1.0]}).fit(X, Y)
+
+
+def test_bad_grids_and_samples():
+    with pytest.raises(ValueError, match="param_grid is empty"):
+        KernelSearchCV(KernelRidge(), []).fit(X, Y)
+    with pytest.raises(ValueError, match="Invalid parameter 'lambda'"):
+        KernelSearchCV(KernelRidge(), {"lambda": [1]}).fit(X, Y)
+    bad = np.where(X > 2, np.nan, X)
+    with pytest.raises(ValueError, match="NaN"):
+        KernelSearchCV(KernelRidge(), {"alpha": [1.0]}, error_score="raise").fit(bad, Y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        KernelSearchCV(KernelRidge(), {"alpha": [1.0]}).fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="memory='lots'"):
+        KernelSearchCV(KernelRidge(), {"alpha": [1.0]}, memory="lots").fit(X, Y)
+
+
+class Interrupting(RBF):
+    def block(self, X, Z):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_ends_the_search_and_leaves_nothing():
+    search = KernelSearchCV(KernelRidge(kernel=Interrupting(1.0)), {"alpha": [1.0, 2.0]})
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert not hasattr(search, "cv_results_")
+
+
+def test_models_leave_no_shared_matrix_behind():
+    search = KernelSearchCV(KernelRidge(kernel="rbf"), RIDGE).fit(X, Y)
+    assert search.best_estimator_._path is None
+    assert isinstance(search.best_estimator_.kernel_, Kernel)
+    assert search.best_estimator_.kernel_.kind == "vectors"
+
+
+def test_verbose_and_times(capsys):
+    search = KernelSearchCV(KernelRidge(kernel="rbf"), RIDGE, verbose=1).fit(X, Y)
+    assert "Fitting 5 folds for each of 6 candidates" in capsys.readouterr().out
+    assert (search.cv_results_["mean_fit_time"] > 0).all()
+    assert (search.cv_results_["mean_score_time"] > 0).all()
+
+
+def test_clones_and_scikit_learns_checks():
+    search = KernelSearchCV(KernelRidge(), {"alpha": [1.0, 2.0]}, memory="1GB", cv=2)
+    assert clone(search).get_params()["memory"] == "1GB"
+    A, b = load_iris(return_X_y=True)
+    assert search.fit(A, b).n_features_in_ == 4
+    results = check_estimator(search, on_skip=None, on_fail=None)
+    theirs = check_estimator(
+        GridSearchCV(TheirRidge(), {"alpha": [1.0, 2.0]}, cv=2), on_skip=None, on_fail=None
+    )
+    failed = {r["check_name"] for r in results if r["status"] == "failed"}
+    assert failed <= {r["check_name"] for r in theirs if r["status"] == "failed"}
+    assert len(results) >= len(theirs)
