@@ -151,8 +151,10 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
         if path.exists():
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None  # a full disk names no file
         raise
 
 

@@ -1,7 +1,12 @@
-// What the binding files share: array types, and one declaration per binding file.
+// What the binding files share: array types, and one declaration per binding file. The rule for
+// arrays: matrices, and all that is written, are taken as they are or refused (noconvert), since
+// what is written to a converted copy would be lost. Vectors that are only read are converted.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <stdexcept>
 
 #include "loops.hpp"
 
@@ -11,6 +16,16 @@ namespace nb = nanobind;
 
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+// Compilers assume that a number lies at a multiple of its size.
+template <class... Arrays>
+void check_aligned(const Arrays&... arrays) {
+    const auto aligned = [](const auto& A) {
+        return reinterpret_cast<std::uintptr_t>(A.data()) % A.itemsize() == 0;
+    };
+    if (!(aligned(arrays) && ...))
+        throw std::invalid_argument("arrays must be aligned: copy them by np.require(A, None, 'A')");
+}
 
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);

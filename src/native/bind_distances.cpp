@@ -1,8 +1,6 @@
-// Python bindings of distances.cpp and powers.cpp. Shapes are checked here, since a wrong one would read past
-// the end of an array.
+// Python bindings of distances.cpp and powers.cpp. Shapes are checked here, since a wrong one would
+// read past the end of an array.
 #include "bind.hpp"
-
-#include <stdexcept>
 
 namespace mercer {
 namespace {
@@ -33,6 +31,7 @@ void run(Loop loop, Matrix<V> X, Matrix<V> Zt, Weights<T> w, Output<T> out) {
     const size_t n = X.shape(0), d = X.shape(1), m = Zt.shape(1);
     if (Zt.shape(0) != d || w.shape(0) != d || out.shape(0) != n || out.shape(1) != m)
         throw std::invalid_argument("shapes must be X (n, d), Zt (d, m), w (d,), out (n, m)");
+    check_aligned(X, Zt, w, out);
     const V *x = X.data(), *z = Zt.data();
     const T* weights = w.data();
     T* values = out.data();
@@ -40,33 +39,34 @@ void run(Loop loop, Matrix<V> X, Matrix<V> Zt, Weights<T> w, Output<T> out) {
     loop(x, z, weights, values, n, m, d);
 }
 
+template <class T, class V>
+void def_pairs(nb::module_& m, const char* name,
+               void (*PairLoops<T>::*loop)(const V*, const V*, const T*, T*, size_t, size_t,
+                                           size_t)) {
+    const auto function = [loop](Matrix<V> X, Matrix<V> Zt, Weights<T> w, Output<T> out) {
+        run<T, V>(pairs<T>().*loop, X, Zt, w, out);
+    };
+    m.def(name, function, nb::arg("X").noconvert(), nb::arg("Zt").noconvert(), nb::arg("w"),
+          nb::arg("out").noconvert());
+}
+
 template <class T>
 void bind_distances_as(nb::module_& m) {
-    m.def("manhattan", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
-        run<T, T>(pairs<T>().manhattan, X, Zt, w, out);
-    });
-    m.def("chi_squared", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
-        run<T, T>(pairs<T>().chi_squared, X, Zt, w, out);
-    });
-    m.def("intersection", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
-        run<T, T>(pairs<T>().intersection, X, Zt, w, out);
-    });
-    m.def("chebyshev", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
-        run<T, T>(pairs<T>().chebyshev, X, Zt, w, out);
-    });
-    m.def("differences", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out) {
-        run<T, T>(pairs<T>().differences, X, Zt, w, out);
-    });
-    m.def("minkowski", [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out, double p) {
+    def_pairs(m, "manhattan", &PairLoops<T>::manhattan);
+    def_pairs(m, "chi_squared", &PairLoops<T>::chi_squared);
+    def_pairs(m, "intersection", &PairLoops<T>::intersection);
+    def_pairs(m, "chebyshev", &PairLoops<T>::chebyshev);
+    def_pairs(m, "differences", &PairLoops<T>::differences);
+    def_pairs(m, "matches", &PairLoops<T>::matches);
+    const auto minkowski = [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out, double p) {
         const auto loop = [p](const T* x, const T* z, const T* weights, T* values, size_t n,
                               size_t columns, size_t d) {
             powers<T>().minkowski(x, z, weights, values, n, columns, d, static_cast<T>(p));
         };
         run<T, T>(loop, X, Zt, w, out);
-    });
-    m.def("matches", [](Matrix<int32_t> X, Matrix<int32_t> Zt, Weights<T> w, Output<T> out) {
-        run<T, int32_t>(pairs<T>().matches, X, Zt, w, out);
-    });
+    };
+    m.def("minkowski", minkowski, nb::arg("X").noconvert(), nb::arg("Zt").noconvert(),
+          nb::arg("w"), nb::arg("out").noconvert(), nb::arg("p"));
 }
 
 }  // namespace

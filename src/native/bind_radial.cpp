@@ -16,6 +16,7 @@ void bind_radial_as(nb::module_& m) {
     m.def(
         "exp_scaled",
         [](Array<T> d, double scale) {
+            check_aligned(d);
             T* values = d.data();
             const size_t n = d.size();
             nb::gil_scoped_release release;
@@ -25,6 +26,8 @@ void bind_radial_as(nb::module_& m) {
     m.def(
         "matern",
         [](Array<T> d, double scale, int order) {
+            check_aligned(d);
+            if (order != 3 && order != 5) throw std::invalid_argument("order must be 3 or 5");
             T* values = d.data();
             const size_t n = d.size();
             nb::gil_scoped_release release;

@@ -1,5 +1,6 @@
-// Python bindings of subsets.cpp.
-#include <stdexcept>
+// Python bindings of subsets.cpp. Shapes are checked here, since a wrong one would read past the end
+// of an array.
+#include <algorithm>
 #include <vector>
 
 #include "bind.hpp"
@@ -23,28 +24,37 @@ template <class T>
 void check(const Rows<T>& X, const Rows<T>& Zt, const Tile<T>& out) {
     if (Zt.shape(0) != X.shape(1) || out.shape(0) != X.shape(0) || out.shape(1) != Zt.shape(1))
         throw std::invalid_argument("shapes must be X (n, d), Zt (d, m), out (n, m)");
+    check_aligned(X, Zt, out);
 }
 
 template <class T>
 void bind_subsets_as(nb::module_& m) {
-    m.def("all_subsets", [](Rows<T> X, Rows<T> Zt, Tile<T> out) {
+    const auto all_subsets = [](Rows<T> X, Rows<T> Zt, Tile<T> out) {
         check(X, Zt, out);
         const T *x = X.data(), *z = Zt.data();
         T* values = out.data();
         const size_t n = X.shape(0), columns = Zt.shape(1), d = X.shape(1);
         nb::gil_scoped_release release;
         subsets<T>().all_subsets(x, z, values, n, columns, d);
-    });
-    m.def("anova", [](Rows<T> X, Rows<T> Zt, Tile<T> out, size_t degree) {
+    };
+    const auto anova = [](Rows<T> X, Rows<T> Zt, Tile<T> out, size_t degree) {
         check(X, Zt, out);
         if (degree < 1) throw std::invalid_argument("degree must be at least 1");
         const T *x = X.data(), *z = Zt.data();
         T* values = out.data();
         const size_t n = X.shape(0), columns = Zt.shape(1), d = X.shape(1);
-        std::vector<T> work(degree * anova_lanes);
         nb::gil_scoped_release release;
+        if (degree > d) {  // no subset is so large, and the workspace would be, without bound
+            std::fill(values, values + n * columns, T(0));
+            return;
+        }
+        std::vector<T> work(degree * anova_lanes);
         subsets<T>().anova(x, z, values, n, columns, d, degree, work.data());
-    });
+    };
+    m.def("all_subsets", all_subsets, nb::arg("X").noconvert(), nb::arg("Zt").noconvert(),
+          nb::arg("out").noconvert());
+    m.def("anova", anova, nb::arg("X").noconvert(), nb::arg("Zt").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("degree"));
 }
 
 }  // namespace

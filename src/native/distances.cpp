@@ -36,7 +36,7 @@ void chi_squared(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m
     sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) {
         const T total = x + z;
         const T safe = total > 0 ? total : T(1);  // both are 0 then, and so is the difference
-        return (x - z) * (x - z) / safe;
+        return (x - z) * ((x - z) / safe);  // the square may be beyond the range
     });
 }
 

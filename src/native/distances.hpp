@@ -8,7 +8,8 @@
 namespace mercer {
 
 // out (n, m) from rows X (n, d) and TRANSPOSED rows Zt (d, m), so that lanes run over the columns
-// of the tile; w (d) weighs the features.
+// of the tile; w (d) weighs the features. X and Zt hold no NaN, which samples refuse: chebyshev and
+// intersection may pass over it, since a test for it would cost them a tenth to a half.
 template <class T>
 struct PairLoops {
     using Loop = void (*)(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d);
@@ -24,7 +25,7 @@ struct PairLoops {
 
 template <class T>
 struct PowerLoops {
-    // sum w |x - z|^p, p > 0, with 0^p = 0.
+    // sum w |x - z|^p, p > 0, with 0^p = 0. A subnormal difference counts as the smallest normal one.
     void (*minkowski)(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d,
                       T p);
 };

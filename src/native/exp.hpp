@@ -20,7 +20,8 @@ inline float exp_one(float x) {
     x = x < -104.0f ? -104.0f : x;  // below, exp rounds to 0
     x = x > 89.0f ? 89.0f : x;      // above, to infinity
     const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-    const float n = (x * 1.44269504088896341f + magic) - magic;
+    const float shifted = x * 1.44269504088896341f + magic;
+    const float n = shifted - magic;
     const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
     float p = 1.9875691500e-4f;  // Cephes expf's minimax polynomial for (exp(r) - 1 - r) / r^2
     p = p * r + 1.3981999507e-3f;
@@ -29,7 +30,8 @@ inline float exp_one(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * (r * r) + r + 1.0f;
-    const int32_t k = static_cast<int32_t>(n);
+    // The integer sits in the low bits of `shifted`: a conversion of what is no number has no value.
+    const int32_t k = bits_as<int32_t>(shifted) - bits_as<int32_t>(magic);
     const int32_t half = k >> 1;
     const float scale1 = bits_as<float>((half + 127) << 23);
     const float scale2 = bits_as<float>((k - half + 127) << 23);
@@ -56,7 +58,7 @@ inline double exp_one(double x) {
     p = p * r + 1.66666666666666666667e-1;
     p = p * r + 0.5;
     p = p * (r * r) + r + 1.0;
-    // The integer sits in the low bits of `shifted`: no 64-bit conversion instruction is needed.
+    // Likewise, and no 64-bit conversion instruction is needed.
     const int64_t k = bits_as<int64_t>(shifted) - bits_as<int64_t>(magic);
     const int64_t half = k >> 1;
     const double scale1 = bits_as<double>((half + 1023) << 52);

@@ -17,9 +17,10 @@ namespace mercer {
 
 template <class T>
 struct RadialLoops {
-    // d[i] <- exp(-scale * d[i]), n values, for scale * d[i] >= 0.
+    // d[i] <- exp(-scale * d[i]), n values, any sign.
     void (*exp_scaled)(T* d, size_t n, T scale);
-    // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i].
+    // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i] >= 0;
+    // 0 where t is infinite.
     void (*matern)(T* d, size_t n, T scale, int order);
 };
 

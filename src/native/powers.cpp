@@ -22,8 +22,10 @@ void minkowski(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, 
                 const T* z = Zt + k * m + s;
                 for (size_t j = 0; j < width; ++j) {
                     const T difference = x < z[j] ? z[j] - x : x - z[j];
+                    const bool regular = (difference > 0) & (difference - difference == 0);
                     const T power = exp_one(p * log_one(difference));
-                    row[j] += difference > 0 ? weight * power : T(0);
+                    // 0, infinity and what is not a number stay as they are
+                    row[j] += weight * (regular ? power : difference);
                 }
             }
         }

@@ -13,9 +13,11 @@ void exp_scaled(T* d, size_t n, T scale) {
 
 template <class T>
 void matern(T* d, size_t n, T scale, int order) {
+    const T limit = 1000;
     const T quadratic = order == 5 ? T(1) / 3 : T(0);
     for (size_t i = 0; i < n; ++i) {
-        const T t = scale * d[i];
+        T t = scale * d[i];
+        t = t > limit ? limit : t;  // the exponential is 0 there, and the polynomial still finite
         d[i] = (1 + t * (1 + quadratic * t)) * exp_one(-t);
     }
 }

@@ -70,6 +70,15 @@ def test_rare_levels_of_many_are_pooled_with_unseen_ones():
     assert len(set(few.transform(pd.DataFrame({"c": ["a", "b", "unseen"]}))[:, 0].tolist())) == 3
 
 
+def test_ten_thousand_levels():
+    values = [f"level {i % 10_000}" for i in range(25_000)]
+    encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
+    codes = encoder.transform(pd.DataFrame({"c": values}))[:, 0]
+    assert len(np.unique(codes)) == 5001
+    assert codes[0] != codes[4999]
+    assert codes[5000] == codes[9999]  # of levels in two rows each
+
+
 def test_integers_and_floats_are_the_same_levels():
     encoder = TableEncoder().fit(pd.DataFrame({"c": [0, 1, 1]}))
     one, two = (encoder.transform(pd.DataFrame({"c": values})) for values in ([0, 1], [0.0, 1.0]))

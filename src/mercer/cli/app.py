@@ -6,17 +6,22 @@ is fast; the work is in fit.py, predict.py, check.py and demo.py beside this fil
 
 from __future__ import annotations
 
+import errno
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
+from rich.markup import escape
 
 import mercer
 
 __all__ = ["run"]
 
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of an OSError: no room for a file
 OK, BUG, USAGE, DATA, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
@@ -28,6 +33,7 @@ app = App(
     help_epilogue=EPILOGUE,
     version=f"mercer {mercer.__version__}",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # `run` says what became of the files
 )
 
 Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="")]
@@ -196,6 +202,7 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
 def run(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     errors = Console(stderr=True, highlight=False)
+    warnings.showwarning = partial(_warn, errors, set())
     try:
         code = app(arguments, exit_on_error=False, print_error=True, error_console=errors)
     except CycloptsError:
@@ -216,14 +223,25 @@ def run(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else OK)
 
 
+def _warn(errors: Console, said: set[str], message: Warning | str, *_: Any) -> None:
+    """A warning in the command's own words: once, and without the line of code that gave it."""
+    if str(message) not in said:
+        said.add(str(message))
+        errors.print(f"[yellow]mercer:[/] {escape(str(message))}", soft_wrap=True)
+
+
 def _fail(errors: Console, error: Exception, code: int) -> None:
     errors.print(f"[bold red]mercer:[/] {_plain(error)}", soft_wrap=True)
     sys.exit(code)
 
 
 def _plain(error: Exception) -> str:
-    from rich.markup import escape
-
     if isinstance(error, OSError) and error.filename is not None:
-        return escape(f"{error.filename}: {error.strerror}.")
+        said = f"{error.filename}: {error.strerror}."
+        if error.errno in FULL:
+            said += (
+                " It was not written; a file that was there is unchanged. Free some space, or give "
+                "an --output on another disk."
+            )
+        return escape(said)
     return escape(str(error))

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from mercer.cli.fit import kinds_given, read_target
+from mercer.cli.fit import kinds_given
 from mercer.cli.screen import columns_table
-from mercer.cli.tables import read_table
+from mercer.cli.tables import counted, read_table
+from mercer.cli.target import check_task, left_out, read_target
 from mercer.kernels import as_kernel, check_mercer
 from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
@@ -33,14 +34,16 @@ def check_table(
     screen = Console(quiet=json, highlight=False)
     frame = read_table(table, encoding)
     facts: dict = {"file": str(table), "rows": frame.height}
-    screen.print(f"[bold]{table.name}[/]: {frame.height} rows, {frame.width} columns.")
+    sizes = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
+    screen.print(f"[bold]{table.name}[/]: {sizes}.")
     if target is not None:
         frame, y, dropped = read_target(frame, target, table)
         task, why = task_of(y)
+        check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
         screen.print(f"Task: [bold]{task}[/], since {why}.")
         if dropped:
-            screen.print(f"{dropped} rows have no {target} and would be left out.")
+            screen.print(left_out(dropped, target))
         frame = frame.drop(target)
     values = read_columns(frame)
     columns = infer_columns(values, kinds_given(kind), drop)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json as json_text
 import shlex
 import time as clock
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 from rich.console import Console
 
 import mercer
+from mercer.cli.app import INTERRUPTED
 from mercer.cli.predict import refuse_existing
 from mercer.cli.screen import SearchBar, columns_table, leaderboard_table, number
-from mercer.cli.tables import TableError, read_table
+from mercer.cli.tables import TableError, counted, read_table
+from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.persistence import save
 from mercer.plots.report import report_data, write_report
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
@@ -25,7 +26,7 @@ from mercer.selection.holdout import HeldOut, hold_out, score_held_out
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import task_of
 
-__all__ = ["fit_table", "kinds_given", "read_target"]
+__all__ = ["fit_command", "fit_table", "kinds_given"]
 
 SEARCH_SHARE = 0.72  # of --time, for the search on 80%; the rest is for the fit on all rows
 FEWEST_ROWS = 20  # with fewer, nothing is held out
@@ -54,20 +55,30 @@ def fit_table(
     started = clock.monotonic()
     screen = Console(quiet=quiet or json, highlight=False)
     report = output.with_suffix(".html")
-    refuse_existing([output, report], force)
+    refuse_existing([output, report], force, inputs=[train, test] if test else [train])
+    _check_options(output, seed)
+    command = fit_command(
+        train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
+        memory=memory, kind=kind, drop=drop, seed=seed, output=output, encoding=encoding,
+    )  # fmt: skip
     frame = read_table(train, encoding)
     frame, y, dropped = read_target(frame, target, train)
     task, why = task_of(y, task)
+    check_task(task, y, target)
     chosen = metric_named(metric, task)
     X = frame.drop(target)
-    screen.print(f"[bold]{train.name}[/]: {frame.height} rows, {X.width} columns besides {target}.")
+    sizes = f"{counted(frame.height, 'row')}, {counted(X.width, 'column')}"
+    screen.print(f"[bold]{train.name}[/]: {sizes} besides {target}.")
     if dropped:
-        screen.print(f"{dropped} rows without a {target} are left out.")
+        screen.print(left_out(dropped, target))
     screen.print(f"Task: [bold]{task}[/], since {why}.\n")
 
     if test is not None:
-        held, y_held, _ = read_target(read_table(test, encoding), target, test)
+        held, y_held, lost = read_target(read_table(test, encoding), target, test, varied=False)
+        if lost:
+            screen.print(f"{test}: {left_out(lost, target)}\n")
         X_train, y_train, X_held = X, y, held.drop(target)
+        check_test_table(X_held, y_held, X, y, task, kinds_given(kind), drop, test)
     elif frame.height >= FEWEST_ROWS:
         rows, others = hold_out(frame.height, y, task, seed=seed)
         X_train, y_train, X_held, y_held = X[rows], y[rows], X[others], y[others]
@@ -80,25 +91,36 @@ def fit_table(
         time=seconds(time) * SEARCH_SHARE, memory=memory, trials=trials, metric=chosen.name,
         kind=kinds_given(kind), drop=drop, random_state=seed,
     )  # fmt: skip
-    interrupted = False
     with SearchBar(screen, seconds(time), chosen.name) as bar:
         model.progress = None if quiet or json else bar
         model.fit(X_train, y_train)
         model.progress = None
-        interrupted = any(notice.startswith("Interrupted") for notice in model.notices_)
+        steps = Steps(bar)
+        if model.interrupted_ is not None:
+            steps.left_out.append(f"the {model.interrupted_} was cut short")
         score, final, data = None, model, None
         if X_held is not None:
-            score = score_held_out(model, (X_train, y_train), (X_held, y_held), seed)
-        if test is None and X_held is not None:
-            bar({"trial": "final fit on all rows", "done": 1, "of": 1, "leaderboard": []})
-            final = copy(model).refit(X, y)
+            score = steps.take(
+                "score", "there is no score and no report",
+                lambda: score_held_out(model, (X_train, y_train), (X_held, y_held), seed),
+            )  # fmt: skip
+        # who cut the final fit short wants no longer one
+        if test is None and X_held is not None and model.interrupted_ != "final fit":
+            refitted = steps.take(
+                "final fit on all rows",
+                f"the model is fitted on {len(y_train)} of the {len(y)} rows",
+                lambda: copy(model).refit(X, y),
+            )
+            final = refitted or model
+        final_rows = len(y_train) if final is model else len(y)
         if score is not None:
-            bar({"trial": "report", "done": 1, "of": 1, "leaderboard": []})
-            data = report_data(
-                model, X_train, y_train, holdout=(X_held, y_held), final=final,
-                final_rows=len(y) if test is None else len(y_train), target=target,
-                dropped_rows=dropped, command=_command(train, target, test, output, seed),
-                model_path=str(output), data_path=str(train), seed=seed,
+            data = steps.take(
+                "report", "there is no report",
+                lambda: report_data(
+                    model, X_train, y_train, holdout=(X_held, y_held), scored=score, final=final,
+                    final_rows=final_rows, target=target, dropped_rows=dropped, command=command,
+                    model_path=str(output), data_path=str(train), seed=seed,
+                ),
             )  # fmt: skip
 
     screen.print(columns_table(model.columns_))
@@ -108,7 +130,7 @@ def fit_table(
     screen.print(leaderboard_table(model.leaderboard_, chosen.name))
     screen.print(f"\nWinner: [bold]{model.winner_name_}[/] ({model.solver_}).")
     if score is not None:
-        _print_score(screen, score, test, frame.height)
+        _print_score(screen, score, test, final_rows)
     save(final, output)
     written = {"model": str(output)}
     if data is not None:
@@ -116,45 +138,58 @@ def fit_table(
         written["report"] = str(report)
     if json:
         facts = summary(model, score, written, task, why, dropped, clock.monotonic() - started)
+        facts |= {"command": command, "interrupted": steps.left_out}
         print(json_text.dumps(facts, default=str))
     screen.print(f"\nModel:  {output}", soft_wrap=True)
     if "report" in written:
         screen.print(f"Report: {report}", soft_wrap=True)
+    elif report.exists():
+        screen.print(f"{report} is of an earlier model: no new one was written.", soft_wrap=True)
     screen.print(
         f"Next:   mercer predict {output} NEW.csv -o predictions.csv   "
         f"({clock.monotonic() - started:.0f} s)",
         soft_wrap=True,
     )
-    return 130 if interrupted else 0
-
-
-def read_target(frame: pl.DataFrame, target: str, path: Path) -> tuple[pl.DataFrame, Any, int]:
-    """(rows with a target, their targets, how many rows had none)."""
-    if target not in frame.columns:
-        import difflib
-
-        close = difflib.get_close_matches(target, frame.columns, 1)
-        raise TableError(
-            f"--target {target}: {path} has no such column; it has {frame.columns}."
-            + (f" Did you mean {close[0]!r}?" if close else "")
+    if steps.left_out:
+        Console(stderr=True, highlight=False).print(
+            f"Interrupted: {'; '.join(steps.left_out)}. The best model until then is in {output}.",
+            soft_wrap=True,
         )
-    known = frame.filter(pl.col(target).is_not_null())
-    if known.height == 0:
-        raise TableError(f"--target {target}: every value of that column is missing in {path}.")
-    if frame.width == 1:
-        raise TableError(f"{path} has no column besides the target {target}.")
-    y = known[target].to_numpy()
-    y = y.astype(str) if y.dtype.kind == "O" else y
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise TableError(f"--target {target} holds infinities or NaN; mend or drop those rows.")
-    if y.dtype.kind == "M":
-        raise TableError(f"--target {target} holds dates; turn them into a number to predict.")
-    if len(np.unique(y)) == 1:
+        return INTERRUPTED
+    return 0
+
+
+class Steps:
+    """What follows the search, step by step: Ctrl-C ends the step that runs, and loses no model.
+
+    Attributes
+    ----------
+    left_out : list of str
+        What is lacking, a clause for each interruption.
+    """
+
+    def __init__(self, bar: SearchBar):
+        self.bar = bar
+        self.left_out: list[str] = []
+
+    def take(self, name: str, without: str, step: Callable[[], Any]) -> Any:
+        """The step's result; None, and ``without`` noted, where it was interrupted."""
+        try:
+            self.bar({"trial": name, "done": 1, "of": 1, "leaderboard": []})
+            return step()
+        except KeyboardInterrupt:
+            self.left_out.append(without)
+            return None
+
+
+def _check_options(output: Path, seed: int) -> None:
+    if output.suffix.lower() == ".html":
         raise TableError(
-            f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is "
-            "nothing to predict."
+            f"--output {output}: the report takes that name; give the model another, such as "
+            f"{output.with_suffix('.mercer')}."
         )
-    return known, y, frame.height - known.height
+    if seed < 0:
+        raise TableError(f"--seed {seed}: give a whole number, at least 0.")
 
 
 def kinds_given(pairs: list[str]) -> dict[str, str]:
@@ -199,15 +234,24 @@ def summary(model, score, written, task, why, dropped, spent) -> dict:
     }
 
 
-def _command(train: Path, target: str, test: Path | None, output: Path, seed: int) -> str:
-    """The command line that repeats this fit."""
-    parts = ["mercer", "fit", str(train), "--target", target]
-    parts += ["--test", str(test)] if test else []
-    return shlex.join([*parts, "--seed", str(seed), "-o", str(output)])
+def fit_command(train: Path, **options: Any) -> str:
+    """The command line that repeats a fit: every option that matters to the model."""
+    if options["trials"] is not None:
+        del options["time"]  # trials are counted in its place
+    if options["encoding"] == "utf-8":
+        del options["encoding"]
+    parts = ["mercer", "fit", str(train)]
+    for name, value in options.items():
+        for given in value if isinstance(value, list) else [value]:
+            if given is not None:
+                # in one word where the value might be taken for an option
+                dash = str(given).startswith("-")
+                parts += [f"--{name}={given}"] if dash else [f"--{name}", str(given)]
+    return shlex.join(parts)
 
 
 def _print_score(screen: Console, score: HeldOut, test: Path | None, rows: int) -> None:
-    where = f"the {score.rows} rows of {test}" if test else f"{score.rows} rows held out"
+    where = f"the {counted(score.rows, 'row')} of {test}" if test else f"{score.rows} rows held out"
     screen.print(
         f"\n[bold]{score.metric} {number(score.score)}[/]"
         f"  (95% interval {number(score.low)} to {number(score.high)}), on {where}."
@@ -216,7 +260,7 @@ def _print_score(screen: Console, score: HeldOut, test: Path | None, rows: int) 
         screen.print(f"  baseline {name}: {number(value)}")
     if score.as_good:
         screen.print(f"[yellow]{score.verdict()}[/]")
-    if test is None:
+    if rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
             f"is the same kernel machine fitted on all {rows}."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from rich.console import Console
 
-from mercer.cli.tables import TableError, read_table
+from mercer.cli.tables import TableError, counted, no_column, read_table
 from mercer.persistence import load, write_whole
 
 __all__ = ["predict_table", "refuse_existing"]
@@ -23,16 +24,30 @@ def predict_table(
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep."""
     if output.suffix.lower() not in WRITERS:
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
-    refuse_existing([output], force)
+    refuse_existing([output], force, inputs=[model, table])
     estimator = load(model)
     frame = read_table(table, encoding)
     absent = [name for name in keep if name not in frame.columns]
     if absent:
-        raise TableError(f"--keep {absent[0]}: {table} has no such column; it has {frame.columns}.")
+        raise no_column("--keep", absent[0], table, frame.columns)
     columns = {name: frame[name] for name in keep}
-    columns |= {name: pl.Series(values) for name, values in predictions(estimator, frame).items()}
+    try:
+        answers = predictions(estimator, frame)
+    except ValueError as error:  # columns that are lacking or are something else now
+        raise TableError(f"{table}: {error}") from error
+    columns |= {name: pl.Series(values) for name, values in answers.items()}
     write_whole(output, _serialise(pl.DataFrame(columns), output.suffix.lower()))
-    Console(highlight=False).print(f"{frame.height} predictions are in {output}.")
+    screen = Console(highlight=False)
+    encoder = getattr(estimator, "encoder_", None)
+    for name, levels in ({} if encoder is None else encoder.unseen(frame)).items():
+        some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
+        screen.print(
+            f"• {name} holds {counted(len(levels), 'level')} that training had not, or hardly: "
+            f"{some}. They count as one unknown level.",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    are = "is" if frame.height == 1 else "are"
+    screen.print(f"{counted(frame.height, 'prediction')} {are} in {output}.", soft_wrap=True)
     return 0
 
 
@@ -45,13 +60,22 @@ def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
     return columns
 
 
-def refuse_existing(paths: list[Path], force: bool) -> None:
-    """Refuse to replace files unless forced, and to write into folders that are not there."""
+def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
+    """Refuse, before any work, to write where that is impossible or would destroy something.
+
+    Files are replaced only if forced, and those that are read are never.
+    """
     for path in paths:
+        if path.is_dir():
+            raise FileExistsError(0, "--output names a folder; give a file in it", str(path))
+        if path.exists() and any(i.exists() and path.samefile(i) for i in inputs):
+            raise FileExistsError(0, "--output would replace a file that is read", str(path))
         if path.exists() and not force:
             raise FileExistsError(0, "the file exists; give --force to replace it", str(path))
         if not path.parent.is_dir():
             raise FileExistsError(0, "there is no such folder; create it first", str(path.parent))
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(0, "the folder cannot be written to", str(path.parent))
 
 
 def _serialise(frame: pl.DataFrame, suffix: str) -> bytes:

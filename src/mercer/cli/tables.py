@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import difflib
 import gzip
 import io
 import lzma
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-__all__ = ["SUFFIXES", "TableError", "read_table"]
+__all__ = ["SUFFIXES", "TableError", "counted", "no_column", "read_table"]
 
 FORMATS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None, ".parquet": None, ".pq": None}
 COMPRESSIONS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -59,7 +60,24 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> pl.DataFrame:
         frame = _read_text(path, content, FORMATS[suffix], encoding)
     if frame.height == 0:
         raise TableError(f"{path} has a header ({frame.width} columns) but no rows.")
+    _refuse_infinities(path, frame)
     return frame
+
+
+def no_column(option: str, name: str, path: Path, columns: list[str]) -> TableError:
+    """The error of an option that names a column which a table has not."""
+    lower = {column.lower(): column for column in columns}
+    close = difflib.get_close_matches(name.lower(), lower, 1)
+    more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
+    return TableError(
+        f"{option} {name}: {path} has no such column; it has {columns[:20]}{more}."
+        + (f" Did you mean {lower[close[0]]!r}?" if close else "")
+    )
+
+
+def counted(n: int, noun: str) -> str:
+    """1 row, 2 rows."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _read(path: Path) -> tuple[str, bytes]:
@@ -119,6 +137,8 @@ def _read_text(path: Path, content: bytes, separator: str | None, encoding: str)
         row = text[: text.index("\0")].count("\n") + 1
         raise TableError(f"{path} has a NUL character in row {row}: this is no text table.")
     separator = separator or _sniff(text)
+    if separator in text.partition("\n")[0]:  # of a single column an empty line is a missing value
+        text = text.rstrip("\r\n") + "\n"
     _refuse_ragged(path, text, separator)
     try:
         return pl.read_csv(
@@ -126,6 +146,18 @@ def _read_text(path: Path, content: bytes, separator: str | None, encoding: str)
         )
     except pl.exceptions.PolarsError as error:
         raise TableError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+
+
+def _refuse_infinities(path: Path, frame: pl.DataFrame) -> None:
+    for column in frame.iter_columns():
+        if not column.dtype.is_float():
+            continue
+        rows = column.is_infinite().fill_null(False).arg_true()
+        if len(rows):
+            raise TableError(
+                f"{path}: column {column.name!r} holds an infinity in row {rows[0] + 1} below the "
+                "header: replace it, or leave the field empty."
+            )
 
 
 def _sniff(text: str) -> str:

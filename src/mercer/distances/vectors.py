@@ -290,8 +290,8 @@ def feature_sum(
     out = np.empty((X.shape[0], Z.shape[0]), dtype)
     # Z goes in transposed, so that the lanes of the loop run over the columns of the tile
     loop(
-        np.ascontiguousarray(dense(X), dtype),
-        np.ascontiguousarray(dense(Z).T, dtype),
+        np.require(dense(X), dtype, ["C", "ALIGNED"]),
+        np.require(dense(Z).T, dtype, ["C", "ALIGNED"]),
         w,
         out,
         *arguments,

@@ -110,6 +110,6 @@ def _subset_products(X: np.ndarray, sizes: Any) -> np.ndarray:
 def _pairs(loop: Callable, X: Any, Z: Any, *arguments: Any) -> np.ndarray:
     dtype = np.result_type(X.dtype, Z.dtype)
     out = np.empty((X.shape[0], Z.shape[0]), dtype)
-    rows, columns = np.ascontiguousarray(dense(X), dtype), dense(Z).T
-    loop(rows, np.ascontiguousarray(columns, dtype), out, *arguments)
+    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
+    loop(rows, columns, out, *arguments)
     return out

@@ -39,8 +39,8 @@ from mercer.plots.machine import (
 from mercer.plots.relevance import Z95, RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.words import KernelWords, kernel_words
-from mercer.selection.baselines import fit_baseline
 from mercer.selection.columns import as_numbers, infer_columns, read_columns
+from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
 
 __all__ = ["report_data"]
@@ -62,6 +62,7 @@ def report_data(
     y: Any,
     *,
     holdout: tuple[Any, Any],
+    scored: HeldOut | None = None,
     final: Any = None,
     final_rows: int | None = None,
     metric: str | None = None,
@@ -82,6 +83,8 @@ def report_data(
     X, y : the rows that ``model`` was fitted to
     holdout : (X, y)
         Rows that it has not seen: scores, errors, calibration and relevance are of these.
+    scored : HeldOut, optional
+        What `score_held_out` said of an automatic estimator on the same rows; computed if absent.
     final : fitted estimator, optional
         The fit on all rows that is kept, whose kernel is described; ``model`` by default.
     final_rows : int, optional
@@ -115,7 +118,9 @@ def report_data(
     task = "classification" if is_classifier(model) else "regression"
     scorer = metric_named(metric or getattr(model, "metric", None), task)
     classes: Any = getattr(model, "classes_", None)
-    predicted = _predictions(model, task, X_test, classes)
+    if scored is None and hasattr(model, "leaderboard_"):
+        scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
+    predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
     score = partial(_score, scorer, y_test, classes=classes, seed=seed or 0)
     own = score(predicted)
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
@@ -127,7 +132,7 @@ def report_data(
         score=own,
         fitted_rows=len(y),
         final_rows=final_rows or len(y),
-        contenders=_contenders(model, X, y, X_test, score, own),
+        contenders=_contenders(model, y, score, own, scored),
         columns=columns,
         target_summary=_target_summary(np.concatenate([y, y_test]), classes),
         spectrum=_spectrum(kept, X, seed),
@@ -198,16 +203,14 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
 
 
 def _score(scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int) -> Score:
-    if scorer.name == "r2" and len(y) < 2:  # the variance of one row is zero
-        return Score(scorer.name, np.nan, np.nan, np.nan, len(y))
     low, high = interval(scorer, y, predicted, classes, seed)
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
 
 
-def _contenders(model, X, y, X_test, score, own) -> list[Contender]:
+def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]:
     """The leaderboard, with the held-out scores of winner and baselines."""
     classes = getattr(model, "classes_", None)
-    if not hasattr(model, "leaderboard_"):
+    if scored is None:
         dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
         blank = np.zeros((len(y), 1)), np.zeros((own.rows, 1))
         dummy.fit(blank[0], y)
@@ -217,12 +220,8 @@ def _contenders(model, X, y, X_test, score, own) -> list[Contender]:
             Contender(name, "winner", unseen=own),
             Contender("trivial", "trivial", unseen=score(trivial)),
         ]
-    M, M_test = model.encoder_.transform(X), model.encoder_.transform(X_test)
     unseen = {model.winner_name_: own}
-    for name in ROLES:
-        baseline = fit_baseline(name, model.encoder_.features_, M, y, model.task)
-        answers = model._baseline_prediction(baseline, M_test)
-        unseen[name] = score(answers)
+    unseen |= {name: score(answers) for name, answers in scored.baseline_predictions.items()}
     return [
         Contender(
             row["name"],

@@ -28,7 +28,7 @@ from mercer.selection.encoding import TableEncoder
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.machines import KernelMachine, fit_machine
 from mercer.selection.metrics import metric_named
-from mercer.selection.trials import LEARNING_STEPS, SMALL_ROWS, SMALLEST_RANK, Trials
+from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK, Trials
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
@@ -126,18 +126,24 @@ class _AutomaticKernel(BaseEstimator, ABC):
         else:
             winner, rank = search.replay(self.replay)
         self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
+        self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
         self.winner_ = {"family": winner.family, "scale": winner.scale, "learn": winner.learn}
         self.winner_name_ = winner.name
-        self._report_final(winner)
         kernel = search.learnt.get(winner)
+        quick = self.schedule_[-1].get("quick", False)
         try:
-            self._fit_final(kernel or self._winning_kernel(M, y), M, y, memory, rank)
+            self._report_final(winner)
+            if not quick:
+                self._fit_final(kernel or self._winning_kernel(M, y), M, y, memory, rank)
         except KeyboardInterrupt:
+            quick, self.interrupted_ = True, "final fit"
+            self.schedule_[-1] = {"final": True, "rank": SMALLEST_RANK, "quick": True}
             self.notices_.append(
                 f"Interrupted in the final fit: it was done again with up to {SMALLEST_RANK} "
                 f"centres on up to {QUICK_ROWS} rows."
             )
+        if quick:
             rows = np.sort(search.order[:QUICK_ROWS])
             kernel = kernel or self._winning_kernel(M[rows], y[rows], steps=1)
             self._fit_final(kernel, M[rows], y[rows], memory, SMALLEST_RANK)
@@ -165,9 +171,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
     # --- the final fit ------------------------------------------------------------------------
 
     def _winning_kernel(self, M, y, steps: int = LEARNING_STEPS):
-        """The winner's kernel, its weights learnt from up to 1,500 of the rows."""
+        """The winner's kernel, its weights learnt from up to 1,200 of the rows."""
         kernel = Candidate(**self.winner_).kernel(self.encoder_.features_)
-        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:SMALL_ROWS])
+        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:LEARNING_ROWS])
         X = kernel.encode(M[rows])
         kernel = kernel.bind(X)
         if not self.winner_["learn"]:
@@ -299,7 +305,9 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
     schedule_ : list of dict
-        The candidates in the order in which they were tried.
+        The candidates in the order in which they were tried, and how the final fit was done.
+    interrupted_ : {None, "search", "final fit"}
+        What Ctrl-C cut short, if anything; the model is the best that was found until then.
     winner_, winner_name_ : dict, str
     kernel_ : TableKernel
         The winning kernel, bound, on the columns of ``encoder_``'s matrix.
@@ -338,8 +346,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class, {self.classes_[0]!r}, in all {n} rows: a classifier needs at "
-                "least two."
+                f"y has one class, {_plain(self.classes_[0])!r}, in all {n} rows: a classifier "
+                "needs at least two."
             )
         return self.classes_[codes]
 
@@ -409,9 +417,10 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
         try:
             y = y.astype(np.float64)
         except (ValueError, TypeError):
+            row = next(i for i, value in enumerate(y) if not _is_number(value))
             raise ValueError(
-                f"y holds {y[0]!r}, which is no number: regression needs numbers. For classes use "
-                "KernelClassifier."
+                f"y holds {_plain(y[row])!r} in row {row}, which is no number: regression needs "
+                "numbers. For classes use KernelClassifier."
             ) from None
         _check_target(y, n)
         return y
@@ -434,6 +443,19 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     def predict(self, X):
         """The predicted number of each row, (n,)."""
         return self._outputs(X)[:, 0]
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python writes it, not numpy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _check_target(y: np.ndarray, n: int) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from mercer.selection.values import (
-    MISSING_TEXTS,
     as_dates,
     as_numbers,
+    is_missing_mark,
     missing_values,
     read_columns,
     spelled_date,
@@ -244,17 +244,13 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
 def _mostly(counts: Counter, lost: int, spelled: dict) -> bool:
     """Whether the values spell numbers or dates, but for a few, or for marks of missing values."""
     known = sum(counts.values())
-    marks = sum(c for v, c in counts.items() if spelled[v] is None and _is_mark(v))
+    marks = sum(c for v, c in counts.items() if spelled[v] is None and is_missing_mark(v))
     return lost < known and lost - marks <= (1 - MOSTLY) * known
 
 
 def _not_read(spelled: dict, lost: int) -> str:
     other = next((v for v, value in spelled.items() if value is None), None)
     return f"; {lost} that are not, such as {_short(other)}, count as missing" if lost else ""
-
-
-def _is_mark(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS
 
 
 def _plain_number(value: Any) -> float | None:
@@ -326,6 +322,9 @@ def column_notices(columns: list[Column]) -> list[str]:
             "Missing numbers are filled with the median, and that they were missing is a column "
             f"of its own: {_listed(filled)}."
         )
+    gaps = [str(c.name) for c in columns if c.kind == "category" and c.missing]
+    if gaps:
+        notices.append(f"A missing category is a level of its own: {_listed(gaps)}.")
     return notices
 
 

@@ -114,7 +114,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not self.features_:
             reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
             raise ValueError(
-                f"X has no column that can be used: {reasons}. Say what a column is with kind=."
+                f"X has no column that can be used: {reasons}. Say what a column is with kind= (or "
+                "--kind)."
             )
         del self._patterns
         return self
@@ -160,7 +161,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent:
             raise ValueError(
                 f"X lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent[:20]))}, "
-                f"which the model was trained with; it has {list(table)[:50]}."
+                f"which the model was trained with; it has {list(table)[:50]}. Add what is "
+                "missing, or fit again without it (drop=, or --drop)."
             )
         out = []
         for column in used_columns(self.columns_):
@@ -180,6 +182,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if flag:
                     out.append(missing)
         return np.stack(out, axis=1).astype(np.float32)
+
+    def unseen(self, X: Any) -> dict[Any, list[str]]:
+        """Category -> the levels of a new table that stand for no training level of their own.
+
+        They were not there, or so rare that they were pooled; either way they count as one level.
+        """
+        check_is_fitted(self)
+        table = X if isinstance(X, dict) else read_columns(X)
+        found = {
+            name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
+            for name, levels in self.levels_.items()
+        }
+        return {name: levels for name, levels in found.items() if levels}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Label and kind of each column of the matrix."""

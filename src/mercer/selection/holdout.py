@@ -33,6 +33,8 @@ class HeldOut:
         How many rows were scored, and how many the scored model was fitted on.
     y, predicted : ndarray
         Targets, and values or probabilities (n, classes).
+    baseline_predictions : dict
+        Name -> the same of each baseline.
     """
 
     metric: str
@@ -45,6 +47,7 @@ class HeldOut:
     trained_on: int
     y: np.ndarray = field(repr=False)
     predicted: np.ndarray = field(repr=False)
+    baseline_predictions: dict[str, np.ndarray] = field(repr=False)
 
     def verdict(self) -> str:
         """One sentence on what a simpler model does."""
@@ -110,14 +113,16 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     low, high = interval(metric, y, predicted, classes, seed)
     M_train = model.encoder_.transform(read_columns(train[0]))
     M = model.encoder_.transform(read_columns(X))
-    baselines = {}
+    baselines, answers = {}, {}
     for name in BASELINES:
         fitted = fit_baseline(
             name, model.encoder_.features_, M_train, np.asarray(train[1]), model.task
         )
-        baselines[name] = metric(y, model._baseline_prediction(fitted, M), classes)
+        answers[name] = model._baseline_prediction(fitted, M)
+        baselines[name] = metric(y, answers[name], classes)
     best_edge = low if metric.higher_is_better else high
     as_good = next((b for b in BASELINES if metric.sign() * (baselines[b] - best_edge) >= 0), None)
     return HeldOut(
-        metric.name, score, low, high, baselines, as_good, len(y), len(train[1]), y, predicted
-    )
+        metric.name, score, low, high, baselines, as_good, len(y), len(train[1]), y, predicted,
+        answers,
+    )  # fmt: skip

@@ -78,7 +78,9 @@ def _f1(y, predicted):
 
 
 def _r2(y, predicted):
-    """0 where the targets are constant, unless they are met exactly."""
+    """0 where the targets are constant, unless they are met exactly; NaN of a single row."""
+    if len(y) < 2:
+        return np.nan
     error, spread = np.sum((y - predicted) ** 2), np.sum((y - np.mean(y)) ** 2)
     return 1 - error / spread if spread > 0 else float(error == 0)
 

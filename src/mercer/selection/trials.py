@@ -33,6 +33,7 @@ ONE_RUNG_ROWS = 5000
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
 PROMOTED = 3
 LEARNING_ROWS = 1200  # that column weights are learnt on, of tables of up to 20 columns
+FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
 LEARNING_STEPS = 25
 SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # of the time; the rest is for the final fit
 SMALLEST_RANK = 300  # of a final fit for which hardly any time is left
@@ -54,6 +55,8 @@ class Trials:
     ----------
     leaderboard, schedule, notices : list
         As the estimators keep them.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Trials:
         self.leaderboard: list[dict] = []
         self.schedule: list[dict] = []
         self.notices: list[str] = []
+        self.interrupted = False
         self.learnt: dict[Candidate, TableKernel] = {}
         n = len(M)
         self.order = np.random.default_rng(seed).permutation(n)
@@ -150,6 +154,7 @@ class Trials:
         return len(order)
 
     def _note_interruption(self) -> None:
+        self.interrupted = True
         count = len(self.schedule)
         self.notices.append(f"Interrupted after {count} trials; the best so far was kept.")
 
@@ -248,7 +253,8 @@ class Trials:
 
     def _learn(self, candidate: Candidate, rows: np.ndarray, steps: int | None = None):
         """Learn weights on some of the rows, for as many steps as were taken or time allows."""
-        most = np.random.default_rng(self.seed).permutation(rows)[: self.learning_rows]
+        count = self.learning_rows if self.spared is not None else FOLD_LEARNING_ROWS
+        most = np.random.default_rng(self.seed).permutation(rows)[:count]
         kernel = candidate.kernel(self.features)
         X = kernel.encode(self.M[most])
 
@@ -280,18 +286,13 @@ class Trials:
         """A line of the leaderboard: the score of all judged rows, and its spread over folds."""
         classes = getattr(self.model, "classes_", None)
         y, judged = self.y[rows], folds >= 0
-
-        def score(of: np.ndarray) -> float:
-            if of.sum() < 2 and self.metric.name == "r2":
-                return np.nan  # the variance of a row is 0
-            return self.metric(y[of], predicted[of], classes)
-
-        each = np.array([score(folds == f) for f in range(folds.max() + 1)])
+        folds_of = [folds == f for f in range(folds.max() + 1)]
+        each = np.array([self.metric(y[own], predicted[own], classes) for own in folds_of])
         known = each[~np.isnan(each)]
         return {
             "name": name,
             "baseline": False,
-            "score": score(judged),
+            "score": self.metric(y[judged], predicted[judged], classes),
             "spread": float(known.std()) if len(known) > 1 else None,
             "loss": self.model._loss(y[judged], predicted[judged]),
             "rows": len(rows),
@@ -336,7 +337,7 @@ class Trials:
         for place, row in enumerate(self.leaderboard, 1):
             row["rank"] = place
             row.pop("place", None)
-        self.schedule.append({"final": True, "rank": rank})
+        self.schedule.append(dict(final) if final else {"final": True, "rank": rank})
         return Candidate(entry["family"], entry["scale"], entry["learn"]), rank
 
     def _final_rank(self, winner: dict, entry: dict) -> int | None:

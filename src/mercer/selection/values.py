@@ -20,6 +20,7 @@ __all__ = [
     "MISSING_TEXTS",
     "as_dates",
     "as_numbers",
+    "is_missing_mark",
     "missing_values",
     "read_columns",
     "spelled_date",
@@ -173,6 +174,11 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "M":
         return np.isnat(values)
     return np.array([v is None for v in values.tolist()], dtype=bool)
+
+
+def is_missing_mark(value: Any) -> bool:
+    """Whether a value is a text that stands for a missing number or date."""
+    return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS
 
 
 def spelled_number(text: str) -> float | None:

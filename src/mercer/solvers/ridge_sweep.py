@@ -95,7 +95,7 @@ class RidgeSweep:
         if system.scale is None and system.dtype == np.float64:
             S = system.K
         else:
-            S = system.matrix(0.0, np.dtype(np.float64))
+            S = system.matrix(0.0, np.dtype(np.float64)).T  # by rows: it is symmetric
         norm = float(np.linalg.norm(S))
         # ‖r‖ that keeps predictions within tol: see the notes
         squares = len(b) if system.scale is None else np.sum(system.scale**2)
@@ -176,7 +176,10 @@ class _Space:
         T = self.V.T @ self.SV
         values, Q = np.linalg.eigh((T + T.T) / 2)
         c = Q.T @ (self.V.T @ self.b)
-        inverse = 1 / (np.maximum(values, 0) + penalties[:, None])
+        # rounding, in a K of float32 above all, leaves eigenvalues below zero: as Cholesky's
+        # method, take them as they are, while S + λ I stays positive definite
+        values = np.maximum(values, -0.9 * penalties.min())
+        inverse = 1 / (values + penalties[:, None])
         shape = len(values), len(penalties), self.b.shape[1]
         C = Q @ (inverse.T[:, :, None] * c[:, None]).reshape(shape[0], shape[1] * shape[2])
         R = -(self.SV @ C) - (self.V @ C) * np.repeat(penalties, shape[2])
