@@ -50,23 +50,26 @@ bench: build $(VENV)/.bench
 docs: build $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
 
-# The package once more in build/asan, its native module trapped. python -S leaves out the editable
-# install, which would come first; the sanitizers must be loaded before python's own libraries.
-ASAN := build/asan/site
+# The package once more, in build/asan, with the native module's errors trapped. python -S leaves out
+# the editable install, which would come first; the sanitizers are loaded before anything else, and
+# write to a file that pytest must not capture (--capture=sys).
+SITE := build/asan/site
 NATIVE_TESTS := tests/native tests/kernels/test_instruction_sets.py tests/kernels/test_dot.py \
 	tests/solvers/test_smo.py
-TRAPPED = PYTHONPATH="$(CURDIR)/$(ASAN):$$($(BIN)/python -c 'import site; \
-	print(site.getsitepackages()[0])')" PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
-	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
-	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 \
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(BIN)/python -S
+TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
+	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
+	PYTHONPATH="$(CURDIR)/$(SITE):$$($(BIN)/python -c 'import site; \
+	print(site.getsitepackages()[0])')" $(BIN)/python -S
 
-asan: build $(VENV)/.test
-	@$(PIP) --no-deps --no-build-isolation --upgrade --target $(ASAN) \
+asan: $(VENV)/.test
+	@$(PIP) --no-deps --no-build-isolation --upgrade --target $(SITE) \
 		-C build-dir=build/asan/cmake -C install.strip=false \
 		-C cmake.define.MERCER_SANITIZE=ON -C cmake.define.CMAKE_CXX_COMPILER=g++ .
-	@for isa in $$($(TRAPPED) -c "from mercer import _native; print(*_native.available_isas())"); do \
-		echo "$$isa:"; MERCER_ISA=$$isa $(TRAPPED) -m pytest $(NATIVE_TESTS) || exit 1; \
+	@isas=$$($(TRAPPED) -c "from mercer import _native; print(*_native.available_isas())") && \
+	for isa in $$isas; do \
+		echo "$$isa:"; \
+		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys $(NATIVE_TESTS) || exit 1; \
 	done
 
 clean:

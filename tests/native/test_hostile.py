@@ -1,0 +1,616 @@
+"""Every function of mercer._native on hostile arrays, against numpy: sizes about the widths of
+vectors and strips, slices that start between vector boundaries, strided and byte-shifted arrays,
+other dtypes, and values that are no number, infinite, subnormal or near overflow.
+
+The rule for arrays: matrices, and all that is written, are taken as they are or refused. Vectors
+that are only read are converted where needed.
+"""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import _native
+from mercer.kernels import ANOVA, AllSubsets, ChiSquared, Laplacian, Matern
+
+# a vector holds 2 to 16 values, a strip 64 or 512
+WIDTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 511, 512, 513, 1025]
+HEIGHTS = [(0, 1), (1, 0), (1, 1), (2, 3), (3, 6)]  # rows, features
+GUARD = -77.0
+TINY = {np.float32: 1e-5, np.float64: 1e-12}  # relative error
+DTYPES = [np.float32, np.float64]
+# one alone where MERCER_ISA asks for it
+ISAS = [_native.isa()] if os.environ.get("MERCER_ISA") else _native.available_isas()
+
+
+@pytest.fixture(params=ISAS, autouse=True)
+def isa(request):
+    before = _native.isa()
+    assert _native.use_isa(request.param)
+    yield request.param
+    _native.use_isa(before)
+
+
+def place(A, shift):
+    """A copy of A: an allocation of its own, or `shift` values into a larger one, with guards."""
+    if shift == 0:
+        return np.array(A, order="C")
+    buffer = np.full(A.size + 2 * shift, GUARD).astype(A.dtype)
+    view = buffer[shift : shift + A.size].reshape(A.shape)
+    view[...] = A
+    return view
+
+
+def assert_guarded(A, shift):
+    """Nothing was written beside A."""
+    if shift:
+        buffer = A if A.base is None else A.base
+        assert (buffer[:shift] == buffer.dtype.type(GUARD)).all()
+        assert (buffer[-shift:] == buffer.dtype.type(GUARD)).all()
+
+
+def ordinary(rng, dtype, shape):
+    return (rng.integers(0, 4, shape) * rng.random(shape)).astype(dtype)  # zeros and ties too
+
+
+def extreme(rng, dtype, shape):
+    f = np.finfo(dtype)
+    values = [0, 1, f.smallest_subnormal, f.tiny / 2, f.tiny, 4 * f.tiny, 1e10, f.max / 4]
+    return rng.choice(np.array(values, dtype), shape)
+
+
+def strange(rng, dtype, shape):
+    values = np.where(rng.random(shape) < 0.2, np.inf, ordinary(rng, dtype, shape))
+    return np.where(rng.random(shape) < 0.2, np.nan, values).astype(dtype)
+
+
+# --- oracles: the features one by one, in the dtype of the arrays ------------------------------
+
+
+def summed(term):
+    def values(X, Zt, w):
+        total = np.zeros((len(X), Zt.shape[1]), w.dtype)
+        for x, z, weight in zip(X.T, Zt, w):
+            total += weight * term(x[:, None], z)
+        return total
+
+    return values
+
+
+def largest(X, Zt, w):
+    out = np.zeros((len(X), Zt.shape[1]), w.dtype)
+    for x, z, weight in zip(X.T, Zt, w):
+        out = np.maximum(out, weight * abs(x[:, None] - z))
+    return out
+
+
+def quotient(x, z):
+    # a ratio first: the square of a large difference overflows, that of a small one vanishes
+    total = x + z
+    return (x - z) * ((x - z) / np.where(total > 0, total, total.dtype.type(1)))
+
+
+def subset_product(X, Zt):
+    out = np.ones((len(X), Zt.shape[1]), X.dtype)
+    for x, z in zip(X.T, Zt):
+        out = out * (1 + x[:, None] * z)
+    return out
+
+
+def elementary(X, Zt, degree):
+    e = np.zeros((degree + 1, len(X), Zt.shape[1]), X.dtype)
+    e[0] = 1
+    for k, (x, z) in enumerate(zip(X.T, Zt)):
+        for q in range(min(k + 1, degree), 0, -1):
+            e[q] = e[q] + x[:, None] * z * e[q - 1]
+    return e[degree]
+
+
+PAIRS = {
+    "manhattan": summed(lambda x, z: abs(x - z)),
+    "chi_squared": summed(quotient),
+    "intersection": summed(np.minimum),
+    "differences": summed(lambda x, z: x != z),
+    "matches": summed(lambda x, z: x == z),
+    "chebyshev": largest,
+}
+POWERS = [0.5, 1.0, 1.5, 3.0]
+DEGREES = [1, 2, 3, 7]
+PROFILES = {
+    "exp_scaled": lambda t: np.exp(-t),
+    3: lambda t: (1 + t) * np.exp(-t),
+    5: lambda t: (1 + t + t * t / 3) * np.exp(-t),
+}
+
+
+def calls(name, rng, dtype, n, d, m, values=ordinary):
+    """The arguments of each call of a function that fills `out`, and the values it should give."""
+    if name == "matches":
+        X, Zt = (rng.integers(-2, 2, s).astype(np.int32) for s in ((n, d), (d, m)))
+    else:
+        X, Zt = values(rng, dtype, (n, d)), values(rng, dtype, (d, m))
+    w = ordinary(rng, dtype, d)
+    out = np.full((n, m), 5, dtype)
+    with np.errstate(all="ignore"):
+        if name in PAIRS:
+            yield [X, Zt, w, out], [], PAIRS[name](X, Zt, w)
+        elif name == "minkowski":
+            for p in POWERS:
+                yield [X, Zt, w, out], [p], summed(lambda x, z, p=p: abs(x - z) ** p)(X, Zt, w)
+        elif name == "all_subsets":
+            yield [X, Zt, out], [], subset_product(X, Zt)
+        else:
+            for degree in DEGREES:
+                yield [X, Zt, out], [degree], elementary(X, Zt, degree)
+
+
+TILES = [*PAIRS, "minkowski", "all_subsets", "anova"]
+PASS_OVER = ("chebyshev", "intersection")  # what is no number, which distances.hpp allows them
+IN_PLACE = [("exp_scaled", []), ("matern", [3]), ("matern", [5])]
+
+
+def profile(name, order):
+    return PROFILES[order[0] if order else name]
+
+
+def test_no_function_is_missing():
+    functions = {name for name in dir(_native) if not name.startswith("__")}
+    tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
+    tested |= {"smo_solve", "smo_block", "smo_add_rows"}
+    assert functions == tested | {"isa", "use_isa", "available_isas"}
+
+
+# --- sizes and places --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_tiles_of_every_size(name, dtype, shift):
+    rng = np.random.default_rng(0)
+    for (n, d), m in itertools.product(HEIGHTS, WIDTHS):
+        for arrays, arguments, expected in calls(name, rng, dtype, n, d, m):
+            placed = [place(A, shift) for A in arrays]
+            getattr(_native, name)(*placed, *arguments)
+            assert_allclose(placed[-1], expected, rtol=TINY[dtype], atol=TINY[dtype])
+            for A, before in zip(placed, arrays):
+                assert_guarded(A, shift)
+                assert A is placed[-1] or (before == A).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "order"), IN_PLACE)
+def test_profiles_of_every_size(name, order, dtype, shift):
+    rng = np.random.default_rng(0)
+    for m in WIDTHS:
+        d = place(ordinary(rng, dtype, m), shift)
+        expected = profile(name, order)(dtype(1.5) * d)
+        getattr(_native, name)(d, 1.5, *order)
+        assert_allclose(d, expected, rtol=TINY[dtype])
+        assert_guarded(d, shift)
+
+
+@pytest.mark.parametrize("shape", [(), (1, 1), (0, 3), (3, 0), (2, 3, 5)])
+@pytest.mark.parametrize(("name", "order"), IN_PLACE)
+def test_profiles_of_every_shape(name, order, shape):
+    d = np.ones(shape)
+    getattr(_native, name)(d, 0.5, *order)
+    assert_allclose(d, np.full(shape, profile(name, order)(0.5)))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_squared_distances_of_every_size(dtype, shift):
+    """From inner products that may be too large (then 0) or no number (which stays)."""
+    rng = np.random.default_rng(0)
+    for n, m in itertools.product([0, 1, 3], WIDTHS):
+        G = place(rng.random((n, m)).astype(dtype), shift)
+        G[rng.random((n, m)) < 0.1] = np.nan
+        xx, zz = (place(ordinary(rng, dtype, size), shift) for size in (n, m))
+        expected = np.maximum(xx[:, None] + zz - 2 * G, 0)
+        _native.squares(G, xx, zz)
+        assert_allclose(G, expected, rtol=TINY[dtype], atol=TINY[dtype])
+        assert_guarded(G, shift)
+    with pytest.raises(ValueError, match="shapes must be"):
+        _native.squares(np.ones((2, 3)), np.ones(2), np.ones(4))
+    with pytest.raises(ValueError, match="shapes must be"):
+        _native.squares(np.ones((2, 3)), np.ones(3), np.ones(3))
+    for convert in REFUSED.values():
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.squares(convert(np.ones((2, 3))), np.ones(2), np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_more_coordinates_than_there_are(dtype):
+    """No subset is so large: 0, and no workspace of that size."""
+    X = np.ones((2, 3), dtype)
+    for degree in (4, 10**12, 2**58, 2**63, 2**64 - 1):  # 64 values each: 2^58 passes 2^64 bytes
+        out = np.full((2, 2), 5, dtype)
+        _native.anova(X, X.T[:, :2].copy(), out, degree)
+        assert (out == 0).all()
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*PAIRS, "minkowski"])
+def test_extreme_values(name, dtype):
+    """Subnormal ones, and sums that pass the range."""
+    rng = np.random.default_rng(0)
+    for d, m in [(1, 64), (2, 65), (6, 520)]:
+        for arrays, arguments, expected in calls(name, rng, dtype, 9, d, m, extreme):
+            getattr(_native, name)(*arrays, *arguments)
+            # powers of a subnormal difference are those of the smallest normal number
+            small = 3 * d * np.finfo(dtype).tiny ** min(1.0, *arguments, 1.0)
+            assert_allclose(arrays[-1], expected, rtol=TINY[dtype], atol=small)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [name for name in TILES if name not in PASS_OVER])
+def test_infinity_and_what_is_no_number(name, dtype):
+    rng = np.random.default_rng(0)
+    for d, m in [(1, 64), (2, 65), (3, 520)]:
+        for arrays, arguments, expected in calls(name, rng, dtype, 9, d, m, strange):
+            getattr(_native, name)(*arrays, *arguments)
+            assert_allclose(arrays[-1], expected, rtol=TINY[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+@pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf])
+def test_a_bad_value_stays_in_its_row_and_column(name, dtype, bad):
+    rng = np.random.default_rng(0)
+    for arrays, arguments, expected in calls(name, rng, dtype, 9, 3, 65):
+        if name != "matches":  # codes are all numbers
+            arrays[0][4, 1] = arrays[1][2, 64] = bad
+        getattr(_native, name)(*arrays, *arguments)
+        kept = np.ix_([i for i in range(9) if i != 4], range(64))
+        assert_allclose(arrays[-1][kept], expected[kept], rtol=TINY[dtype], atol=TINY[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_squares_beyond_the_range(dtype):
+    """(x - z)² / (x + z) is in range where the square is not."""
+    big, small = np.finfo(dtype).max / 4, np.finfo(dtype).tiny * 4
+    X, Zt, w = np.array([[big], [small]], dtype), np.zeros((1, 1), dtype), np.ones(1, dtype)
+    out = np.empty((2, 1), dtype)
+    _native.chi_squared(X, Zt, w, out)
+    assert_allclose(out, X)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "order"), IN_PLACE)
+def test_strange_distances(name, order, dtype):
+    f = np.finfo(dtype)
+    reach = [80, 100, 104, 700, 745, 1e10]  # exp(-t) about the end of each range
+    t = np.array([0, f.smallest_subnormal, f.tiny, *reach, f.max, np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        expected = profile(name, order)(t)
+    expected[t >= 1e10] = 0  # numpy's polynomial is infinite there
+    d = t.copy()
+    getattr(_native, name)(d, 1.0, *order)
+    # the polynomial multiplies an exponential that may have been rounded to 0
+    assert_allclose(d, expected, rtol=TINY[dtype], atol=1e6 * f.smallest_subnormal)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponentials_beyond_the_range(dtype):
+    d = np.array([87, 88.5, 89, 700, 709.5, 710, 1e30, np.inf], dtype)
+    with np.errstate(over="ignore"):
+        expected = np.exp(d)
+    _native.exp_scaled(d, -1.0)
+    assert_allclose(d, expected, rtol=TINY[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bad", [np.nan, -np.nan])
+def test_what_is_no_number_stays_so(dtype, bad):
+    for name, order in IN_PLACE:
+        d = np.full(33, bad, dtype)
+        getattr(_native, name)(d, 1.0, *order)
+        assert np.isnan(d).all()
+
+
+def test_the_order_of_matern():
+    for order in (0, 1, 4, 7, -3):
+        with pytest.raises(ValueError, match="order must be 3 or 5"):
+            _native.matern(np.ones(3), 1.0, order)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+def strided(A):
+    wide = np.repeat(A, 2, axis=-1)
+    return wide[..., ::2]
+
+
+def byte_shifted(A):
+    return np.frombuffer(b"\0" + A.tobytes(), np.uint8)[1:].view(A.dtype).reshape(A.shape)
+
+
+REFUSED = {
+    "strided": strided,
+    "reversed": lambda A: A[::-1].copy()[::-1],
+    "fortran": np.asfortranarray,
+    "integer": lambda A: A.astype(np.int64),
+    "half": lambda A: A.astype(np.float16),
+    "complex": lambda A: A.astype(np.complex128),
+    "object": lambda A: A.astype(object),
+    "other endian": lambda A: A.astype(A.dtype.newbyteorder()),
+    "list": lambda A: A.tolist(),
+    "none": lambda A: None,
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_matrices_are_taken_as_they_are_or_refused(name, dtype, how):
+    rng = np.random.default_rng(0)
+    arrays, arguments, _ = next(calls(name, rng, dtype, 3, 4, 5))
+    for k, A in enumerate(arrays):
+        if A.ndim < 2:
+            continue
+        given = arrays.copy()
+        given[k] = REFUSED[how](A)
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            getattr(_native, name)(*given, *arguments)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_one_dtype_for_all_matrices(name, dtype):
+    rng = np.random.default_rng(0)
+    arrays, arguments, _ = next(calls(name, rng, dtype, 3, 4, 5))
+    other = np.float64 if dtype is np.float32 else np.float32
+    for k, A in enumerate(arrays):
+        if A.ndim < 2 or (name == "matches" and A is arrays[-1]):  # whose out decides
+            continue
+        given = arrays.copy()
+        given[k] = A.astype(other)
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            getattr(_native, name)(*given, *arguments)
+
+
+@pytest.mark.parametrize("how", ["strided", "reversed", "integer", "half"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*PAIRS, "minkowski"])
+def test_weights_are_converted(name, dtype, how):
+    rng = np.random.default_rng(0)
+    for arrays, arguments, _ in calls(name, rng, dtype, 3, 4, 5):
+        X, Zt, w, out = arrays
+        w[:] = [2, 0, 1, 3]
+        getattr(_native, name)(X, Zt, w, out, *arguments)
+        again = np.zeros_like(out)
+        getattr(_native, name)(X, Zt, REFUSED[how](w), again, *arguments)
+        assert_array_equal(again, out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_wrong_shapes_are_refused(name, dtype):
+    rng = np.random.default_rng(0)
+    arrays, arguments, _ = next(calls(name, rng, dtype, 3, 4, 5))
+    for k, A in enumerate(arrays):
+        for axis in range(A.ndim):
+            for wrong in (A.take(range(A.shape[axis] - 1), axis), np.repeat(A, 2, axis)):
+                given = arrays.copy()
+                given[k] = np.ascontiguousarray(wrong)
+                with pytest.raises(ValueError, match="shapes must be"):
+                    getattr(_native, name)(*given, *arguments)
+        for wrong in (A[None], A.ravel() if A.ndim > 1 else A[0]):
+            given = arrays.copy()
+            given[k] = wrong
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                getattr(_native, name)(*given, *arguments)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_bytes_out_of_step_are_refused(name, dtype):
+    """Compilers assume that a float lies at a multiple of its size."""
+    rng = np.random.default_rng(0)
+    arrays, arguments, _ = next(calls(name, rng, dtype, 3, 4, 5))
+    for k, A in enumerate(arrays[:-1]):
+        given = arrays.copy()
+        given[k] = byte_shifted(A)
+        assert not given[k].flags.aligned
+        with pytest.raises(ValueError, match="aligned"):
+            getattr(_native, name)(*given, *arguments)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(), ChiSquared(), ANOVA(2), AllSubsets(), Matern(1.5)])
+def test_samples_out_of_step_are_copied(kernel):
+    """As those of a file read in place, after a header of odd length."""
+    X = np.random.default_rng(0).random((5, 4))
+    assert_allclose(kernel(byte_shifted(X), byte_shifted(X)), kernel(X, X))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TILES)
+def test_what_is_read_only_is_read_only(name, dtype):
+    rng = np.random.default_rng(0)
+    arrays, arguments, expected = next(calls(name, rng, dtype, 3, 4, 5))
+    for A in arrays[:-1]:
+        A.flags.writeable = False
+    getattr(_native, name)(*arrays, *arguments)
+    assert_allclose(arrays[-1], expected, rtol=TINY[dtype], atol=TINY[dtype])
+    arrays[-1].flags.writeable = False
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        getattr(_native, name)(*arrays, *arguments)
+
+
+@pytest.mark.parametrize("how", REFUSED)
+@pytest.mark.parametrize(("name", "order"), IN_PLACE)
+def test_distances_are_taken_as_they_are_or_refused(name, order, how):
+    for dtype in DTYPES:
+        d = np.ones((3, 4), dtype)
+        given = REFUSED[how](d)
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            getattr(_native, name)(given, 1.0, *order)
+
+
+@pytest.mark.parametrize(("name", "order"), IN_PLACE)
+def test_distances_that_cannot_be_written(name, order):
+    d = np.ones(5)
+    d.flags.writeable = False
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        getattr(_native, name)(d, 1.0, *order)
+    shifted = np.zeros(41, np.uint8)[1:].view(np.float64)
+    with pytest.raises(ValueError, match="aligned"):
+        getattr(_native, name)(shifted, 1.0, *order)
+
+
+def test_degrees_that_are_none():
+    A = np.ones((2, 2))
+    with pytest.raises(ValueError, match="degree must be at least 1"):
+        _native.anova(A, A, A.copy(), 0)
+    for degree in (-1, 2**64, 1.5, None):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.anova(A, A, A.copy(), degree)
+
+
+# --- SMO ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_are_added(dtype, shift):
+    rng = np.random.default_rng(0)
+    for width, height, count in itertools.product([0, 1, 17, 2047, 2049], [1, 5], [0, 1, 3, 4, 9]):
+        K, g = (
+            place(rng.random((height, width)).astype(dtype), shift),
+            place(rng.random(width), shift),
+        )
+        rows, delta = place(rng.integers(0, height, count), shift), place(rng.random(count), shift)
+        for begin, end in {(0, width), (width // 2, width), (width // 3, width // 2), (0, 0)}:
+            expected = g.copy()
+            expected[begin:end] += delta @ K[rows, begin:end].astype(np.float64)
+            _native.smo_add_rows(K, rows, delta, g, begin, end)
+            assert_allclose(g, expected, rtol=1e-12)
+        assert_guarded(g, shift)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_blocks_of_every_size(dtype, shift):
+    rng = np.random.default_rng(0)
+    K = place(rng.random((5, 9)).astype(dtype), shift)
+    for count in [0, 1, 2, 15, 16, 17, 65]:
+        rows, columns = (place(rng.integers(0, size, count), shift) for size in K.shape)
+        out = place(np.full((count, count), 5, dtype), shift)
+        _native.smo_block(K, rows, columns, out)
+        assert_array_equal(out, K[np.ix_(rows, columns)])
+        assert_guarded(out, shift)
+    one, two, out = np.array([0]), np.array([0, 1]), np.zeros((1, 1), dtype)
+    for bad in (-1, 5, 2**62, -(2**63)):
+        with pytest.raises(IndexError, match="rows of K"):
+            _native.smo_block(K, np.array([bad]), one, out)
+    for bad in (-1, 9, 2**62, -(2**63)):
+        with pytest.raises(IndexError, match="columns of K"):
+            _native.smo_block(K, one, np.array([bad]), out)
+    for given in [(two, one, out), (one, two, out), (two, two, out)]:
+        with pytest.raises(ValueError, match="must be"):
+            _native.smo_block(K, *given)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_beyond_the_matrix(dtype):
+    K, g, one = np.ones((3, 5), dtype), np.zeros(5), np.ones(1)
+    for row in (-1, 3, 2**62, -(2**63)):
+        with pytest.raises(IndexError, match="rows of K"):
+            _native.smo_add_rows(K, np.array([row]), one, g, 0, 5)
+    for begin, end in [(0, 6), (3, 2), (2**63, 2**64 - 1)]:
+        with pytest.raises(ValueError, match="must be"):
+            _native.smo_add_rows(K, np.array([0]), one, g, begin, end)
+    for delta, width in [(np.ones(2), 5), (one, 4), (one, 6)]:
+        with pytest.raises(ValueError, match="must be"):
+            _native.smo_add_rows(K, np.array([0]), delta, np.zeros(width), 0, 4)
+    assert (g == 0).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_working_sets_of_every_size(dtype, shift):
+    """Within the box, the sum of y alpha unchanged, f still the gradient, nothing left to do."""
+    rng = np.random.default_rng(0)
+    for n in [0, 1, 2, 15, 16, 17, 31, 32, 33, 64]:
+        A = rng.normal(size=(n, 4))
+        K = place((A @ A.T + np.eye(n)).astype(dtype), shift)
+        y = place(np.where(rng.random(n) < 0.5, 1.0, -1.0), shift)
+        C = place(rng.choice([0.0, 0.5, 2.0, np.inf], n), shift)
+        alpha, f = place(np.zeros(n), shift), place(-y, shift)
+        _native.smo_solve(K, y, C, alpha, f, 1e-7, 0.0, 100_000)
+        assert ((alpha >= 0) & (alpha <= C)).all()
+        assert_allclose(y @ alpha, 0, atol=1e-9)
+        assert_allclose(f, K.astype(float) @ (y * alpha) - y, atol=1e-7)
+        up, low = np.where(y > 0, alpha < C, alpha > 0), np.where(y > 0, alpha > 0, alpha < C)
+        assert not (up.any() and low.any()) or f[low].max() - f[up].min() <= 1e-7
+        assert_guarded(alpha, shift)
+        assert_guarded(f, shift)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_strange_working_sets_end(dtype):
+    rng = np.random.default_rng(0)
+    for n in [2, 17, 40]:
+        for _ in range(20):
+            K, C, f = strange(rng, dtype, (n, n)), *(strange(rng, np.float64, n) for _ in "Cf")
+            y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+            assert _native.smo_solve(K, y, C, np.zeros(n), f, 1e-3, 0.0, 100) <= 100
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_gram_matrix_is_taken_as_it_is_or_refused(how):
+    K, v, rows = np.eye(4), np.ones(4), np.arange(4)
+    for name, arrays, exact, numbers in [
+        ("smo_solve", [K, v, v, v.copy(), v.copy()], [0, 3, 4], [1.0, 0.0, 1]),
+        ("smo_block", [K, rows, rows, np.empty((4, 4))], [0, 3], []),
+        ("smo_add_rows", [K, rows, v, v.copy()], [0, 3], [0, 4]),
+    ]:
+        for k in exact:
+            if how == "fortran" and arrays[k].ndim == 1:
+                continue
+            given = arrays.copy()
+            given[k] = REFUSED[how](arrays[k])
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                getattr(_native, name)(*given, *numbers)
+
+
+def test_row_numbers_are_no_fractions_or_booleans():
+    K, one = np.eye(2), np.ones(2)
+    for rows in (np.array([0.5, 1.7]), np.array([True, False])):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.smo_add_rows(K, rows, one, np.zeros(2), 0, 2)
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.smo_block(K, rows, np.arange(2), np.zeros((2, 2)))
+
+
+def test_gram_matrices_that_bytes_have_shifted_are_refused():
+    shifted = np.zeros(33, np.uint8)[1:].view(np.float64).reshape(2, 2)
+    one, rows = np.ones(2), np.arange(2)
+    for call in (
+        lambda: _native.smo_solve(shifted, one, one, one.copy(), one.copy(), 1e-3, 0.1, 10),
+        lambda: _native.smo_block(shifted, rows, rows, np.zeros((2, 2))),
+        lambda: _native.smo_add_rows(shifted, rows, one, np.zeros(2), 0, 2),
+    ):
+        with pytest.raises(ValueError, match="aligned"):
+            call()
+
+
+# --- the choice of loops -----------------------------------------------------------------------
+
+
+def test_an_unknown_instruction_set_changes_nothing(isa):
+    for name in ("", "avx", "AVX2 ", "é" * 1000):
+        assert not _native.use_isa(name)
+        assert _native.isa() == isa
+    for name in (None, 2, b"portable"):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.use_isa(name)
