@@ -58,6 +58,19 @@ void bind_distances_as(nb::module_& m) {
     def_pairs(m, "chebyshev", &PairLoops<T>::chebyshev);
     def_pairs(m, "differences", &PairLoops<T>::differences);
     def_pairs(m, "matches", &PairLoops<T>::matches);
+    m.def(
+        "squares",
+        [](Output<T> G, Weights<T> xx, Weights<T> zz) {
+            const size_t n = G.shape(0), m = G.shape(1);
+            if (xx.shape(0) != n || zz.shape(0) != m)
+                throw std::invalid_argument("shapes must be G (n, m), xx (n,), zz (m,)");
+            check_aligned(G, xx, zz);
+            T* values = G.data();
+            const T *x = xx.data(), *z = zz.data();
+            nb::gil_scoped_release release;
+            pairs<T>().squares(values, x, z, n, m);
+        },
+        nb::arg("G").noconvert(), nb::arg("xx"), nb::arg("zz"));
     const auto minkowski = [](Matrix<T> X, Matrix<T> Zt, Weights<T> w, Output<T> out, double p) {
         const auto loop = [p](const T* x, const T* z, const T* weights, T* values, size_t n,
                               size_t columns, size_t d) {

@@ -21,6 +21,15 @@ using Updated = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
+using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void check_within(const Rows& indices, size_t size, const char* message) {
+    for (size_t k = 0; k < indices.shape(0); ++k)
+        if (indices.data()[k] < 0 || static_cast<size_t>(indices.data()[k]) >= size)
+            throw std::out_of_range(message);
+}
+
+template <class T>
 void bind_smo_as(nb::module_& m) {
     m.def(
         "smo_solve",
@@ -30,6 +39,7 @@ void bind_smo_as(nb::module_& m) {
             if (K.shape(0) != n || K.shape(1) != n || C.shape(0) != n || alpha.shape(0) != n ||
                 f.shape(0) != n)
                 throw std::invalid_argument("K must be (n, n), and y, C, alpha, f (n,)");
+            check_aligned(K, y, C, alpha, f);
             const T* k = K.data();
             const double *labels = y.data(), *bounds = C.data();
             double *a = alpha.data(), *gradient = f.data();
@@ -39,14 +49,30 @@ void bind_smo_as(nb::module_& m) {
         nb::arg("K").noconvert(), nb::arg("y"), nb::arg("C"), nb::arg("alpha").noconvert(),
         nb::arg("f").noconvert(), nb::arg("tol"), nb::arg("relative_tol"), nb::arg("max_steps"));
     m.def(
+        "smo_block",
+        [](Square<T> K, Rows rows, Rows columns, Output<T> out) {
+            const size_t count = rows.shape(0), width = K.shape(1);
+            if (columns.shape(0) != count || out.shape(0) != count || out.shape(1) != count)
+                throw std::invalid_argument("rows and columns must be alike, and out square");
+            check_aligned(K, rows, columns, out);
+            check_within(rows, K.shape(0), "rows must be rows of K");
+            check_within(columns, width, "columns must be columns of K");
+            const T* k = K.data();
+            const int64_t *r = rows.data(), *c = columns.data();
+            T* values = out.data();
+            nb::gil_scoped_release release;
+            smo<T>().block(k, width, r, c, count, values);
+        },
+        nb::arg("K").noconvert(), nb::arg("rows").noconvert(), nb::arg("columns").noconvert(),
+        nb::arg("out").noconvert());
+    m.def(
         "smo_add_rows",
         [](Square<T> K, Rows rows, Values delta, Updated g, size_t begin, size_t end) {
-            const size_t count = rows.shape(0), height = K.shape(0), width = K.shape(1);
+            const size_t count = rows.shape(0), width = K.shape(1);
             if (delta.shape(0) != count || g.shape(0) != width || begin > end || end > width)
                 throw std::invalid_argument("rows and delta must be alike, and g as wide as K");
-            for (size_t k = 0; k < count; ++k)
-                if (rows.data()[k] < 0 || static_cast<size_t>(rows.data()[k]) >= height)
-                    throw std::out_of_range("rows must be rows of K");
+            check_aligned(K, rows, delta, g);
+            check_within(rows, K.shape(0), "rows must be rows of K");
             const T* k = K.data();
             const int64_t* indices = rows.data();
             const double* d = delta.data();
@@ -54,8 +80,8 @@ void bind_smo_as(nb::module_& m) {
             nb::gil_scoped_release release;
             smo<T>().add_rows(k, width, indices, d, count, out, begin, end);
         },
-        nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("delta"), nb::arg("g").noconvert(),
-        nb::arg("begin"), nb::arg("end"));
+        nb::arg("K").noconvert(), nb::arg("rows").noconvert(), nb::arg("delta"),
+        nb::arg("g").noconvert(), nb::arg("begin"), nb::arg("end"));
 }
 
 }  // namespace

@@ -68,6 +68,18 @@ void differences(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m
 }
 
 template <class T>
+void squares(T* G, const T* xx, const T* zz, size_t n, size_t m) {
+    for (size_t i = 0; i < n; ++i) {
+        T* row = G + i * m;
+        const T x = xx[i];
+        for (size_t j = 0; j < m; ++j) {
+            const T value = (x + zz[j]) - 2 * row[j];
+            row[j] = value < 0 ? T(0) : value;
+        }
+    }
+}
+
+template <class T>
 void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, size_t m,
              size_t d) {
     sum_over_features(X, Zt, w, out, n, m, d,
@@ -79,9 +91,11 @@ void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, 
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 const PairLoops<float> pairs32 = {manhattan<float>, chi_squared<float>, intersection<float>,
-                                  chebyshev<float>, differences<float>, matches<float>};
+                                  chebyshev<float>, differences<float>, squares<float>,
+                                  matches<float>};
 const PairLoops<double> pairs64 = {manhattan<double>, chi_squared<double>, intersection<double>,
-                                   chebyshev<double>, differences<double>, matches<double>};
+                                   chebyshev<double>, differences<double>, squares<double>,
+                                   matches<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

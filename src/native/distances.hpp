@@ -18,6 +18,8 @@ struct PairLoops {
     Loop intersection; // sum w min(x, z)
     Loop chebyshev;    // max w |x - z|
     Loop differences;  // sum w [x != z]
+    // Inner products <x, z> become squared distances: G <- max(|x|^2 + |z|^2 - 2 G, 0), NaN stays.
+    void (*squares)(T* G, const T* xx, const T* zz, size_t n, size_t m);
     // sum w [x == z] on integer codes.
     void (*matches)(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, size_t m,
                     size_t d);

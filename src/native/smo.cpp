@@ -110,6 +110,15 @@ size_t solve(const T* K, const double* y, const double* C, double* alpha, double
 }
 
 template <class T>
+void block(const T* K, size_t stride, const int64_t* rows, const int64_t* columns, size_t count,
+           T* out) {
+    for (size_t a = 0; a < count; ++a) {
+        const T* row = K + rows[a] * stride;
+        for (size_t b = 0; b < count; ++b) out[a * count + b] = row[columns[b]];
+    }
+}
+
+template <class T>
 void add_rows(const T* K, size_t stride, const int64_t* rows, const double* delta, size_t count,
               double* g, size_t begin, size_t end) {
     constexpr size_t strip = 2048;  // of g, held in the L1 cache while all rows pass
@@ -136,8 +145,8 @@ void add_rows(const T* K, size_t stride, const int64_t* rows, const double* delt
 
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
-const SmoLoops<float> smo32 = {solve<float>, add_rows<float>};
-const SmoLoops<double> smo64 = {solve<double>, add_rows<double>};
+const SmoLoops<float> smo32 = {solve<float>, block<float>, add_rows<float>};
+const SmoLoops<double> smo64 = {solve<double>, block<double>, add_rows<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

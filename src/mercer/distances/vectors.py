@@ -264,18 +264,18 @@ def cosines(X: Any, Z: Any) -> np.ndarray:
 def squared_euclidean(X: Any, Z: Any) -> np.ndarray:
     """‖x - z‖² for every pair of rows, by one matrix product; a fresh array (n, m).
 
-    Dense rows are centred on Z's mean: distances stay as they are, and the norms, against which
-    ‖x‖² + ‖z‖² - 2<x, z> cancels, stay small.
+    Dense rows are centred on the mean of some of Z's: distances stay as they are, and the norms,
+    against which ‖x‖² + ‖z‖² - 2<x, z> cancels, stay small.
     """
     same = X is Z
     if not (sp.issparse(X) or sp.issparse(Z)):
-        centre = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
-        X, Z = X - centre, Z - centre
+        some = Z[:: len(Z) // 32 + 1]
+        centre = some.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+        Z = Z - centre
+        X = Z if same else X - centre
     D = inner_products(X, Z)
-    D *= -2
-    D += squared_norms(X)[:, None]
-    D += squared_norms(Z)
-    np.maximum(D, 0, out=D)
+    xx = squared_norms(X)
+    _native.squares(D, xx, xx if same else squared_norms(Z))
     if same:
         np.fill_diagonal(D, 0)
     return D

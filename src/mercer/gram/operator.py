@@ -40,9 +40,13 @@ class GramOperator(ABC):
         """The transposed operator."""
         return self if self.symmetric else TransposedGram(self)
 
-    def rows(self, i: Rows) -> np.ndarray:
-        """K[i], shape (len(i), m)."""
-        return self.block(i, slice(None))
+    def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
+        """K[i], shape (len(i), m); written to ``out``, in its precision, if it is given."""
+        values = self.block(i, slice(None))
+        if out is None:
+            return values
+        out[...] = values
+        return out
 
     def tiles(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """(rows, columns, K[rows, columns]) covering K once; the upper triangle when symmetric."""

@@ -7,9 +7,11 @@ threads, and at most a few are in flight, so that memory stays bounded.
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -29,8 +31,6 @@ def blas_limit(n: int):
     Below about 1,000 rows the threads of a factorisation wait for each other longer than they
     compute, and much longer when other processes use the cores.
     """
-    from contextlib import nullcontext
-
     return _blas().limit(limits=1, user_api="blas") if n < 1000 else nullcontext()
 
 
@@ -53,7 +53,7 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
     if jobs == 1:
         yield from map(task, items)
         return
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+    with _blas().limit(limits=1, user_api="blas"), _threads(jobs) as pool:
         flying: deque = deque()
         try:
             for item in items:
@@ -65,3 +65,32 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
         finally:
             for future in flying:
                 future.cancel()
+            wait(flying)  # what still runs may write to arrays of the caller
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_here = threading.local()
+
+
+@contextmanager
+def _threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool that is kept for the next call, since threads are slow to start.
+
+    A task that asks for threads itself gets a pool of its own: waiting for threads that wait for
+    it, it would wait for ever.
+    """
+    if getattr(_here, "works", False):
+        with ThreadPoolExecutor(jobs, initializer=_mark) as pool:
+            yield pool
+        return
+    if jobs not in _pools:
+        _pools[jobs] = ThreadPoolExecutor(jobs, "mercer", initializer=_mark)
+    yield _pools[jobs]
+
+
+def _mark() -> None:
+    _here.works = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork

@@ -11,7 +11,7 @@ from mercer.gram.schedule import ordered_map
 
 __all__ = ["TiledGram"]
 
-STRIP = 1024  # columns of a block of rows that one thread computes at a time
+STRIP = 1024  # columns at least of a block of rows that one thread computes at a time
 
 
 class TiledGram(GramOperator):
@@ -39,17 +39,18 @@ class TiledGram(GramOperator):
             [self.block(slice(s, s + 64), slice(s, s + 64)).diagonal() for s in range(0, n, 64)]
         )
 
-    def rows(self, i: Rows) -> np.ndarray:
+    def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
         """K[i], the columns shared among the threads."""
         X, m = self.X[i], self.shape[1]
-        out = np.empty((X.shape[0], m), self.dtype)
+        values = np.empty((X.shape[0], m), self.dtype) if out is None else out
+        step = max(STRIP, tile_edge(self.dtype) ** 2 // max(X.shape[0], 1))
 
         def strip(s: int) -> None:
-            out[:, s : s + STRIP] = self.kernel.block(X, self.Z[s : s + STRIP])
+            values[:, s : s + step] = self.kernel.block(X, self.Z[s : s + step])
 
-        for _ in ordered_map(strip, range(0, m, STRIP), self.n_jobs):
+        for _ in ordered_map(strip, range(0, m, step), self.n_jobs):
             pass
-        return out
+        return values
 
     def __matmul__(self, V: Any) -> np.ndarray:
         n, m = self.shape

@@ -20,7 +20,7 @@ import numpy as np
 from mercer import _native
 from mercer.gram import DenseGram, GramOperator
 from mercer.gram.operator import require
-from mercer.gram.schedule import count_jobs, ordered_map
+from mercer.gram.schedule import blas_limit, count_jobs, ordered_map
 from mercer.solvers.result import Reason, Result
 
 __all__ = ["DualProblem", "SmoSolver"]
@@ -28,6 +28,7 @@ __all__ = ["DualProblem", "SmoSolver"]
 INNER_STEPS = 100  # at most, for each variable of the working set
 POLISHED = 500  # free variables at most, for an exact solution at the end
 STALLED_ROUNDS = 20  # without a smaller violation
+ROUNDED_ROWS, ROUNDED_TOL = 2000, 1e-4  # from which on rows of K are kept in float32
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class _State:
     def __init__(self, K: GramOperator, problem: DualProblem, alpha, solver: SmoSolver):
         self.problem = problem
         self.n = K.shape[0]
-        self.cache = _Rows(K, solver.cache_bytes)
+        self.cache = _Rows(K, solver)
         self.jobs = count_jobs(solver.n_jobs)
         self.n_jobs = solver.n_jobs
         self.alpha = np.zeros(len(problem.y)) if alpha is None else _feasible(alpha, problem)
@@ -191,22 +192,19 @@ class _State:
         """Solve the subproblem of the chosen variables and update g."""
         p = self.problem
         rows, place = np.unique(p.rows[chosen], return_inverse=True)
-        slots = self.cache.fetch(rows)
-        block = self.cache.values[slots[:, None], rows][place[:, None], place]
+        block = self.cache.block(rows, place)
         before = self.alpha[chosen]
         alpha, f = before.copy(), self.f()[chosen]
         # The subproblem is solved to a tenth of its first violation: more would be undone by the
         # next working set (as in the implementations that spec 1.6 reads).
         _native.smo_solve(
-            np.ascontiguousarray(block), np.ascontiguousarray(p.y[chosen]),
-            np.ascontiguousarray(p.C[chosen]), alpha, f, 0.5 * tol, 0.1,
-            INNER_STEPS * len(chosen),
-        )  # fmt: skip
+            block, p.y[chosen], p.C[chosen], alpha, f, 0.5 * tol, 0.1, INNER_STEPS * len(chosen)
+        )
         self.alpha[chosen] = alpha
         change = np.bincount(place, p.y[chosen] * (alpha - before), len(rows))
         changed = np.flatnonzero(change)
         self.moved = len(changed) > 0
-        self._add(rows[changed], change[changed], slots[changed])
+        self._add(rows[changed], change[changed])
 
     def polish(self, tol: float) -> None:
         """Solve for the free variables exactly, those at their bounds held there.
@@ -220,10 +218,9 @@ class _State:
         if not 0 < len(free) <= POLISHED:
             return
         rows, place = np.unique(p.rows[free], return_inverse=True)
-        slots = self.cache.fetch(rows)
         k = len(free)
         system = np.zeros((k + 1, k + 1))
-        system[:k, :k] = self.cache.values[slots[:, None], rows][place[:, None], place]
+        system[:k, :k] = self.cache.block(rows, place)
         system[:k, k] = system[k, :k] = 1  # in terms of y α: f + K y Δ - ρ = 0, Σ y Δ = 0
         right = np.append(-self.f()[free], 0.0)
         change = np.linalg.lstsq(system, right, rcond=1e-12)[0][:k]
@@ -232,14 +229,13 @@ class _State:
             return
         violation, before, g = self.violation(), a.copy(), self.g.copy()
         self.alpha[free] = alpha
-        self._add(rows, np.bincount(place, change, len(rows)), slots)
+        self._add(rows, np.bincount(place, change, len(rows)))
         if self.violation() > max(violation, 1e-12):
             self.alpha, self.g = before, g
 
-    def _add(self, rows: np.ndarray, change: np.ndarray, slots: np.ndarray | None = None) -> None:
+    def _add(self, rows: np.ndarray, change: np.ndarray) -> None:
         """g += K[:, rows] change, in strips of columns over the threads."""
-        if slots is None:
-            slots = self.cache.fetch(rows)
+        slots = self.cache.fetch(rows)
         edges = np.linspace(0, self.n, self.jobs + 1).astype(int)
         if self.n * len(rows) < 1_000_000:
             edges = np.array([0, self.n])
@@ -284,17 +280,23 @@ class SmoResult(Result):
 
 
 class _Rows:
-    """Rows of K: all of them where K is held, else those used last within a budget of bytes."""
+    """Rows of K: all of them where K is held, else those used last within a budget of bytes.
 
-    def __init__(self, K: GramOperator, budget: int):
+    The rows of a large K are kept in float32 where the tolerance leaves room for that: as in
+    LIBSVM, K is rounded and sums are not.
+    """
+
+    def __init__(self, K: GramOperator, solver: SmoSolver):
         self.K = K
-        if isinstance(K, DenseGram) and K.K.flags.c_contiguous:
-            self.values = K.K
+        if isinstance(K, DenseGram):
+            self.values = np.require(K.K, None, ["C", "ALIGNED"])
             self.slot_of = None
             return
         n = K.shape[1]
-        capacity = int(min(K.shape[0], max(budget // (n * K.dtype.itemsize), 1)))
-        self.values = np.empty((capacity, n), K.dtype)
+        rounded = K.shape[0] >= ROUNDED_ROWS and solver.tol >= ROUNDED_TOL
+        dtype = np.dtype(np.float32) if rounded else K.dtype
+        capacity = int(min(K.shape[0], max(solver.cache_bytes // (n * dtype.itemsize), 1)))
+        self.values = np.empty((capacity, n), dtype)
         self.slot_of = np.full(K.shape[0], -1)
         self.row_in = np.full(capacity, -1)
         self.used = np.zeros(capacity, np.int64)
@@ -313,15 +315,39 @@ class _Rows:
                 self._grow(len(rows))
             free = np.argsort(self.used, kind="stable")[: len(missing)]
             self.slot_of[self.row_in[free][self.row_in[free] >= 0]] = -1
-            self.values[free] = self.K.rows(missing)
+            if free[-1] - free[0] == len(free) - 1 and (np.diff(free) == 1).all():
+                self.K.rows(missing, self.values[free[0] : free[-1] + 1])
+            else:
+                self.values[free] = self.K.rows(missing)
             self.row_in[free], self.slot_of[missing] = missing, free
             self.used[free] = self.clock
             slots = self.slot_of[rows]
         return np.ascontiguousarray(slots, np.int64)
 
+    def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """K between rows[place], where rows are distinct; whole rows are not computed for it.
+
+        Many variables of a working set end where they began: only of the others is all of the
+        row needed, for the update of g.
+        """
+        slots = rows if self.slot_of is None else self.slot_of[rows]
+        missing = np.flatnonzero(slots < 0)
+        out = np.empty((len(place), len(place)), self.values.dtype)
+        _native.smo_block(self.values, np.maximum(slots, 0)[place], rows[place], out)
+        if len(missing):
+            with blas_limit(0):  # it is small
+                part = self.K.block(rows[missing], rows)
+            rank = np.empty(len(rows), np.int64)
+            rank[missing] = np.arange(len(missing))
+            lines = np.flatnonzero(slots[place] < 0)
+            out[lines] = part[rank[place[lines]]][:, place]
+        return out
+
     def _grow(self, capacity: int) -> None:
         more = capacity - len(self.values)
-        self.values = np.vstack([self.values, np.empty((more, self.values.shape[1]), self.K.dtype)])
+        self.values = np.vstack(
+            [self.values, np.empty((more, self.values.shape[1]), self.values.dtype)]
+        )
         self.row_in = np.append(self.row_in, np.full(more, -1))
         self.used = np.append(self.used, np.zeros(more, np.int64))
 

@@ -1,0 +1,134 @@
+"""Gram matrices that are another one, centred in feature space or shifted on the diagonal.
+
+Neither touches the entries of the matrix below: products, rows and blocks are corrected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram.operator import GramOperator, Rows
+
+__all__ = ["CentredGram", "ShiftedGram"]
+
+
+class CentredGram(GramOperator):
+    r"""The Gram matrix of features less the mean feature of the training samples:
+
+    .. math:: \tilde k(x, z) = k(x, z) - \tfrac1n \sum_i k(x, x_i) - \tfrac1n \sum_i k(x_i, z)
+              + \tfrac1{n^2} \sum_{ij} k(x_i, x_j).
+
+    Parameters
+    ----------
+    K : GramOperator of shape (n, n), symmetric, or (m, n)
+        Between the training samples; or between m new samples and those of ``training``.
+    training : CentredGram, optional
+        The centred matrix of the training samples, for new samples alone.
+
+    Raises
+    ------
+    ValueError
+        K is not symmetric and ``training`` is missing, or has another number of columns.
+
+    Notes
+    -----
+    One product with K, O(n) memory; each product costs O(n) more than with K.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10, 1998, appendix A.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> X = np.array([[1.0], [3.0]])
+    >>> CentredGram(DenseGram(X @ X.T, symmetric=True)).dense()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    def __init__(self, K: GramOperator, training: CentredGram | None = None):
+        if training is None and not K.symmetric:
+            raise ValueError(
+                f"K of shape {K.shape} is not symmetric: give training=, the CentredGram of the "
+                "training samples, to centre new ones by their mean."
+            )
+        if training is not None and training.shape[1] != K.shape[1]:
+            raise ValueError(
+                f"K has {K.shape[1]} columns, but training {training.shape[1]}: the columns must "
+                "be the training samples."
+            )
+        self.K = K
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"dense"}
+        self.symmetric = training is None
+        n = K.shape[1]
+        self.row_means = np.asarray(K @ np.ones(n, K.dtype), np.float64) / n
+        self.column_means = self.row_means if training is None else training.column_means
+        self.mean = float(self.column_means.mean())
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        means = self.row_means[i][:, None] + (self.column_means[j] - self.mean)
+        return (self.K.block(i, j) - means).astype(self.dtype, copy=False)
+
+    def diag(self) -> np.ndarray:
+        k = min(self.shape)
+        means = self.row_means[:k] + (self.column_means[:k] - self.mean)
+        return (self.K.diag() - means).astype(self.dtype, copy=False)
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        V = np.asarray(V)
+        total = V.sum(axis=0, dtype=np.float64)
+        corrections = np.multiply.outer(self.row_means, total)
+        corrections += (self.column_means - self.mean) @ V
+        product = self.K @ V
+        return (product - corrections).astype(product.dtype, copy=False)
+
+
+class ShiftedGram(GramOperator):
+    """K + diag(shift): the matrix of ridge regression and of repaired kernels.
+
+    Parameters
+    ----------
+    K : GramOperator of shape (n, n)
+    shift : float or array of shape (n,)
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> ShiftedGram(DenseGram(np.ones((2, 2)), symmetric=True), 0.5).dense()
+    array([[1.5, 1. ],
+           [1. , 1.5]])
+    """
+
+    def __init__(self, K: GramOperator, shift: float | np.ndarray):
+        n, m = K.shape
+        if n != m or np.shape(shift) not in ((), (n,)):
+            raise ValueError(
+                f"K has shape {K.shape} and shift {np.shape(shift)}: wanted a square matrix, and a "
+                "number or one for each row."
+            )
+        self.K = K
+        self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"dense"}
+        self.symmetric = K.symmetric
+
+    @property
+    def T(self) -> GramOperator:
+        return self if self.symmetric else ShiftedGram(self.K.T, self.shift)
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        every = np.arange(self.shape[0])
+        diagonal = np.where(every[i][:, None] == every[j], self.shift[i][:, None], 0)
+        return (self.K.block(i, j) + diagonal).astype(self.dtype, copy=False)
+
+    def diag(self) -> np.ndarray:
+        return (self.K.diag() + self.shift).astype(self.dtype, copy=False)
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        V = np.asarray(V)
+        product = self.K @ V
+        shifted = self.shift.reshape(-1, *[1] * (V.ndim - 1)) * V
+        return (product + shifted).astype(product.dtype, copy=False)

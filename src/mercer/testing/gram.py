@@ -1,0 +1,110 @@
+"""The contract of every Gram operator, as tests to inherit.
+
+Subclass `GramContract` in a test module and give the fixture::
+
+    class TestMyGram(GramContract):
+        @pytest.fixture
+        def pair(self):
+            return MyGram(kernel, X), kernel(X)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.gram import GramOperator
+from mercer.gram.operator import require
+
+__all__ = ["GramContract"]
+
+
+class GramContract:
+    """Tests that every Gram operator passes. Supply ``pair``: the operator and its dense twin."""
+
+    #: tolerances relative to the largest entry, for float64 and float32
+    tol = 1e-9
+    tol32 = 2e-4
+
+    @pytest.fixture
+    def pair(self) -> tuple[GramOperator, np.ndarray]:
+        raise NotImplementedError("give a fixture that returns the operator and its dense twin")
+
+    def same(self, values: np.ndarray, wanted: np.ndarray, dense: np.ndarray, terms=1) -> None:
+        """Equal within rounding of sums of ``terms`` entries of the matrix."""
+        tol = self.tol32 if dense.dtype == np.float32 else self.tol
+        size = np.abs(dense).max(initial=0) * terms
+        assert np.shape(values) == np.shape(wanted)
+        assert_allclose(values, wanted, rtol=tol, atol=tol * size)
+
+    def test_shape_and_precision(self, pair):
+        K, dense = pair
+        assert K.shape == dense.shape
+        assert K.dtype == dense.dtype
+        for values in (K.dense(), K.diag(), K.rows(slice(0, 1)), K.block(slice(0, 1), [0])):
+            assert values.dtype == dense.dtype
+
+    def test_entries(self, pair):
+        K, dense = pair
+        n, m = dense.shape
+        rng = np.random.default_rng(0)
+        i, j = rng.integers(0, n, 7), rng.integers(0, m, 5)
+        self.same(K.dense(), dense, dense)
+        self.same(K.diag(), dense.diagonal(), dense)
+        self.same(K.block(i, j), dense[np.ix_(i, j)], dense)
+        self.same(K.block(slice(0, 3), j), dense[:3][:, j], dense)
+        self.same(K.block(i, slice(1, None)), dense[i, 1:], dense)
+        self.same(K.rows(i), dense[i], dense)
+        self.same(K.rows(np.arange(0)), dense[:0], dense)
+
+    def test_rows_are_written_where_they_are_wanted(self, pair):
+        K, dense = pair
+        out = np.full((2, dense.shape[1]), np.nan, np.float32)
+        self.same(K.rows(np.array([0, -1 % len(dense)]), out), dense[[0, -1]], dense.astype("f4"))
+        assert np.isfinite(out).all()
+
+    def test_products(self, pair):
+        K, dense = pair
+        n, m = dense.shape
+        rng = np.random.default_rng(1)
+        for V in (rng.normal(size=m), rng.normal(size=(m, 4)), np.empty((m, 0))):
+            V = V.astype(dense.dtype)
+            self.same(K @ V, dense @ V, dense, np.sqrt(m) * 5)
+            assert (K @ V).dtype == dense.dtype
+        self.same(K.T @ np.ones(n, dense.dtype), dense.sum(axis=0), dense, n)
+
+    def test_transpose(self, pair):
+        K, dense = pair
+        self.same(K.T.dense(), dense.T, dense)
+        self.same(K.T.T.dense(), dense, dense)
+        if K.symmetric:
+            self.same(dense, dense.T, dense)
+
+    def test_tiles_cover_the_matrix_once(self, pair):
+        K, dense = pair
+        counts, values = np.zeros(dense.shape), np.zeros(dense.shape)
+        for i, j, tile in K.tiles():
+            counts[i, j] += 1
+            values[i, j] = tile
+        wanted = np.triu(np.ones(dense.shape, bool)) if K.symmetric else np.ones(dense.shape, bool)
+        assert (counts[wanted] == 1).all()
+        self.same(values[wanted], dense[wanted], dense)
+
+    def test_blocks_are_fresh(self, pair):
+        """What a caller does to a block does not reach the matrix."""
+        K, dense = pair
+        i = np.arange(min(2, len(dense)))
+        K.block(i, i)[...] = np.nan
+        K.diag()[...] = np.nan
+        self.same(K.block(i, i), dense[np.ix_(i, i)], dense)
+
+    def test_what_is_not_cheap_is_refused(self, pair):
+        K, _ = pair
+        assert K.cheap <= {"products", "rows", "tiles", "dense"}
+        for operation in ("products", "rows", "tiles", "dense"):
+            if operation in K.cheap:
+                require(K, operation, "a solver")
+            else:
+                with pytest.raises(TypeError, match=f"a solver needs {operation}"):
+                    require(K, operation, "a solver")
