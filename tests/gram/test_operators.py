@@ -199,14 +199,27 @@ def test_the_default_is_half_of_what_is_free(monkeypatch):
     assert memory_budget(None) == 5000
 
 
-def test_a_container_limits_what_is_free(tmp_path, monkeypatch):
-    limit, used = tmp_path / "memory.max", tmp_path / "memory.current"
-    limit.write_text("3000\n")
-    used.write_text("1000\n")
-
-    real = memory.Path
-    places = {"/sys/fs/cgroup/memory.max": limit, "/sys/fs/cgroup/memory.current": used}
-    monkeypatch.setattr(memory, "Path", lambda p: real(places.get(p, p)))
-    assert memory.available_memory() <= 2000
-    limit.write_text("max\n")
+@pytest.mark.parametrize(
+    ("line", "limit", "used"),
+    [
+        ("0::/", "memory.max", "memory.current"),
+        ("0::/user.slice/job", "user.slice/job/memory.max", "user.slice/job/memory.current"),
+        ("0::/user.slice/job", "user.slice/memory.max", "user.slice/memory.current"),
+        ("4:cpu,memory:/box", "memory/box/memory.limit_in_bytes",
+         "memory/box/memory.usage_in_bytes"),
+    ],
+)  # fmt: skip
+def test_a_container_limits_what_is_free(tmp_path, monkeypatch, line, limit, used):
+    """The cgroup of the process, and those that it lies in."""
+    files = {"/proc/self/cgroup": tmp_path / "lines"}
+    for name in (limit, used):
+        files[f"/sys/fs/cgroup/{name}"] = tmp_path / name.replace("/", "-")
+    for file, text in zip(files.values(), (f"9:pids:/x\n{line}\n", "3000\n", "1000\n")):
+        file.write_text(text)
+    read = memory.Path.read_text
+    monkeypatch.setattr(memory.Path, "read_text", lambda p: read(files.get(str(p), p)))
+    assert memory.available_memory() == 2000
+    files[f"/sys/fs/cgroup/{limit}"].write_text("max\n")
     assert memory.available_memory() > 2000
+    files[f"/sys/fs/cgroup/{limit}"].write_text("500\n")
+    assert memory.available_memory() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["available_memory", "memory_budget"]
@@ -32,19 +33,40 @@ def memory_budget(memory: int | float | str | None = None) -> int:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: what is free, within the cgroup's limit."""
+    """Bytes that this process may still take: what is free, within the limits of its cgroups."""
     import psutil
 
     free = psutil.virtual_memory().available
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),  # cgroup v2
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
+    for folder, limit, used in _cgroups():
         try:
-            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
+            room = int((folder / limit).read_text()) - int((folder / used).read_text())
         except (OSError, ValueError):  # no such cgroup, or its limit is "max"
             continue
+        free = min(free, room)
     return max(free, 0)
+
+
+def _cgroups() -> Iterator[tuple[Path, str, str]]:
+    """Each cgroup that this process is in, its ancestors among them, and the names of its files.
+
+    A limit of any of them holds. Lines of /proc/self/cgroup are number:controllers:path; number
+    and controllers are 0 and empty for version 2 (cgroups(7)).
+    """
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            root, files = Path("/sys/fs/cgroup"), ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            files = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        own = root / path.lstrip("/")
+        for folder in (own, *own.parents):
+            yield folder, *files
+            if folder == root:
+                break

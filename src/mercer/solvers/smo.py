@@ -191,6 +191,7 @@ class _State:
     def improve(self, chosen: np.ndarray, tol: float) -> None:
         """Solve the subproblem of the chosen variables and update g."""
         p = self.problem
+        chosen = np.sort(chosen)  # rows are read from left to right
         rows, place = np.unique(p.rows[chosen], return_inverse=True)
         block = self.cache.block(rows, place)
         before = self.alpha[chosen]
