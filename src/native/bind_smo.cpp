@@ -23,10 +23,12 @@ using Rows = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::c
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void check_within(const Rows& indices, size_t size, const char* message) {
-    for (size_t k = 0; k < indices.shape(0); ++k)
-        if (indices.data()[k] < 0 || static_cast<size_t>(indices.data()[k]) >= size)
+void check_within(const Rows& indices, size_t size, const char* message, bool negative = false) {
+    for (size_t k = 0; k < indices.shape(0); ++k) {
+        const int64_t index = indices.data()[k];
+        if (index < 0 ? !negative : static_cast<size_t>(index) >= size)
             throw std::out_of_range(message);
+    }
 }
 
 template <class T>
@@ -55,7 +57,7 @@ void bind_smo_as(nb::module_& m) {
             if (columns.shape(0) != count || out.shape(0) != count || out.shape(1) != count)
                 throw std::invalid_argument("rows and columns must be alike, and out square");
             check_aligned(K, rows, columns, out);
-            check_within(rows, K.shape(0), "rows must be rows of K");
+            check_within(rows, K.shape(0), "rows must be rows of K, or negative", true);
             check_within(columns, width, "columns must be columns of K");
             const T* k = K.data();
             const int64_t *r = rows.data(), *c = columns.data();

@@ -113,6 +113,7 @@ template <class T>
 void block(const T* K, size_t stride, const int64_t* rows, const int64_t* columns, size_t count,
            T* out) {
     for (size_t a = 0; a < count; ++a) {
+        if (rows[a] < 0) continue;
         const T* row = K + rows[a] * stride;
         for (size_t b = 0; b < count; ++b) out[a * count + b] = row[columns[b]];
     }

@@ -13,7 +13,8 @@ template <class T>
 struct SmoLoops {
     size_t (*solve)(const T* K, const double* y, const double* C, double* alpha, double* f,
                     size_t n, double tol, double relative_tol, size_t max_steps);
-    // out[a * count + b] = K[rows[a] * stride + columns[b]]: the block of a working set.
+    // out[a * count + b] = K[rows[a] * stride + columns[b]]: the block of a working set. Negative
+    // rows are passed over.
     void (*block)(const T* K, size_t stride, const int64_t* rows, const int64_t* columns,
                   size_t count, T* out);
     // g[j] += sum_k delta[k] * K[rows[k] * stride + j] for j in [begin, end).

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.operator import GramOperator, Rows, tile_edge
-from mercer.gram.schedule import ordered_map
+from mercer.gram.schedule import count_jobs, ordered_map
 
 __all__ = ["TiledGram"]
 
 STRIP = 1024  # columns at least of a block of rows that one thread computes at a time
+WIDE = 2**20  # numbers at most in such a block of more columns
 
 
 class TiledGram(GramOperator):
@@ -43,7 +44,9 @@ class TiledGram(GramOperator):
         """K[i], the columns shared among the threads."""
         X, m = self.X[i], self.shape[1]
         values = np.empty((X.shape[0], m), self.dtype) if out is None else out
-        step = max(STRIP, tile_edge(self.dtype) ** 2 // max(X.shape[0], 1))
+        # wide strips: threads that return to Python often wait for each other
+        step = min(WIDE // max(X.shape[0], 1), -(-m // count_jobs(self.n_jobs)))
+        step = max(step, STRIP)
 
         def strip(s: int) -> None:
             values[:, s : s + step] = self.kernel.block(X, self.Z[s : s + step])

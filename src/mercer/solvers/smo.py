@@ -191,8 +191,7 @@ class _State:
     def improve(self, chosen: np.ndarray, tol: float) -> None:
         """Solve the subproblem of the chosen variables and update g."""
         p = self.problem
-        chosen = np.sort(chosen)  # rows are read from left to right
-        rows, place = np.unique(p.rows[chosen], return_inverse=True)
+        chosen, rows, place = self._by_row(chosen)
         block = self.cache.block(rows, place)
         before = self.alpha[chosen]
         alpha, f = before.copy(), self.f()[chosen]
@@ -207,6 +206,11 @@ class _State:
         self.moved = len(changed) > 0
         self._add(rows[changed], change[changed])
 
+    def _by_row(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Variables in the order of their rows, the distinct rows, and the place of each there."""
+        variables = variables[np.argsort(self.problem.rows[variables], kind="stable")]
+        return variables, *np.unique(self.problem.rows[variables], return_inverse=True)
+
     def polish(self, tol: float) -> None:
         """Solve for the free variables exactly, those at their bounds held there.
 
@@ -218,7 +222,7 @@ class _State:
         free = np.flatnonzero((a > 1e-8 * p.C) & (a < (1 - 1e-8) * p.C))
         if not 0 < len(free) <= POLISHED:
             return
-        rows, place = np.unique(p.rows[free], return_inverse=True)
+        free, rows, place = self._by_row(free)
         k = len(free)
         system = np.zeros((k + 1, k + 1))
         system[:k, :k] = self.cache.block(rows, place)
@@ -326,7 +330,7 @@ class _Rows:
         return np.ascontiguousarray(slots, np.int64)
 
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """K between rows[place], where rows are distinct; whole rows are not computed for it.
+        """K between rows[place], both ascending; whole rows are not computed for it.
 
         Many variables of a working set end where they began: only of the others is all of the
         row needed, for the update of g.
@@ -334,14 +338,15 @@ class _Rows:
         slots = rows if self.slot_of is None else self.slot_of[rows]
         missing = np.flatnonzero(slots < 0)
         out = np.empty((len(place), len(place)), self.values.dtype)
-        _native.smo_block(self.values, np.maximum(slots, 0)[place], rows[place], out)
+        _native.smo_block(self.values, slots[place], rows[place], out)
         if len(missing):
             with blas_limit(0):  # it is small
                 part = self.K.block(rows[missing], rows)
-            rank = np.empty(len(rows), np.int64)
-            rank[missing] = np.arange(len(missing))
-            lines = np.flatnonzero(slots[place] < 0)
-            out[lines] = part[rank[place[lines]]][:, place]
+            if len(place) > len(rows):  # variables that share rows
+                lines = np.flatnonzero(slots[place] < 0)
+                part = part[np.searchsorted(missing, place[lines])][:, place]
+                missing = lines
+            out[missing] = part
         return out
 
     def _grow(self, capacity: int) -> None:
