@@ -123,7 +123,10 @@ def load(path: str | os.PathLike) -> Any:
             f"{FORMAT}. Upgrade: pip install --upgrade mercer."
         )
     content.seek(0)
-    refused = _refused_types(content)
+    try:
+        refused = _refused_types(content)
+    except Exception as error:  # what skops cannot parse ends in various types
+        raise ModelFileError(f"{str(path)!r} is not a Mercer model: {error}.") from error
     if refused:
         raise ModelFileError(
             f"{str(path)!r} names types that Mercer does not load: {', '.join(refused)}. It was "

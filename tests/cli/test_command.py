@@ -4,9 +4,11 @@ import builtins
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -187,6 +189,69 @@ def test_missing_columns_and_unseen_categories_at_prediction(fitted, capsys):
     assert "sex" in capsys.readouterr().err
     table.with_columns(island=pl.lit("Atlantis")).write_csv("unseen.csv")
     assert command("predict", "model.mercer", "unseen.csv", "-o", "out.csv") == 0
+
+
+OPTIONS = [
+    (),
+    ("--task", "classification", "--metric", "log_loss", "--memory", "1GB", "--seed", "3"),
+    ("--trials", "2", "--kind", "year=category", "--kind", "sex=text", "--drop", "island"),
+    ("--time", "5min", "--test", "a table.csv", "--encoding", "latin-1", "-o", "other.mercer"),
+    ("--drop=-dash", "--drop", "two words", "--kind", "it's=number"),
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_recorded_command_says_all_that_was_given(options, folder, monkeypatch):
+    """Parsed again, it asks for the same fit; only what trials make irrelevant may be absent."""
+    asked = []
+
+    def fit_command(train, **given):
+        asked.append(given)
+        recorded.append(fit.fit_command(train, **given))
+        raise ValueError("far enough")
+
+    from mercer.cli import fit as module
+
+    recorded, fit = [], SimpleNamespace(fit_command=module.fit_command)
+    monkeypatch.setattr(module, "fit_command", fit_command)
+    command("fit", "penguins.csv", "--target", "species", *options)
+    program, *words = shlex.split(recorded[0])
+    assert program == "mercer"
+    command(*words)
+    assert asked[0] == asked[1]
+    assert recorded[0] == recorded[1]
+
+
+def test_the_recorded_command_gives_the_same_model(folder, capsys):
+    options = ("--trials", 2, "--kind", "sex=text", "--drop", "island", "--metric", "log_loss")
+    assert command("fit", "penguins.csv", "--target", "species", *options, "--json") == 0
+    recorded = json.loads(capsys.readouterr().out)["command"]
+    assert recorded in (folder / "model.html").read_text()
+    first = mercer.load("model.mercer")
+    (folder / "model.mercer").unlink()
+    (folder / "model.html").unlink()
+    assert command(*shlex.split(recorded)[1:], "--quiet") == 0
+    table = pl.read_csv("penguins.csv")
+    again = mercer.load("model.mercer")
+    np.testing.assert_array_equal(again.predict_proba(table), first.predict_proba(table))
+
+
+def test_what_the_package_needs_besides_code_is_in_it():
+    names = ("py.typed", "data/penguins.csv", "plots/templates/report.html",
+             "plots/templates/marks.html", "plots/templates/style.css")  # fmt: skip
+    for name in names:
+        assert files("mercer").joinpath(name).is_file(), name
+
+
+def test_warnings_are_said_once_and_in_one_line(folder, capsys):
+    from rich.console import Console
+
+    from mercer.cli.app import _warn
+
+    said = set()
+    for _ in range(2):
+        _warn(Console(stderr=True), said, UserWarning("it [may] matter"), UserWarning, "f.py", 3)
+    assert capsys.readouterr().err == "mercer: it [may] matter\n"
 
 
 def test_an_existing_model_is_kept_unless_forced(fitted):

@@ -25,6 +25,8 @@ from mercer.plots.contents import Contender, Score
 from mercer.plots.measure import calibration, report_data
 from mercer.plots.png import levels
 from mercer.plots.report import render, write_report
+from mercer.selection import holdout
+from mercer.selection.holdout import score_held_out
 from plots.reports import HOSTILE, classification, hostile, regression, three_rows
 from plots.test_drawings import read_png
 
@@ -236,6 +238,19 @@ def test_the_leaderboard_is_the_models_own(wine):
     trivial = next(c for c in numbers["contenders"] if c["role"] == "trivial")
     _, counts = np.unique(wine[1][1], return_counts=True)
     assert trivial["unseen"]["value"] == np.mean(y == model.classes_[counts.argmax()])
+
+
+def test_the_scores_are_those_of_the_api_and_no_baseline_is_fitted_twice(wine, monkeypatch):
+    model, train, held_out, *_ = wine
+    scored = score_held_out(model, train, held_out)
+    monkeypatch.setattr(holdout, "fit_baseline", None)
+    data = report_data(model, *train, holdout=held_out, scored=scored)
+    assert (data.score.value, data.score.low, data.score.high) == (
+        scored.score, scored.low, scored.high,
+    )  # fmt: skip
+    unseen = {c.name: c.unseen.value for c in data.contenders if c.role in ("trivial", "linear")}
+    assert unseen == scored.baselines
+    assert data.numbers()["contenders"] == wine[3].numbers()["contenders"]
 
 
 def test_columns_are_shown_with_reasons(wine):

@@ -1,11 +1,15 @@
 """The honest score: what is held out, how it is scored, and what it is compared with."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
+from mercer.selection import baselines
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.holdout import hold_out, score_held_out
@@ -107,6 +111,25 @@ def test_baselines_of_few_rows_or_one_class(name, y):
         name, encoder.features_, encoder.transform(table), np.array(y), "classification"
     )
     assert model.predict_proba(encoder.transform(table)).shape == (len(y), len(set(y)))
+
+
+def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
+    codes = RNG.integers(1100, size=6000)
+    y = np.sin(codes) + X[codes % 300, 0] + 0.1 * RNG.normal(size=6000)
+    table = pl.DataFrame({"level": [f"level {c}" for c in codes], "x": X[codes % 300, 0]})
+    encoder = TableEncoder().fit(table)
+    M = encoder.transform(table)
+
+    def fitted():
+        return fit_baseline("linear (spline)", encoder.features_, M, y, "regression")
+
+    wide = fitted()
+    assert isinstance(wide[-1], GridSearchCV)
+    monkeypatch.setattr(baselines, "MANY_LEVELS", 10_000)
+    narrow = fitted()
+    # the penalties, chosen by three folds and by leave-one-out, may differ by a step
+    assert_allclose(wide.predict(M), narrow.predict(M), atol=0.25)
+    assert abs(wide.score(M, y) - narrow.score(M, y)) < 0.01
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def test_two_classes():
 def test_regression():
     y, p = RNG.normal(size=(2, 50))
     assert_allclose(METRICS["r2"](y, p), skm.r2_score(y, p))
+    assert np.isnan(METRICS["r2"](y[:1], p[:1]))
     assert METRICS["r2"](np.ones(3), p[:3]) == skm.r2_score(np.ones(3), p[:3]) == 0
     assert_allclose(METRICS["rmse"](y, p) ** 2, skm.mean_squared_error(y, p))
     assert_allclose(METRICS["mae"](y, p), np.abs(y - p).mean())

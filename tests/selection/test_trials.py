@@ -225,7 +225,10 @@ def test_an_interrupt_keeps_the_best_so_far():
     model = KernelRegressor(progress=interrupt).fit(TABLE, WAVE)
     assert len(model.schedule_) == 4
     assert "Interrupted after 3 trials; the best so far was kept." in model.notices_
-    same_model(model, KernelRegressor(trials=3).fit(TABLE, WAVE))
+    assert model.interrupted_ == "search"
+    whole = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    assert whole.interrupted_ is None
+    same_model(model, whole)
 
 
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, monkeypatch):
@@ -246,6 +249,11 @@ def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, monkeypatch):
     assert model.left_out_.shape[0] == 100
     assert any(notice.startswith("Interrupted in the final fit") for notice in model.notices_)
     assert model.score(TABLE, WAVE) > 0.2
+    assert model.interrupted_ == "final fit"
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    assert calls[2:] == [automatic.SMALLEST_RANK]
+    assert again.schedule_ == model.schedule_
+    same_model(model, again)
 
 
 def test_an_interrupt_before_anything_was_tried_is_passed_on():

@@ -54,9 +54,11 @@ def fit_table(
     """Run the command; returns its exit code."""
     started = clock.monotonic()
     screen = Console(quiet=quiet or json, highlight=False)
-    report = output.with_suffix(".html")
-    refuse_existing([output, report], force, inputs=[train, test] if test else [train])
     _check_options(output, seed)
+    inputs = [train, test] if test else [train]
+    refuse_existing([output], force, inputs)
+    report = output.with_suffix(".html")
+    refuse_existing([report], force, inputs)
     command = fit_command(
         train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind, drop=drop, seed=seed, output=output, encoding=encoding,

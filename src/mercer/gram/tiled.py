@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.operator import GramOperator, Rows, tile_edge
-from mercer.gram.schedule import count_jobs, ordered_map
+from mercer.gram.schedule import ordered_map
 
 __all__ = ["TiledGram"]
 
@@ -44,9 +44,9 @@ class TiledGram(GramOperator):
         """K[i], the columns shared among the threads."""
         X, m = self.X[i], self.shape[1]
         values = np.empty((X.shape[0], m), self.dtype) if out is None else out
-        # wide strips: threads that return to Python often wait for each other
-        step = min(WIDE // max(X.shape[0], 1), -(-m // count_jobs(self.n_jobs)))
-        step = max(step, STRIP)
+        # wide strips, since threads that return to Python often wait for each other; the same
+        # for any number of threads, so that the result is
+        step = max(STRIP, min(WIDE // max(X.shape[0], 1), -(-m // 4)))
 
         def strip(s: int) -> None:
             values[:, s : s + step] = self.kernel.block(X, self.Z[s : s + step])

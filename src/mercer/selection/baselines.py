@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
@@ -17,6 +18,8 @@ from mercer.selection.encoding import Feature
 __all__ = ["BASELINES", "fit_baseline"]
 
 BASELINES = ("trivial", "linear (spline)")
+ALPHAS = np.logspace(-3, 3, 7)
+MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
 def fit_baseline(name: str, features: list[Feature], M: np.ndarray, y: np.ndarray, task: str):
@@ -44,8 +47,10 @@ def fit_baseline(name: str, features: list[Feature], M: np.ndarray, y: np.ndarra
     )
     if task == "classification":
         learner = LogisticRegression(C=1.0, max_iter=300)
+    elif sum(len(np.unique(M[:, j])) for j in codes) < MANY_LEVELS:
+        learner = RidgeCV(alphas=ALPHAS)
     else:
-        learner = RidgeCV(alphas=np.logspace(-3, 3, 7))
+        learner = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
         return make_pipeline(columns, learner).fit(M.astype(np.float64), y)

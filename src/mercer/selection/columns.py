@@ -231,7 +231,7 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
     if 100 <= known > 0.95 * n and sum(rare) > 0.9 * known:
         return (
             "identifier",
-            f"{distinct} different values in {known} rows, hardly any of them twice",
+            f"{distinct} different values in {known} rows, hardly any in {RARE} of them",
         )
     types = sorted({type(v).__name__ for v in counts})
     mixed = f"values of mixed types ({', '.join(types)}), " if len(types) > 1 else ""

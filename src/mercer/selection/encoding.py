@@ -26,7 +26,13 @@ from mercer.selection.columns import (
     level_text,
     used_columns,
 )
-from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
+from mercer.selection.values import (
+    as_dates,
+    as_numbers,
+    is_missing_mark,
+    missing_values,
+    read_columns,
+)
 
 __all__ = ["Feature", "TableEncoder"]
 
@@ -233,7 +239,8 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
     """A single odd value counts as missing, but not a column that is something else now."""
     if not np.isnan(numbers).all():
         return
-    known = values[~missing_values(values)]
+    marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
+    known = values[~missing_values(values) & ~marks]
     if len(known):
         raise ValueError(
             f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "

@@ -1,0 +1,132 @@
+"""The target of a table: read from its column, and checked before anything is fitted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mercer.cli.tables import TableError, counted, no_column
+from mercer.selection.columns import infer_columns, read_columns, used_columns
+from mercer.selection.values import is_missing_mark, spelled_number
+
+__all__ = ["check_task", "check_test_table", "left_out", "read_target"]
+
+
+def read_target(
+    frame: pl.DataFrame, target: str, path: Path, varied: bool = True
+) -> tuple[pl.DataFrame, Any, int]:
+    """(rows with a target, their targets, how many rows had none); to learn from if ``varied``."""
+    if target not in frame.columns:
+        raise no_column("--target", target, path, frame.columns)
+    frame = frame.with_columns(_spelled_target(frame[target]))
+    known = frame.filter(pl.col(target).is_not_null())
+    if known.height == 0:
+        raise TableError(
+            f"--target {target}: every value of that column is missing in {path}; give another one."
+        )
+    if frame.width == 1:
+        raise TableError(
+            f"{path} has no column besides the target {target}: give a table with columns to "
+            "predict it from."
+        )
+    y = known[target].to_numpy()
+    y = y.astype(str) if y.dtype.kind == "O" else y
+    if y.dtype.kind == "M":
+        raise TableError(
+            f"--target {target} holds dates; turn them into a number to predict, such as days."
+        )
+    if varied and len(np.unique(y)) == 1:
+        raise TableError(
+            f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is "
+            "nothing to predict. Give another --target."
+        )
+    return known, y, frame.height - known.height
+
+
+def left_out(rows: int, target: str) -> str:
+    """What becomes of rows without a target."""
+    return f"{counted(rows, 'row')} without a {target} {'is' if rows == 1 else 'are'} left out."
+
+
+def _spelled_target(column: pl.Series) -> pl.Series:
+    """A target with NaN, and marks of missing values among texts that spell numbers, as null."""
+    if column.dtype.is_float() or column.dtype.is_decimal():
+        return column.cast(pl.Float64).fill_nan(None)
+    if column.dtype != pl.String:
+        return column
+    numbers: dict[str, float] = {}
+    for text in column.drop_nulls().unique().to_list():
+        number = spelled_number(text)
+        if re.fullmatch(r"0\d+", text):
+            return column  # codes
+        if number is not None:
+            numbers[text] = number
+        elif not is_missing_mark(text):
+            return column  # classes, of which "none" may be one
+    if not numbers:
+        return column
+    whole = all(number == round(number) and abs(number) < 2**53 for number in numbers.values())
+    spelled = pl.Series(column.name, [numbers.get(v) for v in column.to_list()], dtype=pl.Float64)
+    return spelled.cast(pl.Int64) if whole else spelled
+
+
+def check_task(task: str, y: np.ndarray, target: str) -> None:
+    """Refuse targets that the task cannot be learnt from."""
+    if task == "regression" and y.dtype.kind not in "fiub":
+        raise TableError(
+            f"--task regression: the target {target} holds {y[0].item()!r}, which is no number. "
+            "Leave --task out, or give --task classification."
+        )
+    if task == "classification":
+        counts = np.unique(y, return_counts=True)[1]
+        if y.dtype.kind == "f" and (y != np.round(y)).any():
+            fraction = y[y != np.round(y)][0].item()
+            raise TableError(
+                f"--task classification: the target {target} holds {fraction}, which is a number "
+                "rather than a class. Leave --task out, or give --task regression."
+            )
+        if counts.max() == 1:
+            raise TableError(
+                f"--target {target}: its {len(y)} values are all different, and classes need rows "
+                "in common. Give another --target; if these are numbers, check how they are "
+                "written."
+            )
+
+
+def check_test_table(
+    held: pl.DataFrame,
+    y_held: np.ndarray,
+    X: pl.DataFrame,
+    y: np.ndarray,
+    task: str,
+    kind: dict[str, str],
+    drop: list[str],
+    path: Path,
+) -> None:
+    """Refuse, before the search, a table that the model of X and y could not be scored on."""
+    if set(X.columns) - set(held.columns):
+        columns = used_columns(infer_columns(read_columns(X), kind, drop))
+        absent = [c.name for c in columns if c.name not in held.columns]
+        if absent:
+            raise TableError(
+                f"--test {path} lacks the column{'s' if len(absent) > 1 else ''} "
+                f"{', '.join(map(repr, absent[:20]))} of the training table. Add what is missing, "
+                "or leave it out of both with --drop."
+            )
+    if task == "regression":
+        if y_held.dtype.kind not in "fiub":
+            raise TableError(
+                f"--test {path}: its target holds {y_held[0].item()!r}, but the training target "
+                "holds numbers."
+            )
+        return
+    unknown = sorted(set(y_held.tolist()) - set(y.tolist()), key=str)
+    if unknown:
+        raise TableError(
+            f"--test {path}: its target holds {unknown[0]!r}, which the training target never is. "
+            "Leave those rows out, or train on a table that has some."
+        )

@@ -1,0 +1,389 @@
+"""Every table that a user may bring: what is taken in is said, what is refused is told how to mend.
+
+One test for each, through the command: `fit` where the table can be used, and the message, exit
+code and untouched folder where it cannot.
+"""
+
+import io
+import pickle
+import re
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from mercer.cli.app import run
+
+N = 60
+RANDOM = np.random.default_rng(0)
+SIZE = RANDOM.normal(size=N).round(3)
+TABLE = pl.DataFrame(
+    {
+        "size": SIZE,
+        "weight": RANDOM.normal(size=N).round(3),
+        "colour": ["red", "green", "blue"] * (N // 3),
+        "y": np.where(SIZE > 0, "yes", "no"),
+    }
+)
+FIT = ("fit", "t.csv", "--target", "y", "--trials", 1)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def command(capsys):
+    """(exit code, what it printed and complained, on one line) of a command line."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as done:
+            run([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return done.value.code, " ".join((said.out + said.err).split())
+
+    return call
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- tables that are refused ------------------------------------------------------------------
+
+TEXT = TABLE.write_csv().encode()
+REFUSED = {
+    "ragged": (
+        TEXT + b"1,2,red\n",
+        "t.csv is ragged: row 62 has 3 fields, the header has 4. Mend that row",
+    ),
+    "not UTF-8": (
+        TEXT.replace(b"green", "grün".encode("latin-1")),
+        "t.csv is not utf-8: byte 0xfc in row 3. Tell its encoding, for example --encoding latin-1",
+    ),
+    "empty": (b"", "t.csv is empty."),
+    "header only": (b"x,y\n", "t.csv has a header (2 columns) but no rows."),
+    "no table": (b"PK\x03\x04\0\0", "t.csv has a NUL character in row 1: this is no text table."),
+    "column twice": (b"x,x,y\n1,2,3\n", "names the column 'x' more than once: rename them."),
+    "one class": (
+        TABLE.with_columns(y=pl.lit("yes")).write_csv().encode(),
+        "--target y has the one value 'yes' in all 60 rows: there is nothing to predict.",
+    ),
+    "no target at all": (
+        TABLE.with_columns(y=pl.lit(None)).write_csv().encode(),
+        "--target y: every value of that column is missing in t.csv; give another one.",
+    ),
+    "classes all different": (
+        TABLE.with_columns(y=pl.Series([f"name {i}" for i in range(N)])).write_csv().encode(),
+        "--target y: its 60 values are all different, and classes need rows in common.",
+    ),
+    "dates to predict": (
+        TABLE.with_columns(y=pl.Series([f"2024-01-{i % 28 + 1:02d}" for i in range(N)]))
+        .write_csv()
+        .encode(),
+        "--target y holds dates; turn them into a number to predict",
+    ),
+    "infinity": (
+        TABLE.with_columns(size=pl.when(pl.col("size") == SIZE[4]).then(np.inf).otherwise(0.5))
+        .write_csv()
+        .encode(),
+        "t.csv: column 'size' holds an infinity in row 5 below the header: replace it",
+    ),
+    "nothing but the target": (
+        TABLE.select("y").write_csv().encode(),
+        "t.csv has no column besides the target y",
+    ),
+    "no column of use": (
+        TABLE.select("y", n=pl.lit(None)).write_csv().encode(),
+        "no column that can be used: n: empty (every value is missing). Say what a column is with "
+        "kind= (or --kind).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_tables(content, message, folder, command):
+    (folder / "t.csv").write_bytes(content)
+    code, said = command(*FIT)
+    assert code == 3
+    assert message in said
+    assert names(folder) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "t", "--target", "y"), "There is no file t."),
+        (("--target", "z"), "--target z: t.csv has no such column; it has ['size', 'weight',"),
+        (("--target", "Weigth"), "Did you mean 'weight'?"),
+        (
+            ("--task", "regression"),
+            "--task regression: the target y holds 'yes', which is",
+        ),
+        (("--target", "size", "--task", "classification"), "is a number rather than a class."),
+        (("--kind", "size=colour"), "size='colour'; kinds are number, category, date, text"),
+        (("--kind", "colour=number"), "colour='number', but no value is a number; the first is"),
+        (("--drop", "y"), "there is no column 'y'; columns are ['size', 'weight', 'colour']"),
+        (("--seed", "-1"), "--seed -1: give a whole number, at least 0."),
+        (("--trials", "0"), "trials=0: give a whole number, at least 1."),
+        (("--memory", "much"), "memory='much'"),
+        (("-o", "m.html"), "the report takes that name; give the model another, such as m.mercer"),
+    ],
+)
+def test_refused_options(arguments, message, folder, command):
+    TABLE.write_csv("t.csv")
+    if arguments[0] != "fit":
+        arguments = ("fit", "t.csv", "--target", "y", "--quiet", *arguments)
+        if arguments.count("--target") == 2:
+            arguments = (*arguments[:2], *arguments[4:])
+    code, said = command(*arguments)
+    assert code == 3
+    assert message in said
+    assert names(folder) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("t.csv", "t.csv: --output would replace a file that is read."),
+        (".", "--output names a folder; give a file in it."),
+        ("no/m.mercer", "no: there is no such folder; create it first."),
+    ],
+)
+def test_outputs_that_even_force_does_not_write(output, message, folder, command):
+    TABLE.write_csv("t.csv")
+    code, said = command(*FIT, "-o", output, "--force")
+    assert code == 4
+    assert message in said
+    assert (folder / "t.csv").read_bytes() == TEXT
+
+
+def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder, command):
+    TABLE.write_csv("t.csv")
+    test = (*FIT, "--time", "1h", "--test", "test.csv")
+    TABLE.drop("weight").write_csv("test.csv")
+    code, said = command(*test)
+    assert (code, "test.csv lacks the column 'weight' of the training table." in said) == (3, True)
+    TABLE.with_columns(y=pl.lit("maybe")).write_csv("test.csv")
+    code, said = command(*test)
+    assert (code, "its target holds 'maybe', which the training target never is" in said) == (
+        3,
+        True,
+    )
+    code, said = command(
+        "fit", "t.csv", "--target", "size", "--test", "test.csv", "--trials", 1, "-o", "a.mercer"
+    )
+    assert code == 0
+    TABLE.with_columns(size=pl.lit("big")).write_csv("test.csv")
+    code, said = command("fit", "t.csv", "--target", "size", "--test", "test.csv")
+    assert (code, "its target holds 'big', but the training target holds numbers" in said) == (
+        3,
+        True,
+    )
+
+
+def test_a_test_table_of_one_row(command):
+    TABLE.write_csv("t.csv")
+    TABLE.head(1).write_csv("test.csv")
+    code, said = command(*FIT, "--test", "test.csv")
+    assert code == 0
+    assert "on the 1 row of test.csv" in said
+
+
+# --- tables that are taken, and what is said of them ------------------------------------------
+
+TAKEN = {
+    "missing in features": (
+        TABLE.with_columns(
+            size=pl.when(pl.col("weight") > 0.5).then(None).otherwise(pl.col("size")),
+            colour=pl.when(pl.col("weight") > 1).then(None).otherwise(pl.col("colour")),
+        ),
+        (
+            "Missing numbers are filled with the median, and that they were missing is a column of "
+            "its own: size.",
+            "A missing category is a level of its own: colour.",
+        ),
+    ),
+    "missing in the target": (
+        TABLE.with_columns(y=pl.when(pl.col("weight") > 1).then(None).otherwise(pl.col("y"))),
+        ("rows without a y are left out.",),
+    ),
+    "marks in a target of numbers": (
+        TABLE.with_columns(y=pl.Series(["NA", *map(str, SIZE[1:])])),
+        ("59 rows, 3 columns besides y.", "1 row without a y is left out.", "Task: regression"),
+    ),
+    "codes with marks among them": (
+        TABLE.with_columns(y=pl.Series(["NA", "01", "02"] * (N // 3))),
+        ("60 rows, 3 columns besides y.", "Task: classification", "3 different values that are"),
+    ),
+    "constant and duplicate": (
+        TABLE.with_columns(one=pl.lit(1), again=pl.col("size")),
+        ("Not used: one (every value is 1); again (equal to column 'size' in every row).",),
+    ),
+    "dates": (
+        TABLE.with_columns(day=pl.Series([f"2024-{i % 12 + 1:02d}-15" for i in range(N)])),
+        ("day date dates, read as year, month, day of week and elapsed days",),
+    ),
+    "mixed types": (
+        TABLE.with_columns(mix=pl.Series(["1", "a", "2.5", None] * (N // 4))),
+        ("mix category", "3 different values"),
+    ),
+    "a stray text among numbers": (
+        TABLE.with_columns(odd=pl.Series(["n/a" if i % 10 == 0 else str(i) for i in range(N)])),
+        ("numbers stored as text; ", "that are not, such as 'n/a', count as missing"),
+    ),
+    "free text": (
+        TABLE.with_columns(note=pl.Series([f"some words that nobody else {i}" for i in range(N)])),
+        ("Free text is set aside, since there are no text kernels yet: note.",),
+    ),
+    "three rows": (
+        TABLE.head(3).with_columns(y=pl.Series(["a", "b", "a"])),
+        ("3 rows, 3 columns besides y.", "Fewer than 20 rows: none are held out"),
+    ),
+    "one feature": (TABLE.select("size", "y"), ("60 rows, 1 column besides y.",)),
+    "more features than rows": (
+        pl.DataFrame({f"f{j}": RANDOM.normal(size=25) for j in range(40)}).with_columns(
+            y=pl.Series(["a", "b", "c", "b", "a"] * 5)
+        ),
+        ("25 rows, 40 columns besides y.", "on 5 rows held out"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("frame", "said"), TAKEN.values(), ids=TAKEN)
+def test_tables_that_are_taken(frame, said, command):
+    frame.write_csv("t.csv")
+    code, printed = command(*FIT)
+    assert code == 0, printed
+    for part in said:
+        assert part in printed
+    features = frame.drop("y")
+    assert len(mercer.load("model.mercer").predict(features)) == frame.height
+
+
+def test_trailing_empty_lines_are_no_rows(folder, command):
+    (folder / "t.csv").write_bytes(TEXT + b"\n\n\n")
+    code, said = command("check", "t.csv", "--target", "y")
+    assert code == 0
+    assert "60 rows, 4 columns." in said
+    assert "left out" not in said
+
+
+def test_ten_thousand_levels(command):
+    codes = np.arange(32_000) % 10_000
+    frame = pl.DataFrame({"level": [f"level {c}" for c in codes], "y": codes / 1000})
+    frame.write_csv("t.csv")
+    code, said = command(*FIT, "--memory", "20MB")
+    assert code == 0
+    assert re.search(
+        r"level category 99\d\d different values; the \d+ that fewer than 3 rows", said
+    )
+    assert np.isfinite(mercer.load("model.mercer").predict(frame[:100])).all()
+
+
+def test_another_encoding_is_read_when_told(folder, command):
+    (folder / "t.csv").write_bytes(TEXT.replace(b"green", "grün".encode("latin-1")))
+    assert command(*FIT, "--encoding", "latin-1")[0] == 0
+    assert "grün" in mercer.load("model.mercer").columns_[2].levels
+
+
+# --- prediction -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(command, folder):
+    TABLE.write_csv("t.csv")
+    assert command(*FIT, "--quiet")[0] == 0
+    return folder
+
+
+def test_unseen_levels_are_predicted_for_and_said(fitted, command):
+    TABLE.with_columns(colour=pl.Series(["red", "pink", None] * (N // 3))).write_csv("new.csv")
+    code, said = command("predict", "model.mercer", "new.csv", "-o", "out.csv")
+    assert code == 0
+    assert "colour holds 1 level that training had not, or hardly: pink." in said
+    assert pl.read_csv("out.csv")["prediction"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            TABLE.drop("size", "y"),
+            "new.csv: X lacks the column 'size', which the model was trained with; it has "
+            "['weight', 'colour']. Add what is missing",
+        ),
+        (
+            TABLE.with_columns(size=pl.lit("big")),
+            "new.csv: Column 'size' of X was read as numbers in training, but none of its values "
+            "is one now; the first is 'big'.",
+        ),
+    ],
+)
+def test_columns_that_are_lacking_or_something_else_at_prediction(frame, message, fitted, command):
+    frame.write_csv("new.csv")
+    code, said = command("predict", "model.mercer", "new.csv", "-o", "out.csv")
+    assert code == 3
+    assert message in said
+    assert not (fitted / "out.csv").exists()
+
+
+def test_columns_to_keep_must_be_there(fitted, command):
+    code, said = command("predict", "model.mercer", "t.csv", "-o", "out.csv", "--keep", "Colour")
+    assert code == 3
+    assert "--keep Colour: t.csv has no such column" in said
+    assert "Did you mean 'colour'?" in said
+
+
+@pytest.mark.parametrize("output", ["model.mercer", "t.csv"])
+def test_predictions_replace_no_file_that_is_read(output, fitted, command):
+    (fitted / "model.csv").write_bytes((fitted / "model.mercer").read_bytes())
+    output = output.replace(".mercer", ".csv")
+    before = (fitted / output).read_bytes()
+    code, said = command("predict", "model.csv", "t.csv", "-o", output, "--force")
+    assert code == 4
+    assert "--output would replace a file that is read" in said
+    assert (fitted / output).read_bytes() == before
+
+
+class Bomb:
+    """Unpickling it writes a file."""
+
+    def __reduce__(self):
+        return open, ("sprung", "w")
+
+
+def archive(**members):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, text in members.items():
+            file.writestr(name.replace("_", "."), text)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pickle.dumps(Bomb()), "is not a Mercer model, or it is truncated"),
+        (archive(data_pkl=pickle.dumps(Bomb())), "not a Mercer model: it lacks mercer.json"),
+        (
+            archive(mercer_json='{"format": 1}', schema_json='{"__module__": "os"}'),
+            "'foreign.mercer' is not a Mercer model: ",
+        ),
+        (None, "is not a Mercer model, or it is truncated"),
+    ],
+    ids=["pickle", "archive", "header alone", "truncated"],
+)
+def test_foreign_and_truncated_models_run_no_code(content, message, fitted, command):
+    whole = (fitted / "model.mercer").read_bytes()
+    (fitted / "foreign.mercer").write_bytes(content or whole[: len(whole) // 2])
+    code, said = command("predict", "foreign.mercer", "t.csv", "-o", "out.csv")
+    assert code == 3
+    assert message in said
+    assert not (fitted / "out.csv").exists()
+    assert not (fitted / "sprung").exists()

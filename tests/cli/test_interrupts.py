@@ -1,0 +1,179 @@
+"""What is left of a fit that is interrupted or finds no room, in processes of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+import mercer
+from mercer.selection.holdout import hold_out
+
+PENGUINS = files("mercer").joinpath("data/penguins.csv")
+FIT = ("fit", "penguins.csv", "--target", "species")
+
+# The command, which says on stderr what it is at, and then waits at one step, or never.
+TELLING = """
+import signal, sys, time
+from mercer.cli import screen
+from mercer.cli.app import run
+
+shown, stop = screen.SearchBar.__call__, sys.argv[1]
+
+def tell(bar, event):
+    print("AT", event["trial"], file=sys.stderr, flush=True)
+    shown(bar, event)
+    if stop and event["trial"].startswith(stop):
+        time.sleep(60)
+
+screen.SearchBar.__call__ = tell
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+run(sys.argv[2:])
+"""
+
+FULL = """
+import resource, sys
+from mercer.cli.app import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+run(sys.argv[2:])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "penguins.csv").write_bytes(PENGUINS.read_bytes())
+    return tmp_path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def interrupted(at, *arguments, wait=True):
+    """(exit code, stdout, stderr) of a command that gets SIGINT at a step, where it may wait."""
+    # beside other processes the threads of a linear algebra library wait for each other
+    env = os.environ | {"COLUMNS": "200"} | ({} if wait else {"OPENBLAS_NUM_THREADS": "1"})
+    process = subprocess.Popen(
+        [sys.executable, "-c", TELLING, at if wait else "", *arguments], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(f"AT {at}"):
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "report"),
+    [
+        ("gaussian, scale 1", "the search was cut short", True),
+        ("final fit: ", "the final fit was cut short", True),
+        ("score", "there is no score and no report", False),
+        ("final fit on all rows", "the model is fitted on 275 of the 344 rows", True),
+        ("report", "there is no report", False),
+    ],
+)
+def test_ctrl_c_ends_a_step_and_keeps_the_best_so_far(at, said, report, folder):
+    code, out, err = interrupted(at, *FIT, "--trials", "3")
+    assert code == 130
+    assert f"Interrupted: {said}. The best model until then is in model.mercer." in err
+    assert "Traceback" not in err
+    assert names(folder) == [*["model.html"] * report, "model.mercer", "penguins.csv"]
+    model = mercer.load("model.mercer")
+    assert model.score(*table()) > 0.95
+    assert ("fitted on all 344" in out) == (at in ("gaussian, scale 1", "report"))
+
+
+def table():
+    frame = pl.read_csv("penguins.csv")
+    return frame.drop("species"), frame["species"].to_numpy()
+
+
+def test_ctrl_c_before_anything_was_tried_writes_nothing(folder):
+    code, _, err = interrupted("baseline", *FIT)
+    assert code == 130
+    assert "Interrupted; nothing was written." in err
+    assert names(folder) == ["penguins.csv"]
+
+
+def test_ctrl_c_in_the_middle_of_a_long_computation(folder):
+    random = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": random.normal(size=3000), "b": random.normal(size=3000)})
+    frame = frame.with_columns(y=(pl.col("a") * pl.col("b")).sin())
+    frame.write_csv("t.csv")
+    fit = ("fit", "t.csv", "--target", "y", "--trials", "8")
+    code, _, err = interrupted("gaussian, scale 1", *fit, wait=False)
+    assert code == 130
+    assert "The best model until then is in model.mercer." in err
+    assert mercer.load("model.mercer").predict(frame).shape == (3000,)
+
+
+def fitted_again(schedule, all_rows=True):
+    """The model of ``mercer fit`` from its recorded schedule, by hand."""
+    X, y = table()
+    rows, _ = hold_out(len(y), y, "classification")
+    model = mercer.KernelClassifier(replay=schedule, memory="4GB").fit(X[rows], y[rows])
+    return model.refit(X, y) if all_rows else model
+
+
+def test_a_timed_fit_is_repeated_from_its_schedule(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", "from mercer.cli import main; main()", *FIT, "--time", "1.5s",
+         "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    again = fitted_again(json.loads(done.stdout)["schedule"])
+    frame, _ = table()
+    assert_array_equal(again.predict_proba(frame), mercer.load("model.mercer").predict_proba(frame))
+
+
+@pytest.mark.parametrize(("at", "all_rows"), [("gaussian, scale 1", True), ("final fit", False)])
+def test_an_interrupted_fit_is_repeated_from_its_schedule(at, all_rows, folder):
+    interrupted(at, *FIT)
+    model, (frame, _) = mercer.load("model.mercer"), table()
+    again = fitted_again(model.schedule_, all_rows)
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
+# --- no room ----------------------------------------------------------------------------------
+
+
+def with_room_for(size, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", FULL, str(size), *arguments], capture_output=True, text=True,
+        check=False, env=os.environ | {"COLUMNS": "200"},
+    )  # fmt: skip
+
+
+def test_a_full_disk_leaves_the_old_model_alone(folder):
+    (folder / "model.mercer").write_bytes(b"old model")
+    (folder / "model.html").write_bytes(b"old report")
+    done = with_room_for(8192, *FIT, "--trials", "1", "--quiet", "--force")
+    assert done.returncode == 4
+    assert done.stderr.startswith("mercer: model.mercer: ")
+    assert "a file that was there is unchanged. Free some space" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert names(folder) == ["model.html", "model.mercer", "penguins.csv"]
+    assert (folder / "model.mercer").read_bytes() == b"old model"
+    assert (folder / "model.html").read_bytes() == b"old report"
+
+
+def test_a_disk_too_full_for_predictions(folder):
+    subprocess.run(
+        [sys.executable, "-c", "from mercer.cli import main; main()", *FIT, "--trials", "1"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    done = with_room_for(100, "predict", "model.mercer", "penguins.csv", "-o", "out.csv")
+    assert done.returncode == 4
+    assert "mercer: out.csv: " in done.stderr
+    assert "out.csv" not in names(folder)
