@@ -67,6 +67,6 @@ def _cgroups() -> Iterator[tuple[Path, str, str]]:
             continue
         own = root / path.lstrip("/")
         for folder in (own, *own.parents):
-            yield folder, *files
+            yield folder, files[0], files[1]
             if folder == root:
                 break
