@@ -206,3 +206,15 @@ def test_a_small_memory_budget_gives_the_same():
     X, y = CANCER
     small, large = SVC(memory="300kB").fit(X, y), SVC().fit(X, y)
     assert_allclose(small.decision_function(X), large.decision_function(X), atol=1e-6)
+
+
+def test_large_samples_are_compared_in_single_precision_within_the_tolerance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 2))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=2100) > 0
+    fast, exact = SVC(gamma=0.5).fit(X, y), SVC(gamma=0.5, tol=1e-5).fit(X, y)
+    assert "float32" in fast.gram_
+    assert "float64" in exact.gram_
+    assert fast.support_vectors_.dtype == np.float64
+    assert_allclose(fast.objective_, exact.objective_, rtol=1e-5)
+    assert_allclose(fast.decision_function(X), exact.decision_function(X), atol=5e-3)

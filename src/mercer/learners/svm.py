@@ -16,10 +16,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram import DenseGram, GramOperator, TiledGram
 from mercer.gram.memory import memory_budget
+from mercer.gram.precision import in_single_precision
 from mercer.kernels import as_kernel
 from mercer.learners.base import FitPath, KernelLearner, describe_gram
 from mercer.learners.calibration import Calibration, calibrate
-from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
+from mercer.solvers.smo import (
+    ROUNDED_ROWS,
+    ROUNDED_TOL,
+    DualProblem,
+    SmoResult,
+    SmoSolver,
+)
 
 __all__ = ["SVC", "SVR"]
 
@@ -97,6 +104,8 @@ class _SupportVectorMachine(KernelLearner, ABC):
             X = np.ascontiguousarray(X)
         if self.kernel_ is None or self._path is not None:
             return self._gram(X)
+        if X.shape[0] >= ROUNDED_ROWS and self.tol >= ROUNDED_TOL:
+            X = in_single_precision(self.kernel_, X)
         K = TiledGram(self.kernel_, X, n_jobs=self.n_jobs)
         self.gram_ = describe_gram(K)
         return K
