@@ -164,13 +164,33 @@ def test_the_space_stays_small(monkeypatch):
 
 
 def test_an_inaccurate_factor_costs_columns_and_not_accuracy(monkeypatch, never_exact):
-    def spoiled(S, norm, penalties, honest=module._factors):
-        return [(σ, L * 1.05) for σ, L in honest(S, norm, penalties)]
+    def spoil(A, honest=module.cholesky_factor):
+        definite = honest(A)
+        A *= 1.05
+        return definite
 
-    monkeypatch.setattr(module, "_factors", spoiled)
+    monkeypatch.setattr(module, "cholesky_factor", spoil)
     X, y, _ = sample(4)
     K = RBF(0.3)(X)
     for penalty, result in zip(
         PENALTIES, RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
     ):
         np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=1e-6)
+
+
+def test_shifts_that_fail_are_left_out(monkeypatch):
+    """And where all fail, Cholesky's method serves."""
+    X, y, _ = sample(4)
+    K = RBF(0.1)(X)
+    honest, calls = module.cholesky_factor, []
+
+    def failing(A, limit):
+        calls.append(A.dtype)
+        return len(calls) > limit and honest(A)
+
+    for limit in (1, 10):
+        calls.clear()
+        monkeypatch.setattr(module, "cholesky_factor", lambda A, limit=limit: failing(A, limit))
+        results = RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+        for penalty, result in zip(PENALTIES, results):
+            np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=1e-6)

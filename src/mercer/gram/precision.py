@@ -38,15 +38,11 @@ def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
     >>> in_single_precision(RBF(1.0), X).dtype, in_single_precision(RBF(1e4), X).dtype
     (dtype('float32'), dtype('float64'))
     """
-    euclidean = (
-        isinstance(X, np.ndarray)
-        and X.dtype == np.float64
-        and isinstance(kernel, Radial)
-        and isinstance(kernel.distance, Minkowski)
-        and kernel.distance.p == 2
-        and kernel.distance.weights is None
-    )
-    if not (euclidean and len(X)):
+    if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and len(X)):
+        return X
+    if not (isinstance(kernel, Radial) and isinstance(kernel.distance, Minkowski)):
+        return X
+    if kernel.distance.p != 2 or kernel.distance.weights is not None:
         return X
     centred = X - X.mean(axis=0)
     square = float(np.einsum("ij,ij->i", centred, centred).max())

@@ -20,6 +20,7 @@ from mercer.gram import GramOperator
 from mercer.gram.operator import require
 from mercer.gram.schedule import blas_limit
 from mercer.solvers.cholesky import CholeskySolver
+from mercer.solvers.lapack import cholesky_factor, solve_factored, symmetric_product
 from mercer.solvers.result import Result
 from mercer.solvers.ridge_system import RidgeSystem
 
@@ -28,8 +29,8 @@ __all__ = ["RidgeSweep"]
 FEW = 4  # penalties, for which a factorisation each is cheaper
 SMALL = 300  # rows, for which the same holds
 DECADES = 2.0  # of λ that one shift serves
+EARLY = 5  # passes with one shift alone
 PASSES = 80  # at most; ordinary problems take 5 to 50
-SKINNY = 4  # columns, up to which products one by one are faster
 FLOAT32 = 1e-4  # σ / ‖S‖ from which a factor in float32 spans nearly the same space
 
 
@@ -102,9 +103,8 @@ class RidgeSweep:
         peak = float(np.sqrt(max(system.K.diagonal().max(), 0)))
         size = np.linalg.norm(b, axis=0)
         wanted = self.tol * np.sqrt(penalties)[:, None] * size / (np.sqrt(squares) * (peak or 1))
-        space = _Space(S, b, _factors(S, norm, penalties))
-        with blas_limit(0):  # products with a column or two are no work for threads
-            coef, residuals, met = self._expand(space, penalties, wanted, norm)
+        space = _Space(S, b, _shifts(penalties), norm)
+        coef, residuals, met = self._expand(space, penalties, wanted, norm)
         results = {}
         for i in np.flatnonzero(met):
             λ, r = float(penalties[i]), residuals[i]
@@ -136,29 +136,42 @@ class RidgeSweep:
 
 
 class _Space:
-    """An orthonormal basis V, the products S V, and solvers for the shifts."""
+    """An orthonormal basis V, the products S V, and factors of S + σ I for shifts σ."""
 
-    def __init__(self, S: np.ndarray, b: np.ndarray, factors: list[tuple[float, np.ndarray]]):
-        self.S, self.b, self.factors = S, b, factors
-        self.shifts = np.log([σ for σ, _ in factors])
+    def __init__(self, S: np.ndarray, b: np.ndarray, shifts: np.ndarray, norm: float):
+        self.S, self.b, self.norm = S, b, norm
+        self.shifts = shifts
+        self.factors: dict[float, np.ndarray] = {}
         self.V = np.empty((len(b), 0), order="F")
         self.SV = np.empty((len(b), 0), order="F")
         self.passes = 0
 
     def extend(self, residuals, error, live, penalties) -> bool:
-        """Add (S + σ I)⁻¹ r for each shift, r of the worst λ near it; False if nothing is new."""
-        if not self.factors or not self.b.any():
-            return False
-        nearest = np.abs(np.log(penalties)[:, None] - self.shifts).argmin(axis=1)
+        """Add (S + σ I)⁻¹ r for each shift, r of the worst λ near it; False if nothing is new.
+
+        The first passes have one shift, with which kernels of slight overlap come to the end.
+        """
+        early = self.passes < EARLY
+        shifts = self.shifts[[len(self.shifts) // 2]] if early else self.shifts
+        nearest = np.abs(np.log(penalties)[:, None] - np.log(shifts)).argmin(axis=1)
         columns = []
-        for j, (_, L) in enumerate(self.factors):
+        for j, σ in enumerate(shifts):
             mine = np.flatnonzero(live & (nearest == j))
             if len(mine):
                 # before the first pass all are alike: take the one in the middle
                 worst = mine[error[mine].argmax()] if self.passes else mine[len(mine) // 2]
                 r = residuals[worst][:, residuals[worst].any(axis=0)]
-                columns.append(_solve(L, r / np.linalg.norm(r, axis=0)))
-        W = np.hstack(columns)
+                L = self._factor(float(σ))
+                if L is None:  # S is singular to this precision: go on without the shift
+                    self.shifts = self.shifts[self.shifts != σ]
+                    return len(self.shifts) > 0 and self.extend(residuals, error, live, penalties)
+                with blas_limit(0):  # a column or two are no work for threads
+                    columns.append(solve_factored(L, r / np.linalg.norm(r, axis=0)).astype(float))
+        with blas_limit(0):
+            return self._append(np.hstack(columns))
+
+    def _append(self, W: np.ndarray) -> bool:
+        """Add what of the columns of W is new; False if nothing is."""
         lengths = np.linalg.norm(W, axis=0)
         W = W[:, lengths > 0] / lengths[lengths > 0]
         for _ in range(2):  # twice is enough (Kahan): orthogonal to V, and among themselves
@@ -171,8 +184,22 @@ class _Space:
         self.passes += 1
         return W.shape[1] > 0
 
+    def _factor(self, σ: float) -> np.ndarray | None:
+        """The lower factor of S + σ I; None where it is not positive definite."""
+        if σ not in self.factors:
+            A = self.S.astype(np.float32 if σ > FLOAT32 * self.norm else np.float64)
+            A.flat[:: len(A) + 1] += σ
+            if not cholesky_factor(A.T):  # symmetric: the transpose is A in Fortran order
+                return None
+            self.factors[σ] = A.T
+        return self.factors[σ]
+
     def project(self, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For each λ: coefficients on V, residual, and the residual's length by column."""
+        with blas_limit(0):
+            return self._project(penalties)
+
+    def _project(self, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         T = self.V.T @ self.SV
         values, Q = np.linalg.eigh((T + T.T) / 2)
         c = Q.T @ (self.V.T @ self.b)
@@ -187,35 +214,15 @@ class _Space:
         return C.reshape(shape).swapaxes(0, 1), residuals, np.linalg.norm(residuals, axis=1)
 
 
-def _solve(L: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(L Lᵀ)⁻¹ b in float64. A few columns are faster one by one: trsm copies all of L first."""
-    b = np.asarray(b, L.dtype)
-    if b.shape[1] > SKINNY:
-        return scipy.linalg.cho_solve((L, True), b, check_finite=False).astype(np.float64)
-    (trsv,) = scipy.linalg.get_blas_funcs(("trsv",), (L,))
-    columns = [trsv(L, trsv(L, column, lower=1), lower=1, trans=1) for column in b.T]
-    return np.stack(columns, axis=1).astype(np.float64)
-
-
 def _product(S: np.ndarray, W: np.ndarray) -> np.ndarray:
     """S W for a symmetric S; a few columns one by one, from one triangle."""
-    if W.shape[1] > 2 * SKINNY:
+    if W.shape[1] > 8:
         return S @ W
-    (symv,) = scipy.linalg.get_blas_funcs(("symv",), (S,))
-    return np.stack([symv(1.0, S.T, w, lower=1) for w in W.T], axis=1)
+    return np.stack([symmetric_product(S, w) for w in W.T], axis=1)
 
 
-def _factors(S: np.ndarray, norm: float, penalties: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """Cholesky factors of S + σ I for shifts in the middle of equal parts of the range of λ."""
+def _shifts(penalties: np.ndarray) -> np.ndarray:
+    """The middles of equal parts of the range of λ, on its logarithmic scale."""
     low, high = np.log10(penalties[0]), np.log10(penalties[-1])
     count = max(1, round((high - low) / DECADES))
-    middles = low + (high - low) * (np.arange(count) + 0.5) / count
-    factors = []
-    for σ in 10**middles:
-        A = S.astype(np.float32 if σ > FLOAT32 * norm else np.float64)
-        A.flat[:: len(A) + 1] += σ
-        (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (A,))
-        L, info = potrf(A.T, lower=True, overwrite_a=True, clean=False)
-        if info == 0:  # else S is singular to this precision: another shift, or Cholesky, serves
-            factors.append((float(σ), L))
-    return factors
+    return 10 ** (low + (high - low) * (np.arange(count) + 0.5) / count)

@@ -1,0 +1,99 @@
+"""A few routines of SciPy's BLAS and LAPACK that let other threads run meanwhile.
+
+SciPy's own wrappers hold the interpreter's lock, so that the folds of a search, each on a thread,
+would wait for each other. The same routines are published for callers in C, by
+`scipy.linalg.cython_blas` and `cython_lapack`; ctypes calls them without the lock. Matrices are
+float32 or float64 in Fortran order, of which the lower triangle is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack
+
+__all__ = ["cholesky_factor", "solve_factored", "symmetric_product"]
+
+LOWER, PLAIN, TRANSPOSED, LEFT, NON_UNIT = (
+    ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"N")
+)
+
+
+@cache
+def _routine(name: str, dtype: np.dtype) -> Any:
+    """``potrf`` and so on, for a precision; all its arguments are addresses."""
+    name = {"float32": "s", "float64": "d"}[dtype.name] + name
+    for module in (scipy.linalg.cython_blas, scipy.linalg.cython_lapack):
+        capsule = vars(module)["__pyx_capi__"].get(name)
+        if capsule is not None:
+            break
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    signature = api.PyCapsule_GetName(capsule)
+    arguments = [ctypes.c_void_p] * (signature.count(b",") + 1)
+    return ctypes.CFUNCTYPE(None, *arguments)(api.PyCapsule_GetPointer(capsule, signature))
+
+
+def _call(name: str, dtype: np.dtype, *arguments: Any) -> None:
+    """Numbers become addresses of ints, or of floats of the routine's precision."""
+    real = ctypes.c_float if dtype == np.float32 else ctypes.c_double
+    held = []
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            assert value.dtype == dtype
+            held.append(ctypes.c_void_p(value.ctypes.data))
+        else:
+            kinds = {int: ctypes.c_int, float: real}
+            held.append(ctypes.byref(kinds[type(value)](value) if type(value) in kinds else value))
+    _routine(name, dtype)(*held)
+
+
+def cholesky_factor(A: np.ndarray) -> bool:
+    """Overwrite the lower triangle of A by L, A = L Lᵀ; False if A is not positive definite.
+
+    Examples
+    --------
+    >>> A = np.array([[4.0, 0.0], [2.0, 2.0]], order="F")
+    >>> cholesky_factor(A), A
+    (True, array([[2., 0.],
+           [1., 1.]]))
+    """
+    assert A.flags.f_contiguous
+    n, info = len(A), ctypes.c_int()
+    _call("potrf", A.dtype, LOWER, n, A, max(n, 1), info)
+    return info.value == 0
+
+
+def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(L Lᵀ)⁻¹ b for b of shape (n, k), in the precision of L; a fresh array.
+
+    A few columns are faster one by one: a solver of many copies all of L first.
+    """
+    assert L.flags.f_contiguous
+    assert len(L) == len(b)
+    x = np.array(b, L.dtype, order="F")
+    n, k = x.shape
+    ld = max(n, 1)
+    for side in (PLAIN, TRANSPOSED):
+        if k <= 4:
+            for j in range(k):
+                _call("trsv", L.dtype, LOWER, side, NON_UNIT, n, L, ld, x[:, j], 1)
+        else:
+            _call("trsm", L.dtype, LEFT, LOWER, side, NON_UNIT, n, k, 1.0, L, ld, x, ld)
+    return x
+
+
+def symmetric_product(S: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """S w for a vector w, from one triangle of a symmetric S in either order."""
+    assert S.flags.c_contiguous or S.flags.f_contiguous
+    w = np.ascontiguousarray(w, S.dtype)
+    out = np.empty_like(w)
+    _call("symv", S.dtype, LOWER, len(w), 1.0, S, max(len(w), 1), w, 1, 0.0, out, 1)
+    return out
