@@ -160,6 +160,23 @@ def test_order_is_kept_and_few_are_in_flight():
     assert max(most) <= 7
 
 
+def test_tasks_may_have_tasks_and_children_threads_of_their_own():
+    """Neither waits for ever: threads that wait for each other, or that a fork left behind."""
+    code = """
+import os
+from mercer.gram.schedule import ordered_map
+def outer(i):
+    return sum(ordered_map(lambda j: i * j, range(5), 2))
+assert list(ordered_map(outer, range(6), 2)) == [10 * i for i in range(6)]
+if hasattr(os, "fork"):
+    child = os.fork()
+    if not child:
+        os._exit(list(ordered_map(outer, range(3), 2)) != [0, 10, 20])
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_interruption_restores_blas(error):
     def task(i):
