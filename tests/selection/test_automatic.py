@@ -295,3 +295,8 @@ def test_little_memory_is_kept_to():
     model = KernelRegressor(trials=1, memory="200kB").fit(TABLE, NUMBERS)
     assert model.solver_.startswith("low rank")
     assert model.score(TABLE, NUMBERS) > 0.5
+
+
+def test_too_little_memory_is_refused_at_once():
+    with pytest.raises(ValueError, match="memory='1kB' is too little: give at least 64MB"):
+        KernelClassifier(memory="1kB").fit(TABLE, LABELS)

@@ -33,6 +33,7 @@ from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 QUICK_ROWS = 5000  # of a final fit after an interruption
+LEAST_MEMORY = 64 * 10**6  # bytes: Gram matrices of the rows that weights are learnt on
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
@@ -103,6 +104,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
+        if memory < LEAST_MEMORY:
+            raise ValueError(
+                f"memory={self.memory!r} is too little: give at least {LEAST_MEMORY // 10**6}MB, or "
+                "leave it out for half of what is free."
+            )
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         limit = seconds(self.time)
