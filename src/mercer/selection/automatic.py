@@ -33,7 +33,6 @@ from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 QUICK_ROWS = 5000  # of a final fit after an interruption
-LEAST_MEMORY = 64 * 10**6  # bytes: Gram matrices of the rows that weights are learnt on
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
@@ -104,11 +103,6 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
-        if memory < LEAST_MEMORY:
-            raise ValueError(
-                f"memory={self.memory!r} is too little: give at least {LEAST_MEMORY // 10**6}MB, or "
-                "leave it out for half of what is free."
-            )
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         limit = seconds(self.time)
@@ -118,6 +112,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         y = self._read_target(y, n)
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
+        _check_memory(memory, n)
         self._remember_features(X, table)
         self.columns_ = infer_columns(table, self.kind, self.drop)
         self.notices_ = column_notices(self.columns_)
@@ -449,6 +444,16 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     def predict(self, X):
         """The predicted number of each row, (n,)."""
         return self._outputs(X)[:, 0]
+
+
+def _check_memory(memory: int, n: int) -> None:
+    """The rows that column weights are learnt on have their Gram matrix held, beside as much."""
+    least = 8 * min(n, LEARNING_ROWS) ** 2
+    if memory < least:
+        raise ValueError(
+            f"memory= allows {memory:,} bytes, but {n:,} rows need at least "
+            f"{-(-least // 10**6)}MB. Give that, or leave it out for half of what is free."
+        )
 
 
 def _plain(value: Any) -> Any:
