@@ -208,6 +208,21 @@ def test_a_small_memory_budget_gives_the_same():
     assert_allclose(small.decision_function(X), large.decision_function(X), atol=1e-6)
 
 
+def test_rounding_leaves_room_for_large_penalties():
+    """The violation in terms of the exact K is what was promised."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=2100) > 0, 1.0, -1.0)
+    for C in (1.0, 1e3):
+        model = SVC(C=C, gamma=0.5).fit(X, y)
+        alpha = np.zeros(2100)
+        alpha[model.support_] = np.abs(model.dual_coef_[0])
+        f = model.decision_function(X) - y
+        low = np.where(y > 0, alpha > 0, alpha < C)
+        up = np.where(y > 0, alpha < C, alpha > 0)
+        assert f[low].max() - f[up].min() < 2e-3
+
+
 def test_large_samples_are_compared_in_single_precision_within_the_tolerance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2100, 2))

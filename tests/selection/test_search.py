@@ -1,7 +1,11 @@
 """KernelSearchCV against GridSearchCV: the same scores, errors and attributes, for less work."""
 
+import subprocess
+import sys
+import tracemalloc
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,7 +15,14 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.kernel_ridge import KernelRidge as TheirRidge
 from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -138,7 +149,7 @@ def test_warm_starts_take_fewer_rounds():
     rounds = []
     for grid in ([{"C": 9.5}, {"C": 10.0}], [{"C": 10.0}]):
         search = KernelSearchCV(SVC(tol=1e-4), {"C": [1.0]}, cv=[(rows, rows[:5])], refit=False)
-        plan, _ = search._plan(grid, A, labels, {}, None)
+        plan = search._plan(grid, A, labels, {}, search.cv)
         fits = [plan.fit(i, rows) for i in range(len(grid))]
         rounds.append(fits[-1].n_iter_[0])
         plan.close()
@@ -275,6 +286,149 @@ def test_bad_grids_and_samples():
         KernelSearchCV(KernelRidge(), {"alpha": [1.0]}).fit(X, Y[:-1])
     with pytest.raises(ValueError, match="memory='lots'"):
         KernelSearchCV(KernelRidge(), {"alpha": [1.0]}, memory="lots").fit(X, Y)
+
+
+def test_weights_with_a_scale_that_reads_them():
+    w = RNG.integers(1, 4, 90).astype(float) ** 3
+    A = X * [1, 5, 0.2, 1]
+    ours, _ = both(SVR(tol=1e-8), {"C": [1.0]}, A, fit={"sample_weight": w})
+    assert 'gamma="scale" reads the weights' in ours.sharing_[0].reason
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        (np.arange(60, dtype=np.int32), np.arange(60, 90, dtype=np.int32)),
+        (np.arange(90) < 60, np.arange(90) >= 60),
+        (np.arange(-90, -30), np.arange(-30, 0)),
+        ([*range(60)], [*range(60, 90)]),
+    ],
+)
+def test_splits_as_users_give_them(split):
+    ours, _ = both(KernelRidge(kernel="rbf"), RIDGE, cv=[split, split])
+    assert levels(ours)[0] == "gram of distances"
+    splits = iter([split])
+    scores = KernelSearchCV(KernelRidge(), {"alpha": [1.0]}, cv=splits).fit(X, Y).cv_results_
+    assert np.isfinite(scores["mean_test_score"]).all()
+
+
+class Learning(Kernel):
+    """Learns from the sample what is no parameter."""
+
+    kind, symmetric, positive_definite = "vectors", True, True
+
+    def __init__(self, p=1):
+        self.p = p
+
+    def bind(self, X, y=None):
+        bound = Learning(self.p)
+        bound.mean = 3 * X.mean(axis=0)
+        return bound
+
+    def block(self, X, Z):
+        return np.exp((X - self.mean) @ (Z - self.mean).T / 20)
+
+
+def test_kernels_that_learn_in_private_are_bound_in_each_fold():
+    ours, _ = both(KernelRidge(kernel=Learning()), {"alpha": [0.1, 1.0]})
+    assert levels(ours) == ["fold"]
+
+
+def test_threads_of_a_context_do_not_race():
+    with joblib.parallel_config(backend="threading", n_jobs=4):
+        ours = KernelSearchCV(SVC(), {"gamma": [0.1, 0.5, 1.0, 2.0], "C": [0.1, 1, 10]})
+        ours.fit(X, LABELS)
+    wanted = GridSearchCV(SVC(), ours.param_grid).fit(X, LABELS)
+    assert_allclose(
+        ours.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"], atol=0.02
+    )
+
+
+class Failing(Linear):
+    def block(self, X, Z):
+        raise RuntimeError("no such pair")
+
+
+def test_an_error_of_a_kernel_is_each_fits_own():
+    with (
+        pytest.warns(UserWarning, match="non-finite"),
+        pytest.warns(FitFailedWarning, match="10 fits failed with the following error") as said,
+    ):
+        KernelSearchCV(KernelRidge(), {"kernel": [Failing(), RBF(1.0)], "alpha": [1.0, 2.0]}).fit(
+            X, Y
+        )
+    assert "KeyError" not in str(said[0].message)
+
+
+def test_several_metrics_need_a_refit_before_any_fit():
+    with pytest.raises(ValueError, match="refit"):
+        KernelSearchCV(
+            KernelRidge(kernel=Failing()),
+            {"alpha": [1.0]},
+            scoring=["r2", "neg_mean_absolute_error"],
+        ).fit(X, Y)
+
+
+def test_penalties_that_are_no_numbers_fail_alone():
+    grid = {"alpha": [1.0, "x"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, _ = both(KernelRidge(), grid, cv=KFold(3))
+        once = KernelSearchCV(KernelRidge(), grid, cv=KFold(3).split(X)).fit(X, Y)
+    assert_array_equal(np.isnan(once.cv_results_["mean_test_score"]), [False, True])
+    assert ours.best_params_ == {"alpha": 1.0}
+
+
+def test_a_search_holds_a_few_matrices_however_many_the_fits():
+    n = 300
+    A, b = RNG.normal(size=(n, 3)), RNG.normal(size=n)
+    for estimator, grid, cv in (
+        (KernelRidge(kernel="rbf", gamma=0.1), {"alpha": [0.1, 1.0]}, LeaveOneOut()),
+        (SVR(gamma=0.1), {"epsilon": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}, RepeatedKFold()),
+    ):
+        search = KernelSearchCV(
+            estimator, grid, cv=cv, refit=False, n_jobs=1, scoring="neg_mean_squared_error"
+        )
+        tracemalloc.start()
+        search.fit(A, b)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 16 * n * n * 8
+
+
+def test_the_budget_reaches_the_fits():
+    matrix = 90 * 90 * 8
+    seen = []
+
+    class Telling(KernelRidge):
+        def _gram(self, X, Z=None):
+            seen.append(self.memory)
+            return super()._gram(X, Z)
+
+    grid = {"alpha": [0.1]}
+    KernelSearchCV(Telling(kernel="rbf"), grid, memory=2 * matrix, n_jobs=1, refit=False).fit(X, Y)
+    assert set(seen) == {2 * matrix}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_signal_ends_long_fits(jobs):
+    code = f"""
+import os, signal, threading
+import numpy as np
+from mercer import SVC, KernelSearchCV
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)
+search = KernelSearchCV(SVC(gamma=0.2), {{"C": [1e5, 1e6]}}, n_jobs={jobs}, cv=3, refit=False)
+threading.Timer(2, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    search.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", hasattr(search, "cv_results_"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout == "interrupted False\n"
 
 
 class Interrupting(RBF):

@@ -144,6 +144,20 @@ def test_constant_and_zero_targets(never_exact):
         assert not result.coef.any()
 
 
+def test_matrices_laid_out_otherwise_and_beyond_single_precision():
+    X, y, _ = sample(4)
+    K = RBF(0.1)(X)
+    wanted = [K @ exact(K, y, penalty) for penalty in PENALTIES]
+    big = np.zeros((2 * N, 2 * N))
+    big[::2, ::2] = K
+    for given in (np.asfortranarray(K), big[::2, ::2]):
+        for result, f in zip(RidgeSweep().solve(DenseGram(given, True), y, PENALTIES), wanted):
+            np.testing.assert_allclose(K @ result.coef, f, atol=1e-6)
+    huge = RidgeSweep().solve(DenseGram(K * 1e45, True), y, PENALTIES * 1e45)
+    for result, f in zip(huge, wanted):
+        np.testing.assert_allclose(K @ (result.coef * 1e45), f, atol=1e-6)
+
+
 def test_the_space_stays_small(monkeypatch):
     """20 penalties over six decades take few columns, for smooth, middling and rough kernels."""
     seen = []

@@ -41,7 +41,8 @@ def Gram(
     tiled = TiledGram(kernel, X, Z, n_jobs)
     if tiled.shape[0] * tiled.shape[1] * tiled.dtype.itemsize * 2 > memory_budget(memory):
         return tiled
-    return DenseGram(fill(tiled), tiled.symmetric)
+    K = kernel.held(X, Z) if hasattr(kernel, "held") else None  # looked up, in a search
+    return DenseGram(fill(tiled) if K is None else K, tiled.symmetric)
 
 
 def fill(tiled: TiledGram) -> np.ndarray:

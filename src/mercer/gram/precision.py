@@ -22,7 +22,7 @@ def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
         Bound.
     X : encoded samples
     error : float
-        Relative to the largest value of the kernel.
+        Absolute.
 
     Notes
     -----
@@ -51,5 +51,4 @@ def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
     rounding = 8 * np.finfo(np.float32).eps * square
     # profiles fall steepest at the origin: nearer to it than the rounding nothing is resolved
     slope = abs(float(kernel.profile_derivative(np.array([max(rounding, 1e-300)]))[0]))
-    peak = float(kernel.profile(np.zeros(1))[0])
-    return centred.astype(np.float32) if slope * rounding <= error * peak else X
+    return centred.astype(np.float32) if slope * rounding <= error else X

@@ -47,8 +47,16 @@ def count_jobs(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
-    """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight."""
+def ordered_map(
+    task: Callable[[Any], Any],
+    items: Iterable,
+    n_jobs: int | None,
+    stop: Callable[[], Any] = lambda: None,
+) -> Iterator:
+    """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight.
+
+    ``stop`` is called when the map is abandoned, before it waits for the tasks that run.
+    """
     jobs = count_jobs(n_jobs)
     if jobs == 1:
         yield from map(task, items)
@@ -59,10 +67,14 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
             for item in items:
                 flying.append(pool.submit(task, item))
                 if len(flying) >= 2 * jobs:
-                    yield flying.popleft().result()
+                    yield flying[0].result()
+                    flying.popleft()
             while flying:
-                yield flying.popleft().result()
+                yield flying[0].result()
+                flying.popleft()
         finally:
+            if flying:
+                stop()
             for future in flying:
                 future.cancel()
             wait(flying)  # what still runs may write to arrays of the caller

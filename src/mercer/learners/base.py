@@ -45,6 +45,10 @@ class KernelLearner(BaseEstimator):
     #: what such fits share; a search sets it (see `mercer.selection.plan`)
     _path: Any = None
 
+    def _weighted_scale(self) -> bool:
+        """Whether the kernel's parameters are learnt from the weights of the rows too."""
+        return False
+
     def _new_path(self, models: list) -> FitPath:
         """What the fits of these models, which differ in ``_path_parameter`` alone, share."""
         return FitPath()
@@ -112,8 +116,8 @@ class KernelLearner(BaseEstimator):
         """
         if self.kernel_ is None:
             K: GramOperator = DenseGram(X, symmetric=Z is None)
-        elif self._path is not None:
-            K = self._path.gram(self, X, Z)
+        elif self._path is not None and Z is None:
+            K = self._path.gram(self, X)
         else:
             K = Gram(self.kernel_, X, Z, memory=self.memory, n_jobs=self.n_jobs)
         if Z is None:
@@ -204,19 +208,29 @@ class KernelLearner(BaseEstimator):
 class FitPath:
     """What fits to the same samples share, which differ in one parameter but not in the kernel.
 
-    Here the Gram matrices alone; learners that share more have their own.
+    Here the Gram matrix of the training samples alone; learners that share more have their own.
+
+    Attributes
+    ----------
+    stopped : bool
+        Set from outside when the fits are no longer wanted; solvers that take long look at it.
+    interrupted : bool
+        Set by a fit that was not brought to its end.
     """
 
     def __init__(self):
-        self._grams: dict[tuple[int, int], tuple[Any, Any, GramOperator]] = {}
+        self.stopped = self.interrupted = False
+        self._gram: tuple[Any, GramOperator] | None = None
 
-    def gram(self, learner: KernelLearner, X: Any, Z: Any) -> GramOperator:
-        """K between the same objects X and Z (None: X), as the first fit built it."""
-        key = id(X), id(Z)
-        if key not in self._grams:  # X and Z are held, so that no other gets their identity
-            K = Gram(learner.kernel_, X, Z, memory=learner.memory, n_jobs=learner.n_jobs)
-            self._grams[key] = X, Z, K
-        return self._grams[key][-1]
+    def is_stopped(self) -> bool:
+        return self.stopped
+
+    def gram(self, learner: KernelLearner, X: Any) -> GramOperator:
+        """K between the training samples, as the first fit built it."""
+        if self._gram is None or self._gram[0] is not X:
+            K = Gram(learner.kernel_, X, memory=learner.memory, n_jobs=learner.n_jobs)
+            self._gram = X, K
+        return self._gram[1]
 
 
 def check_square(K: np.ndarray) -> np.ndarray:

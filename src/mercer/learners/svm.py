@@ -20,9 +20,9 @@ from mercer.gram.precision import in_single_precision
 from mercer.kernels import as_kernel
 from mercer.learners.base import FitPath, KernelLearner, describe_gram
 from mercer.learners.calibration import Calibration, calibrate
+from mercer.solvers.result import Reason
 from mercer.solvers.smo import (
     ROUNDED_ROWS,
-    ROUNDED_TOL,
     DualProblem,
     SmoResult,
     SmoSolver,
@@ -76,7 +76,7 @@ class _SupportVectorMachine(KernelLearner, ABC):
         y = column_or_1d(y, warn=True)
         w = self._check_weights(X, sample_weight)
         n = X.shape[0]
-        if w is not None and isinstance(self.kernel, str) and self.gamma == "scale":
+        if w is not None and self._weighted_scale():
             self.kernel_ = self._with_weighted_scale(X, w)
         self.shape_fit_ = tuple(X.shape)
         if self.kernel_ is not None and not self.kernel_.symmetric:
@@ -89,6 +89,9 @@ class _SupportVectorMachine(KernelLearner, ABC):
             y = y[kept]
         return X, y, np.ones(len(kept)) if w is None else w[kept], kept
 
+    def _weighted_scale(self) -> bool:
+        return isinstance(self.kernel, str) and self.gamma == "scale"
+
     def _with_weighted_scale(self, X: Any, w: np.ndarray) -> Any:
         """The named kernel with γ = 1 / (d · var(X)), each row counted as often as it weighs."""
         A = X.toarray() if sp.issparse(X) else X
@@ -98,14 +101,14 @@ class _SupportVectorMachine(KernelLearner, ABC):
         given = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         return None if self.kernel_ is None else as_kernel(self.kernel, **given).bind(X)
 
-    def _operator(self, X: Any) -> GramOperator:
+    def _operator(self, X: Any, bounds: np.ndarray) -> GramOperator:
         """K for SMO, which asks for rows: they are computed as they are needed, and cached."""
         if self.kernel_ is None:
             X = np.ascontiguousarray(X)
         if self.kernel_ is None or self._path is not None:
             return self._gram(X)
-        if X.shape[0] >= ROUNDED_ROWS and self.tol >= ROUNDED_TOL:
-            X = in_single_precision(self.kernel_, X)
+        if X.shape[0] >= ROUNDED_ROWS:
+            X = in_single_precision(self.kernel_, X, min(1e-5, self._solver().room(bounds)))
         K = TiledGram(self.kernel_, X, n_jobs=self.n_jobs)
         self.gram_ = describe_gram(K)
         return K
@@ -116,7 +119,17 @@ class _SupportVectorMachine(KernelLearner, ABC):
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
             cache_bytes=int(0.8 * memory_budget(self.memory)),
             n_jobs=self.n_jobs,
+            stop=None if self._path is None else self._path.is_stopped,
         )
+
+    def _solve(self, K: GramOperator, problem: DualProblem, machine: int = 0) -> SmoResult:
+        """The dual of one machine; along a path it starts from where the last one ended."""
+        path = self._path
+        start = None if path is None else path.start(machine, problem.C)
+        result = self._solver().solve(K, problem, start)
+        if path is not None:
+            path.keep(machine, problem.C, result)
+        return result
 
     def _store_certificate(self, results: list[SmoResult]) -> None:
         self.objective_ = float(sum(r.objective for r in results))
@@ -180,6 +193,7 @@ class WarmStarts(FitPath):
         return np.where(alpha >= bounds, C, np.minimum(alpha, C))
 
     def keep(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
+        self.interrupted |= result.reason is Reason.INTERRUPTED
         if result.alpha is not None:
             self.last[machine] = result.alpha, C
 
@@ -328,8 +342,8 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         self.class_weight_ = self._class_weights(codes, w)
         bounds = self.C * w * self.class_weight_[codes]
         # pairs of classes share one matrix, where it fits the budget
-        K = self._operator(X) if len(self.classes_) == 2 else self._gram(X)
-        results, beta = self._solve_pairs(K, X, codes, bounds, self._path)
+        K = self._operator(X, bounds) if len(self.classes_) == 2 else self._gram(X)
+        results, beta = self._solve_pairs(K, X, codes, bounds, warm=True)
         support = np.flatnonzero(np.any(beta != 0, axis=1))
         support = support[np.argsort(codes[support], kind="stable")]
         self._store_support(X, support, kept)
@@ -370,7 +384,7 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         X: Any,
         codes: np.ndarray,
         bounds: np.ndarray,
-        path: WarmStarts | None = None,
+        warm: bool = False,
     ) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; their results, and β of shape (n, pairs)."""
         pairs = self._pairs()
@@ -383,10 +397,7 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
             labels = np.where(codes[rows] == positive, 1.0, -1.0)
             part = K if len(rows) == len(codes) else self._restrict(K, X, rows)
             problem = DualProblem.classification(labels, bounds[rows])
-            start = None if path is None else path.start(column, problem.C)
-            result = solver.solve(part, problem, start)
-            if path is not None:
-                path.keep(column, problem.C, result)
+            result = self._solve(part, problem, column) if warm else solver.solve(part, problem)
             beta[rows, column] = result.coef
             results.append(result)
         return results, beta
@@ -562,12 +573,9 @@ class SVR(RegressorMixin, _SupportVectorMachine):
         """
         self._check_parameters()
         X, y, w, kept = self._samples_and_weights(X, y, sample_weight)
-        K = self._operator(X)
+        K = self._operator(X, self.C * w)
         problem = DualProblem.regression(y.astype(np.float64), self.C * w, float(self.epsilon))
-        start = None if self._path is None else self._path.start(0, problem.C)
-        result = self._solver().solve(K, problem, start)
-        if self._path is not None:
-            self._path.keep(0, problem.C, result)
+        result = self._solve(K, problem)
         support = np.flatnonzero(result.coef)
         self._store_support(X, support, kept)
         self._store_certificate([result])

@@ -53,9 +53,11 @@ class HeldOut:
         """One sentence on what a simpler model does."""
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
+        value = self.baselines[self.as_good]
         return (
             f"A simpler model does as well: the baseline {self.as_good!r} scores "
-            f"{self.baselines[self.as_good]:.4g}, within the interval."
+            f"{value:.4g}, "
+            f"{'within' if self.low <= value <= self.high else 'beyond'} the interval."
         )
 
 

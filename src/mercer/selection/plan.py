@@ -11,7 +11,8 @@ import inspect
 import re
 import time
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,7 +21,7 @@ from sklearn.utils.validation import _check_method_params
 from mercer.gram.schedule import count_jobs, ordered_map
 from mercer.kernels import Kernel
 from mercer.kernels.base import Radial
-from mercer.learners.base import KernelLearner
+from mercer.learners.base import FitPath, KernelLearner
 from mercer.selection.sharing import Rows, SharedKernel, SharedSamples, fingerprint
 
 __all__ = ["Plan", "Sharing"]
@@ -66,6 +67,13 @@ class Sharing:
         along = f", fits along {self.path}" if self.path else ""
         why = f" ({self.reason})" if self.reason else ""
         return f"candidates {some}{more}{of}: {LEVELS[self.level]}{along}{why}"
+
+
+class _Failure(NamedTuple):
+    """An error in place of a fit, to be raised for each with the trace of the first."""
+
+    error: Exception
+    trace: Any
 
 
 class _Group:
@@ -114,10 +122,12 @@ class Plan:
 
     def __init__(self, models, X, y, fit_params: dict, splits, memory: int, n_jobs: int | None):
         self.models: list[KernelLearner] = models
-        self.y, self.fit_params, self.splits = y, fit_params, splits
+        self.y, self.fit_params = y, fit_params
         self.shared = SharedSamples(memory, n_jobs)
         self.groups = self._group(X)
         self.n = self.groups[0].samples.shape[0]
+        every = np.arange(self.n)  # splits may be masks, or count from the end
+        self.splits = [(every[train], every[test]) for train, test in splits]
         self.seconds = np.zeros((len(models), len(splits)))
         self._fits: dict[tuple[int, bytes], Any] = {}
         self._rows: dict[bytes, Rows] = {}
@@ -140,8 +150,8 @@ class Plan:
         if group is not self._open:
             self._enter(group)
         result = self._fits[i, numbers.tobytes()]
-        if isinstance(result, Exception):
-            raise result
+        if isinstance(result, _Failure):
+            raise result.error.with_traceback(result.trace)
         return result
 
     def __sklearn_clone__(self) -> Plan:
@@ -173,7 +183,7 @@ class Plan:
                 groups[key] = _Group(kernel, encoded[encoding], encoding)
             params, name = model.get_params(deep=False), model._path_parameter
             alike = i
-            if name is not None and np.ndim(params[name]) == 0:
+            if name is not None and isinstance(params[name], Real):
                 alike = fingerprint({**params, name: None, "kernel": None})
             if (key, alike) not in paths:
                 paths[key, alike] = []
@@ -237,18 +247,32 @@ class Plan:
         self._fits.clear()
         self._rows.clear()
         self.shared.use(group.samples, group.encoding)
-        self.shared.gram = None
-        if group.sharing.level in ("distances", "gram of distances"):
-            self.shared.hold_distances(group.bound)
-        if group.sharing.level.startswith("gram"):
-            self.shared.hold_gram(group.bound)
+        self.shared.forget_gram()
+        try:
+            if group.sharing.level in ("distances", "gram of distances"):
+                self.shared.hold_distances(group.bound)
+            if group.sharing.level.startswith("gram"):
+                self.shared.hold_gram(group.bound)
+        except Exception as error:
+            failure = _Failure(error, error.__traceback__)
+            for train, _ in self.splits:
+                self._fits.update({(i, train.tobytes()): failure for i in group.candidates})
+            return
         opening = (time.perf_counter() - start) / (len(group.candidates) * len(self.splits))
         self.seconds[group.candidates] += opening
         jobs = self._jobs(group)
         folds = [(f, path) for f in range(len(self.splits)) for path in group.paths]
-        fits = ordered_map(lambda fold: self._fit_path(group, fold[0], fold[1], jobs), folds, jobs)
-        for (f, path), models in zip(folds, fits):
-            train = np.asarray(self.splits[f][0]).tobytes()
+        running: set[FitPath] = set()
+
+        def stop() -> None:
+            for handed in running:
+                handed.stopped = True
+
+        def fit(fold: tuple[int, list[int]]) -> list:
+            return self._fit_path(group, *fold, jobs, running)
+
+        for (f, path), models in zip(folds, ordered_map(fit, folds, jobs, stop)):
+            train = self.splits[f][0].tobytes()
             self._fits.update({(i, train): model for i, model in zip(path, models)})
 
     def _jobs(self, group: _Group) -> int:
@@ -258,21 +282,28 @@ class Plan:
         tasks = len(self.splits) * len(group.paths)
         return int(np.clip(room, 1, min(count_jobs(self.shared.n_jobs), tasks)))
 
-    def _fit_path(self, group: _Group, f: int, path: list[int], jobs: int) -> list:
-        """A fitted model, or the error of its fit, for all candidates of a path."""
+    def _fit_path(
+        self, group: _Group, f: int, path: list[int], jobs: int, running: set[FitPath]
+    ) -> list:
+        """A fitted model, or the failure of its fit, for all candidates of a path."""
         start = time.perf_counter()
-        train = np.asarray(self.splits[f][0])
+        train = self.splits[f][0]
         X = self.rows(train)
         y = None if self.y is None else self.y[train]
         fit_params = _check_method_params(np.empty(self.n), self.fit_params, train)
         models: list[Any] = [self._on_rows(self.models[i], group.kernel, jobs) for i in path]
         handed = models[0]._new_path(models)
+        running.add(handed)
         for k, model in enumerate(models):
             model._path = handed
             try:
                 model.fit(X, y, **fit_params)
             except Exception as error:
-                models[k] = error
+                models[k] = _Failure(error, error.__traceback__)
+            model._path = None  # it holds the fold's K
+            if handed.stopped or handed.interrupted:
+                raise KeyboardInterrupt  # a solver keeps its best: here nobody wants it
+        running.discard(handed)
         self.seconds[path, f] += (time.perf_counter() - start) / len(path)
         return models
 
@@ -286,6 +317,8 @@ class Plan:
         }
         if jobs > 1:
             beside["n_jobs"] = 1  # the fits share the cores
+        if model.memory is None:
+            beside["memory"] = max(self.shared.memory // jobs, 1)
         copy: Any = clone(model)
         return copy.set_params(kernel=SharedKernel(kernel, self.shared), **beside)
 

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.utils import indexable
 
 from mercer.gram.memory import memory_budget
 from mercer.learners.base import KernelLearner
@@ -60,9 +61,9 @@ class KernelSearchCV(GridSearchCV):
 
     Notes
     -----
-    Scores equal GridSearchCV's: to 1e-6 for ridge regression, to the tolerance of the solver for
-    support vector machines, which start elsewhere. The best model is fitted anew on all samples.
-    An interrupt (Ctrl-C) ends the search at once and leaves no attribute behind.
+    Scores equal GridSearchCV's: to 1e-6 for ridge regression in float64, to the tolerance of the
+    solver for support vector machines, which start elsewhere. The best model is fitted anew on all
+    samples. An interrupt (Ctrl-C) ends the search and leaves no attribute behind.
 
     Examples
     --------
@@ -131,10 +132,22 @@ class KernelSearchCV(GridSearchCV):
             )
         for parameters in candidates:  # unknown names are refused before any work
             self._candidate(parameters)
+        memory_budget(self.memory)
+        self._get_scorers()  # so is a refit= that several metrics leave open
         fit_params = {name: value for name, value in params.items() if name != "groups"}
-        plan, reason = self._plan(candidates, X, y, fit_params, params.get("groups"))
+        X, y = indexable(X, y)
+        cv: Any = self.cv
+        cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
+        plan, reason = None, self._why_plain(candidates, fit_params)
+        if not reason:
+            splits: Any = list(cv.split(X, y, params.get("groups")))
+            cv = check_cv(splits)
+            try:
+                plan = self._plan(candidates, X, y, fit_params, splits)
+            except (ValueError, TypeError) as error:  # plainly, each fit will say so
+                reason = f"the samples or kernels are refused: {error}"
         if plan is None:
-            super().fit(X, y, **params)
+            self._fit_plainly(X, y, params, cv)
             self.sharing_ = [Sharing(list(range(len(candidates))), "", "nothing", None, reason)]
             return self
         try:
@@ -146,38 +159,46 @@ class KernelSearchCV(GridSearchCV):
             self._refit(X, y, fit_params)
         return self
 
+    def _fit_plainly(self, X: Any, y: Any, params: dict, cv: Any) -> None:
+        """As GridSearchCV; a cv= that can be gone through only once has been."""
+        given, self.cv = self.cv, cv
+        try:
+            super().fit(X, y, **params)
+        finally:
+            self.cv = given
+
     def _candidate(self, parameters: dict) -> Any:
         copy: Any = clone(self.estimator)
         parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
         return copy.set_params(**parameters)
 
-    def _plan(self, candidates: list[dict], X: Any, y: Any, fit_params: dict, groups: Any):
-        """The plan; or None, and why candidates are evaluated plainly."""
-        budget = memory_budget(self.memory)
+    def _why_plain(self, candidates: list[dict], fit_params: dict) -> str:
+        """Why candidates are evaluated plainly; empty if they share."""
         if not isinstance(self.estimator, KernelLearner):
             kind = type(self.estimator).__name__
-            return None, f"{kind} is no kernel learner of Mercer: X may change with each fold"
+            return f"{kind} is no kernel learner of Mercer: X may change with each fold"
         if get_config()["enable_metadata_routing"]:
-            return None, "metadata routing is enabled, and splits fit parameters its own way"
+            return "metadata routing is enabled, and splits fit parameters its own way"
         scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
         if any(callable(s) and not hasattr(s, "_score_func") for s in scorers):
-            reason = "scoring= is a function that may look at the samples: wrap it by make_scorer"
-            return None, reason
-        try:
-            cv: Any = self.cv
-            cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
-            splits = list(cv.split(X, y, groups))
+            return "scoring= is a function that may look at the samples: wrap it by make_scorer"
+        if fit_params.get("sample_weight") is not None:
             models = [self._candidate(parameters) for parameters in candidates]
-            targets = None if y is None else np.asarray(y)
-            return Plan(models, X, targets, fit_params, splits, budget, self.n_jobs), ""
-        except Exception as error:  # plain evaluation reports it as GridSearchCV does
-            return None, f"the samples, splits or kernels are refused: {error}"
+            if any(model._weighted_scale() for model in models):
+                return 'gamma="scale" reads the weights of each fold'
+        return ""
+
+    def _plan(self, candidates: list[dict], X: Any, y: Any, fit_params: dict, splits: list) -> Plan:
+        models = [self._candidate(parameters) for parameters in candidates]
+        targets = None if y is None else np.asarray(y)
+        budget = memory_budget(self.memory)
+        return Plan(models, X, targets, fit_params, splits, budget, self.n_jobs)
 
     def _search(self, plan: Plan, candidates: list[dict], y: Any, fit_params: dict) -> None:
         """GridSearchCV on row numbers; candidates that share are next to each other."""
         order = plan.order
         numbered = [
-            {"position": [i], **{name: [value] for name, value in candidates[i].items()}}
+            {"candidate": [i], **{name: [value] for name, value in candidates[i].items()}}
             for i in order
         ]
         inner = GridSearchCV(
@@ -186,6 +207,7 @@ class KernelSearchCV(GridSearchCV):
             scoring=self.scoring,
             refit=False,
             cv=plan.splits,
+            n_jobs=1,  # the plan has threads of its own
             verbose=self.verbose,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
@@ -195,7 +217,7 @@ class KernelSearchCV(GridSearchCV):
         results = {
             name: candidates if name == "params" else values[place]
             for name, values in inner.cv_results_.items()
-            if name != "param_position"
+            if name != "param_candidate"
         }
         results["mean_fit_time"] = plan.seconds.mean(axis=1)
         results["std_fit_time"] = plan.seconds.std(axis=1)
@@ -223,26 +245,26 @@ class KernelSearchCV(GridSearchCV):
 
 
 class _Planned(BaseEstimator):
-    """Candidate number ``position`` of a plan, as GridSearchCV sees it: its X are row numbers."""
+    """One candidate of a plan, by its number, as GridSearchCV sees it: its X are row numbers."""
 
-    def __init__(self, plan: Plan, position: int = 0):
+    def __init__(self, plan: Plan, candidate: int = 0):
         self.plan = plan
-        self.position = position
+        self.candidate = candidate
 
     def set_params(self, **params: Any) -> _Planned:
-        """The position alone: the plan's models have the parameters."""
-        return super().set_params(position=params.get("position", self.position))
+        """The number alone: the plan's models have the parameters."""
+        return super().set_params(candidate=params.get("candidate", self.candidate))
 
     def fit(self, X: np.ndarray, y: Any = None, **fit_params: Any) -> _Planned:
         """The plan's fit to these rows: it has y and the parameters of fits."""
-        self.fitted_ = self.plan.fit(self.position, X)
+        self.fitted_ = self.plan.fit(self.candidate, X)
         return self
 
     def __getattr__(self, name: str) -> Any:
         """What the fitted model has; its methods get the samples that row numbers stand for."""
         if name.startswith("__") or "plan" not in vars(self):
             raise AttributeError(name)
-        model = vars(self).get("fitted_", self.plan.models[self.position])
+        model = vars(self).get("fitted_", self.plan.models[self.candidate])
         value = getattr(model, name)
         if name not in SCORED:
             return value
@@ -254,6 +276,6 @@ class _Planned(BaseEstimator):
         return on_rows
 
     def __sklearn_tags__(self):
-        tags = self.plan.models[self.position].__sklearn_tags__()
+        tags = self.plan.models[self.candidate].__sklearn_tags__()
         tags.input_tags.pairwise = False  # row numbers are no matrix
         return tags

@@ -33,9 +33,9 @@ def fingerprint(value: Any) -> Any:
     >>> fingerprint(RBF(0.5)) == fingerprint(RBF(0.5)), fingerprint(RBF(0.5)) == fingerprint(RBF())
     (True, False)
     """
-    if isinstance(value, Comparison):
-        params = value.get_params(deep=False)
-        return type(value), tuple((name, fingerprint(params[name])) for name in sorted(params))
+    if isinstance(value, Comparison):  # all that it holds: what `bind` learnt may be no parameter
+        held = vars(value)
+        return type(value), tuple((name, fingerprint(held[name])) for name in sorted(held))
     if isinstance(value, np.ndarray) and value.dtype != object:
         return "array", value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -80,6 +80,7 @@ class SharedSamples:
         self.encoding: Any = None
         self.distances: tuple[Any, np.ndarray] | None = None
         self.gram: tuple[Any, np.ndarray] | None = None
+        self._crossed: dict[tuple, np.ndarray] = {}
 
     def use(self, samples: Any, encoding: Any) -> None:
         """Take encoded samples; matrices of samples encoded otherwise are forgotten."""
@@ -118,6 +119,11 @@ class SharedSamples:
 
     def forget(self) -> None:
         self.gram = self.distances = None
+        self._crossed.clear()
+
+    def forget_gram(self) -> None:
+        self.gram = None
+        self._crossed.clear()
 
     def source(self, kernel: Kernel | None) -> str:
         """Where blocks of a bound kernel come from: "gram", "distances" or "samples"."""
@@ -132,6 +138,21 @@ class SharedSamples:
         if source == "distances":
             return kernel.profile(gather(self.distances[1], i, j))  # type: ignore[index]
         return kernel.block(self.samples[i], self.samples[j])
+
+    def crossed(self, kernel: Any, source: str, X: Rows, Z: Rows) -> np.ndarray:
+        """k between all of X and Z; between different rows it is kept for the next model.
+
+        All that is kept takes as much as one matrix of all rows at most.
+        """
+        if X is Z:
+            return self.block(kernel, source, X.numbers, Z.numbers)
+        key = fingerprint(kernel), X.numbers.tobytes(), Z.numbers.tobytes()
+        if key not in self._crossed:
+            K = self.block(kernel, source, X.numbers, Z.numbers)
+            if sum(kept.nbytes for kept in self._crossed.values()) + K.nbytes > self.matrix_bytes():
+                self._crossed.clear()
+            self._crossed[key] = K
+        return self._crossed[key]
 
     def _reads_distances(self, kernel: Kernel | None) -> bool:
         return (
@@ -227,6 +248,12 @@ class SharedKernel(Kernel):
         if kernel is not None:
             kernel = kernel.bind(self.shared.samples[X.numbers], y)
         return SharedKernel(kernel, self.shared, bound=True)
+
+    def held(self, X: Rows, Z: Rows) -> np.ndarray | None:
+        """The whole matrix for `Gram`, where it is looked up rather than computed."""
+        if self.source == "samples":
+            return None
+        return self.shared.crossed(self.kernel, self.source, X, Z)
 
     def block(self, X: Rows, Z: Rows) -> np.ndarray:
         return self.shared.block(self.kernel, self.source, X.numbers, Z.numbers)

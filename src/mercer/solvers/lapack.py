@@ -47,12 +47,17 @@ def _call(name: str, dtype: np.dtype, *arguments: Any) -> None:
     held = []
     for value in arguments:
         if isinstance(value, np.ndarray):
-            assert value.dtype == dtype
             held.append(ctypes.c_void_p(value.ctypes.data))
         else:
             kinds = {int: ctypes.c_int, float: real}
             held.append(ctypes.byref(kinds[type(value)](value) if type(value) in kinds else value))
     _routine(name, dtype)(*held)
+
+
+def _check(A: np.ndarray) -> None:
+    """The routines would read past the end of what is laid out otherwise."""
+    if not (A.ndim == 2 and len(A) == A.shape[1] and A.flags.f_contiguous and A.flags.aligned):
+        raise ValueError(f"wanted a square matrix in Fortran order, got shape {A.shape}.")
 
 
 def cholesky_factor(A: np.ndarray) -> bool:
@@ -65,7 +70,7 @@ def cholesky_factor(A: np.ndarray) -> bool:
     (True, array([[2., 0.],
            [1., 1.]]))
     """
-    assert A.flags.f_contiguous
+    _check(A)
     n, info = len(A), ctypes.c_int()
     _call("potrf", A.dtype, LOWER, n, A, max(n, 1), info)
     return info.value == 0
@@ -76,8 +81,9 @@ def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     A few columns are faster one by one: a solver of many copies all of L first.
     """
-    assert L.flags.f_contiguous
-    assert len(L) == len(b)
+    _check(L)
+    if len(L) != len(b):
+        raise ValueError(f"L has shape {L.shape}, but b {b.shape}.")
     x = np.array(b, L.dtype, order="F")
     n, k = x.shape
     ld = max(n, 1)
@@ -92,7 +98,7 @@ def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def symmetric_product(S: np.ndarray, w: np.ndarray) -> np.ndarray:
     """S w for a vector w, from one triangle of a symmetric S in either order."""
-    assert S.flags.c_contiguous or S.flags.f_contiguous
+    _check(S if S.flags.f_contiguous else S.T)
     w = np.ascontiguousarray(w, S.dtype)
     out = np.empty_like(w)
     _call("symv", S.dtype, LOWER, len(w), 1.0, S, max(len(w), 1), w, 1, 0.0, out, 1)

@@ -31,6 +31,7 @@ SMALL = 300  # rows, for which the same holds
 DECADES = 2.0  # of λ that one shift serves
 EARLY = 5  # passes with one shift alone
 PASSES = 80  # at most; ordinary problems take 5 to 50
+SINGLE_MAX = float(np.finfo(np.float32).max) / 2
 FLOAT32 = 1e-4  # σ / ‖S‖ from which a factor in float32 spans nearly the same space
 
 
@@ -94,7 +95,7 @@ class RidgeSweep:
         """λ -> Result, of those λ whose solution is certified."""
         b = system.right_side(y)
         if system.scale is None and system.dtype == np.float64:
-            S = system.K
+            S = np.ascontiguousarray(system.K)
         else:
             S = system.matrix(0.0, np.dtype(np.float64)).T  # by rows: it is symmetric
         norm = float(np.linalg.norm(S))
@@ -173,7 +174,8 @@ class _Space:
     def _append(self, W: np.ndarray) -> bool:
         """Add what of the columns of W is new; False if nothing is."""
         lengths = np.linalg.norm(W, axis=0)
-        W = W[:, lengths > 0] / lengths[lengths > 0]
+        usable = (lengths > 0) & np.isfinite(lengths)
+        W = W[:, usable] / lengths[usable]
         for _ in range(2):  # twice is enough (Kahan): orthogonal to V, and among themselves
             W -= self.V @ (self.V.T @ W)
             parts: Any = scipy.linalg.qr(W, mode="economic", pivoting=True, check_finite=False)
@@ -187,7 +189,8 @@ class _Space:
     def _factor(self, σ: float) -> np.ndarray | None:
         """The lower factor of S + σ I; None where it is not positive definite."""
         if σ not in self.factors:
-            A = self.S.astype(np.float32 if σ > FLOAT32 * self.norm else np.float64)
+            single = FLOAT32 * self.norm < σ < SINGLE_MAX - self.norm
+            A = self.S.astype(np.float32 if single else np.float64)
             A.flat[:: len(A) + 1] += σ
             if not cholesky_factor(A.T):  # symmetric: the transpose is A in Fortran order
                 return None

@@ -13,6 +13,7 @@ changed (Thunder SVM: Wen et al., JMLR 2018; second-order steps: Fan, Chen & Lin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ __all__ = ["DualProblem", "SmoSolver"]
 INNER_STEPS = 100  # at most, for each variable of the working set
 POLISHED = 500  # free variables at most, for an exact solution at the end
 STALLED_ROUNDS = 20  # without a smaller violation
-ROUNDED_ROWS, ROUNDED_TOL = 2000, 1e-4  # from which on rows of K are kept in float32
+ROUNDED_ROWS = 2000  # from which on rows of K are kept in float32, if the tolerance has room
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class SmoSolver:
     cache_bytes : int
         For rows of K, where K is not held in memory.
     n_jobs : int or None
+    stop : callable, optional
+        Returns True when the solution is no longer wanted; asked in each round.
     """
 
     tol: float = 1e-3
@@ -90,6 +93,14 @@ class SmoSolver:
     working_set: int = 512
     cache_bytes: int = 2**30
     n_jobs: int | None = None
+    stop: Callable[[], bool] | None = None
+
+    def room(self, C: np.ndarray) -> float:
+        """The relative error of K's entries that optimality within ``tol`` leaves room for.
+
+        f is a sum of entries with weights up to C.
+        """
+        return self.tol / (10 * max(1.0, float(C.max(initial=0))))
 
     def solve(
         self, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None
@@ -117,6 +128,8 @@ class SmoSolver:
         try:
             while rounds < self.max_rounds:
                 rounds += 1
+                if self.stop is not None and self.stop():
+                    raise KeyboardInterrupt
                 violation = state.violation()
                 if violation <= self.tol:
                     reason = Reason.CONVERGED
@@ -142,7 +155,7 @@ class _State:
     def __init__(self, K: GramOperator, problem: DualProblem, alpha, solver: SmoSolver):
         self.problem = problem
         self.n = K.shape[0]
-        self.cache = _Rows(K, solver)
+        self.cache = _Rows(K, solver, problem)
         self.jobs = count_jobs(solver.n_jobs)
         self.n_jobs = solver.n_jobs
         self.alpha = np.zeros(len(problem.y)) if alpha is None else _feasible(alpha, problem)
@@ -291,15 +304,18 @@ class _Rows:
     LIBSVM, K is rounded and sums are not.
     """
 
-    def __init__(self, K: GramOperator, solver: SmoSolver):
+    def __init__(self, K: GramOperator, solver: SmoSolver, problem: DualProblem):
         self.K = K
         if isinstance(K, DenseGram):
             self.values = np.require(K.K, None, ["C", "ALIGNED"])
             self.slot_of = None
             return
         n = K.shape[1]
-        rounded = K.shape[0] >= ROUNDED_ROWS and solver.tol >= ROUNDED_TOL
-        dtype = np.dtype(np.float32) if rounded else K.dtype
+        dtype = K.dtype
+        if K.shape[0] >= ROUNDED_ROWS:
+            peak = float(np.abs(K.diag()).max())
+            if np.finfo(np.float32).eps * peak <= solver.room(problem.C):
+                dtype = np.dtype(np.float32)
         capacity = int(min(K.shape[0], max(solver.cache_bytes // (n * dtype.itemsize), 1)))
         self.values = np.empty((capacity, n), dtype)
         self.slot_of = np.full(K.shape[0], -1)
