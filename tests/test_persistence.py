@@ -159,3 +159,14 @@ def test_a_full_disk_keeps_the_old_file(path, monkeypatch):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]  # no temporary file is left
+
+
+def test_a_search_is_saved(path):
+    from mercer import SVC, KernelSearchCV
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    search = KernelSearchCV(SVC(), {"C": [0.1, 1.0]}).fit(X, X[:, 0] > 0)
+    save(search, path)
+    loaded = load(path)
+    assert_array_equal(loaded.predict(X), search.predict(X))
+    assert str(loaded.sharing_[0]) == str(search.sharing_[0])

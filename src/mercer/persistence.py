@@ -23,7 +23,7 @@ __all__ = ["ModelFileError", "load", "save", "write_whole"]
 FORMAT = 1
 HEADER = "mercer.json"
 # skops does not know this one by itself; it is data: three arrays and a shape
-ALSO_TRUSTED = {"scipy.sparse._csr.csr_array"}
+ALSO_TRUSTED = {"scipy.sparse._csr.csr_array", "sklearn.metrics._scorer._PassthroughScorer"}
 
 
 class ModelFileError(ValueError):

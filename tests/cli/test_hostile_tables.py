@@ -387,3 +387,28 @@ def test_foreign_and_truncated_models_run_no_code(content, message, fitted, comm
     assert message in said
     assert not (fitted / "out.csv").exists()
     assert not (fitted / "sprung").exists()
+
+
+def test_brackets_in_names_are_printed_as_they_are(command, folder):
+    TABLE.rename({"y": "[red]y[/b]"}).write_csv("t.csv")
+    code, said = command("fit", "t.csv", "--target", "[red]y[/b]", "--trials", 1)
+    assert code == 0
+    assert "60 rows, 3 columns besides [red]y[/b]." in said
+    assert command("check", "t.csv", "--target", "[red]y[/b]")[0] == 0
+
+
+def test_codes_keep_their_zeros(command, folder):
+    codes = np.where(SIZE > 0, "01", "1")
+    TABLE.with_columns(y=pl.Series(codes)).write_csv("t.csv")
+    assert command(*FIT)[0] == 0
+    assert command("predict", "model.mercer", "t.csv", "-o", "p.csv")[0] == 0
+    assert set(pl.read_csv("p.csv", infer_schema=False)["prediction"]) == {"01", "1"}
+
+
+def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(command, folder):
+    labels = np.array(["1", "2", "3a"])[np.digitize(SIZE, [-0.5, 0.5])]
+    table = TABLE.with_columns(y=pl.Series(labels))
+    table.write_csv("t.csv")
+    table.filter(pl.col("y") != "3a").write_csv("held.csv")
+    code, said = command(*FIT, "--test", "held.csv")
+    assert code == 0, said

@@ -240,3 +240,7 @@ def test_a_container_limits_what_is_free(tmp_path, monkeypatch, line, limit, use
     assert memory.available_memory() > 2000
     files[f"/sys/fs/cgroup/{limit}"].write_text("500\n")
     assert memory.available_memory() == 0
+    stat = tmp_path / "stat"
+    stat.write_text("anon 7\ninactive_file 600\n")
+    files[f"/sys/fs/cgroup/{limit.rpartition('/')[0]}/memory.stat".replace("//", "/")] = stat
+    assert memory.available_memory() == 100

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 from mercer.cli.fit import kinds_given
 from mercer.cli.screen import columns_table
@@ -35,15 +36,15 @@ def check_table(
     frame = read_table(table, encoding)
     facts: dict = {"file": str(table), "rows": frame.height}
     sizes = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
-    screen.print(f"[bold]{table.name}[/]: {sizes}.")
+    screen.print(f"[bold]{escape(table.name)}[/]: {sizes}.")
     if target is not None:
         frame, y, dropped = read_target(frame, target, table)
         task, why = task_of(y)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
-        screen.print(f"Task: [bold]{task}[/], since {why}.")
+        screen.print(f"Task: [bold]{task}[/], since {escape(why)}.")
         if dropped:
-            screen.print(left_out(dropped, target))
+            screen.print(escape(left_out(dropped, target)))
         frame = frame.drop(target)
     values = read_columns(frame)
     columns = infer_columns(values, kinds_given(kind), drop)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 import mercer
 from mercer.cli.app import INTERRUPTED
@@ -70,15 +71,17 @@ def fit_table(
     chosen = metric_named(metric, task)
     X = frame.drop(target)
     sizes = f"{counted(frame.height, 'row')}, {counted(X.width, 'column')}"
-    screen.print(f"[bold]{train.name}[/]: {sizes} besides {target}.")
+    screen.print(f"[bold]{escape(train.name)}[/]: {sizes} besides {escape(target)}.")
     if dropped:
-        screen.print(left_out(dropped, target))
-    screen.print(f"Task: [bold]{task}[/], since {why}.\n")
+        screen.print(escape(left_out(dropped, target)))
+    screen.print(f"Task: [bold]{task}[/], since {escape(why)}.\n")
 
     if test is not None:
         held, y_held, lost = read_target(read_table(test, encoding), target, test, varied=False)
+        if y.dtype.kind == "U":
+            y_held = y_held.astype(str)  # classes 1 and 2, where training has 3a too
         if lost:
-            screen.print(f"{test}: {left_out(lost, target)}\n")
+            screen.print(escape(f"{test}: {left_out(lost, target)}\n"))
         X_train, y_train, X_held = X, y, held.drop(target)
         check_test_table(X_held, y_held, X, y, task, kinds_given(kind), drop, test)
     elif frame.height >= FEWEST_ROWS:

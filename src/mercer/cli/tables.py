@@ -141,11 +141,24 @@ def _read_text(path: Path, content: bytes, separator: str | None, encoding: str)
         text = text.rstrip("\r\n") + "\n"
     _refuse_ragged(path, text, separator)
     try:
-        return pl.read_csv(
+        frame = pl.read_csv(
             io.StringIO(text), separator=separator, infer_schema_length=None, try_parse_dates=True
         )
+        return _with_codes(frame, text, separator)
     except pl.exceptions.PolarsError as error:
         raise TableError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+
+
+def _with_codes(frame: pl.DataFrame, text: str, separator: str) -> pl.DataFrame:
+    """The table with integers that begin with 0, such as 0123, as the codes that they are."""
+    whole = {name: pl.String for name, dtype in frame.schema.items() if dtype.is_integer()}
+    if not whole:
+        return frame
+    texts = pl.read_csv(
+        io.StringIO(text), separator=separator, columns=list(whole), schema_overrides=whole
+    )
+    codes = [c for c in texts.iter_columns() if c.str.contains(r"^0\d").any()]
+    return frame.with_columns(codes)
 
 
 def _refuse_infinities(path: Path, frame: pl.DataFrame) -> None:

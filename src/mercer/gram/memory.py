@@ -42,8 +42,18 @@ def available_memory() -> int:
             room = int((folder / limit).read_text()) - int((folder / used).read_text())
         except (OSError, ValueError):  # no such cgroup, or its limit is "max"
             continue
-        free = min(free, room)
+        free = min(free, room + _given_back(folder))
     return max(free, 0)
+
+
+def _given_back(cgroup: Path) -> int:
+    """Bytes of files that the system keeps for a cgroup, and gives back when memory is short."""
+    try:
+        text = (cgroup / "memory.stat").read_text()
+    except OSError:
+        return 0
+    found = dict(line.split() for line in text.splitlines() if len(line.split()) == 2)
+    return int(found.get("total_inactive_file", found.get("inactive_file", 0)))
 
 
 def _cgroups() -> Iterator[tuple[Path, str, str]]:

@@ -6,7 +6,6 @@ products do, and a low-rank factor where there are too many rows for either.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -165,7 +164,7 @@ class PenaltyPath(FitPath):
 
     def __init__(self, values: list):
         super().__init__()
-        self.penalties = [float(v) for v in values if isinstance(v, Real) and 0 <= v < np.inf]
+        self.penalties = [float(v) for v in values if isinstance(v, (int, float, np.number)) and 0 <= v < np.inf]
         self.results: dict[float, Result] = {}
 
     def solve(self, learner: _Ridge, K: GramOperator, y, w, penalty) -> Result:

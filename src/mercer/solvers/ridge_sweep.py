@@ -192,7 +192,9 @@ class _Space:
             single = FLOAT32 * self.norm < σ < SINGLE_MAX - self.norm
             A = self.S.astype(np.float32 if single else np.float64)
             A.flat[:: len(A) + 1] += σ
-            if not cholesky_factor(A.T):  # symmetric: the transpose is A in Fortran order
+            with blas_limit(len(A)):
+                definite = cholesky_factor(A.T)  # symmetric: the transpose is A in Fortran order
+            if not definite:
                 return None
             self.factors[σ] = A.T
         return self.factors[σ]
