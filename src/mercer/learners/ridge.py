@@ -164,7 +164,8 @@ class PenaltyPath(FitPath):
 
     def __init__(self, values: list):
         super().__init__()
-        self.penalties = [float(v) for v in values if isinstance(v, (int, float, np.number)) and 0 <= v < np.inf]
+        numbers = [v for v in values if isinstance(v, (int, float, np.number))]
+        self.penalties = [float(v) for v in numbers if 0 <= v < np.inf]
         self.results: dict[float, Result] = {}
 
     def solve(self, learner: _Ridge, K: GramOperator, y, w, penalty) -> Result:
