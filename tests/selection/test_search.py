@@ -31,6 +31,7 @@ from mercer import SVC, SVR, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.distances import Minkowski
 from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match
 from mercer.learners.logistic import KernelLogisticRegression
+from mercer.selection.plan import Plan
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
@@ -147,10 +148,10 @@ def test_warm_starts_take_fewer_rounds():
     A, rows = rng.normal(size=(1500, 2)), np.arange(1500)
     labels = (A[:, 0] * A[:, 1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
     rounds = []
-    for grid in ([{"C": 9.5}, {"C": 10.0}], [{"C": 10.0}]):
-        search = KernelSearchCV(SVC(tol=1e-4), {"C": [1.0]}, cv=[(rows, rows[:5])], refit=False)
-        plan = search._plan(grid, A, labels, {}, search.cv)
-        fits = [plan.fit(i, rows) for i in range(len(grid))]
+    for penalties in ([9.5, 10.0], [10.0]):
+        models = [SVC(C=C, tol=1e-4) for C in penalties]
+        plan = Plan(models, A, labels, {}, [(rows, rows[:5])], 10**9, None)
+        fits = [plan.fit(i, rows) for i in range(len(models))]
         rounds.append(fits[-1].n_iter_[0])
         plan.close()
     warm, cold = rounds

@@ -12,6 +12,7 @@ import difflib
 import gzip
 import io
 import lzma
+import re
 import zipfile
 from pathlib import Path
 
@@ -152,7 +153,7 @@ def _read_text(path: Path, content: bytes, separator: str | None, encoding: str)
 def _with_codes(frame: pl.DataFrame, text: str, separator: str) -> pl.DataFrame:
     """The table with integers that begin with 0, such as 0123, as the codes that they are."""
     whole = {name: pl.String for name, dtype in frame.schema.items() if dtype.is_integer()}
-    if not whole:
+    if not (whole and re.search(rf'(^|["\n{re.escape(separator)}])0\d', text)):
         return frame
     texts = pl.read_csv(
         io.StringIO(text), separator=separator, columns=list(whole), schema_overrides=whole

@@ -287,15 +287,18 @@ def feature_sum(
     """Sum over features by a native pair loop, (n, m)."""
     dtype = np.result_type(X.dtype, Z.dtype)
     w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
+    return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
+
+
+def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
+    """A tile (n, m), filled by a native loop over dense rows X and transposed rows Z.
+
+    Z goes in transposed, so that the lanes of the loop run over the columns of the tile.
+    """
+    dtype = np.result_type(X.dtype, Z.dtype)
+    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
     out = np.empty((X.shape[0], Z.shape[0]), dtype)
-    # Z goes in transposed, so that the lanes of the loop run over the columns of the tile
-    loop(
-        np.require(dense(X), dtype, ["C", "ALIGNED"]),
-        np.require(dense(Z).T, dtype, ["C", "ALIGNED"]),
-        w,
-        out,
-        *arguments,
-    )
+    fill(rows, columns, out)
     return out
 
 

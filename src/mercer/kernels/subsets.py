@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 
 from mercer import _native
-from mercer.distances.vectors import dense
+from mercer.distances.vectors import dense, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 
@@ -35,7 +35,7 @@ class AllSubsets(Kernel):
     """
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = _pairs(_native.all_subsets, X, Z)
+        K = over_pairs(_native.all_subsets, X, Z)
         limits = np.finfo(K.dtype)
         if not (np.isfinite(K) & (np.abs(K) >= limits.tiny)).all():
             sign, logs = self.log_block(X, Z)
@@ -94,7 +94,7 @@ class ANOVA(Kernel):
         check_degree(self.degree, "ANOVA")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return _pairs(_native.anova, X, Z, int(self.degree))
+        return over_pairs(partial(_native.anova, degree=int(self.degree)), X, Z)
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets of p coordinates, (n, C(d, p)); for small d."""
@@ -105,11 +105,3 @@ def _subset_products(X: np.ndarray, sizes: Any) -> np.ndarray:
     subsets = chain.from_iterable(combinations(range(X.shape[1]), p) for p in sizes)
     columns = [X[:, list(D)].prod(axis=1) for D in subsets]
     return np.stack(columns, axis=1) if columns else np.zeros((len(X), 1), X.dtype)
-
-
-def _pairs(loop: Callable, X: Any, Z: Any, *arguments: Any) -> np.ndarray:
-    dtype = np.result_type(X.dtype, Z.dtype)
-    out = np.empty((X.shape[0], Z.shape[0]), dtype)
-    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
-    loop(rows, columns, out, *arguments)
-    return out

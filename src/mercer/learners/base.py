@@ -9,6 +9,7 @@ Gram operators.
 from __future__ import annotations
 
 import inspect
+import threading
 from typing import Any
 
 import numpy as np
@@ -212,18 +213,16 @@ class FitPath:
 
     Attributes
     ----------
-    stopped : bool
+    stopped : threading.Event
         Set from outside when the fits are no longer wanted; solvers that take long look at it.
     interrupted : bool
         Set by a fit that was not brought to its end.
     """
 
     def __init__(self):
-        self.stopped = self.interrupted = False
+        self.stopped = threading.Event()
+        self.interrupted = False
         self._gram: tuple[Any, GramOperator] | None = None
-
-    def is_stopped(self) -> bool:
-        return self.stopped
 
     def gram(self, learner: KernelLearner, X: Any) -> GramOperator:
         """K between the training samples, as the first fit built it."""

@@ -119,7 +119,7 @@ class _SupportVectorMachine(KernelLearner, ABC):
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
             cache_bytes=int(0.8 * memory_budget(self.memory)),
             n_jobs=self.n_jobs,
-            stop=None if self._path is None else self._path.is_stopped,
+            stop=None if self._path is None else self._path.stopped.is_set,
         )
 
     def _solve(self, K: GramOperator, problem: DualProblem, machine: int = 0) -> SmoResult:

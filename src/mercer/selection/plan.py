@@ -84,15 +84,12 @@ class _Group:
         self.paths: list[list[int]] = []
         self.bound: Any = kernel  # as all folds bind it, or the first of them
         self.sharing = Sharing([], "", "fold")
+        #: a key of the distance that the kernel is a profile of; None for other kernels
+        self.distance = fingerprint(kernel.distance) if isinstance(kernel, Radial) else None
 
     @property
     def candidates(self) -> list[int]:
         return sorted(i for path in self.paths for i in path)
-
-    @property
-    def distance(self) -> Any:
-        """A key of the distance that the kernel is a profile of; None for other kernels."""
-        return fingerprint(self.kernel.distance) if isinstance(self.kernel, Radial) else None
 
 
 class Plan:
@@ -132,6 +129,7 @@ class Plan:
         self._fits: dict[tuple[int, bytes], Any] = {}
         self._rows: dict[bytes, Rows] = {}
         self._open: _Group | None = None
+        self._of = {i: group for group in self.groups for i in group.candidates}
         for group in self.groups:
             self._decide(group)
 
@@ -146,7 +144,7 @@ class Plan:
 
     def fit(self, i: int, numbers: np.ndarray) -> KernelLearner:
         """The fit of candidate i to the rows of a fold; an error that it raised is raised."""
-        group = next(g for g in self.groups if i in g.candidates)
+        group = self._of[i]
         if group is not self._open:
             self._enter(group)
         result = self._fits[i, numbers.tobytes()]
@@ -266,7 +264,7 @@ class Plan:
 
         def stop() -> None:
             for handed in running:
-                handed.stopped = True
+                handed.stopped.set()
 
         def fit(fold: tuple[int, list[int]]) -> list:
             return self._fit_path(group, *fold, jobs, running)
@@ -301,7 +299,7 @@ class Plan:
             except Exception as error:
                 models[k] = _Failure(error, error.__traceback__)
             model._path = None  # it holds the fold's K
-            if handed.stopped or handed.interrupted:
+            if handed.stopped.is_set() or handed.interrupted:
                 raise KeyboardInterrupt  # a solver keeps its best: here nobody wants it
         running.discard(handed)
         self.seconds[path, f] += (time.perf_counter() - start) / len(path)

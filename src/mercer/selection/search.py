@@ -130,20 +130,21 @@ class KernelSearchCV(GridSearchCV):
                 "param_grid is empty: give a dict of parameter -> list of values, or a list of "
                 "such dicts."
             )
-        for parameters in candidates:  # unknown names are refused before any work
-            self._candidate(parameters)
-        memory_budget(self.memory)
+        # unknown names are refused before any work
+        models = [self._candidate(parameters) for parameters in candidates]
+        budget = memory_budget(self.memory)
         self._get_scorers()  # so is a refit= that several metrics leave open
         fit_params = {name: value for name, value in params.items() if name != "groups"}
         X, y = indexable(X, y)
         cv: Any = self.cv
         cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
-        plan, reason = None, self._why_plain(candidates, fit_params)
+        plan, reason = None, self._why_plain(models, fit_params)
         if not reason:
             splits: Any = list(cv.split(X, y, params.get("groups")))
             cv = check_cv(splits)
             try:
-                plan = self._plan(candidates, X, y, fit_params, splits)
+                targets = None if y is None else np.asarray(y)
+                plan = Plan(models, X, targets, fit_params, splits, budget, self.n_jobs)
             except (ValueError, TypeError) as error:  # plainly, each fit will say so
                 reason = f"the samples or kernels are refused: {error}"
         if plan is None:
@@ -172,7 +173,7 @@ class KernelSearchCV(GridSearchCV):
         parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
         return copy.set_params(**parameters)
 
-    def _why_plain(self, candidates: list[dict], fit_params: dict) -> str:
+    def _why_plain(self, models: list, fit_params: dict) -> str:
         """Why candidates are evaluated plainly; empty if they share."""
         if not isinstance(self.estimator, KernelLearner):
             kind = type(self.estimator).__name__
@@ -182,17 +183,10 @@ class KernelSearchCV(GridSearchCV):
         scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
         if any(callable(s) and not hasattr(s, "_score_func") for s in scorers):
             return "scoring= is a function that may look at the samples: wrap it by make_scorer"
-        if fit_params.get("sample_weight") is not None:
-            models = [self._candidate(parameters) for parameters in candidates]
-            if any(model._weighted_scale() for model in models):
-                return 'gamma="scale" reads the weights of each fold'
+        weighted = fit_params.get("sample_weight") is not None
+        if weighted and any(model._weighted_scale() for model in models):
+            return 'gamma="scale" reads the weights of each fold'
         return ""
-
-    def _plan(self, candidates: list[dict], X: Any, y: Any, fit_params: dict, splits: list) -> Plan:
-        models = [self._candidate(parameters) for parameters in candidates]
-        targets = None if y is None else np.asarray(y)
-        budget = memory_budget(self.memory)
-        return Plan(models, X, targets, fit_params, splits, budget, self.n_jobs)
 
     def _search(self, plan: Plan, candidates: list[dict], y: Any, fit_params: dict) -> None:
         """GridSearchCV on row numbers; candidates that share are next to each other."""

@@ -118,8 +118,8 @@ class SharedSamples:
         self.gram = fingerprint(kernel), K
 
     def forget(self) -> None:
-        self.gram = self.distances = None
-        self._crossed.clear()
+        self.distances = None
+        self.forget_gram()
 
     def forget_gram(self) -> None:
         self.gram = None

@@ -9,6 +9,7 @@ import scipy.linalg
 
 from mercer.gram import GramOperator
 from mercer.gram.operator import require
+from mercer.solvers.lapack import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge_path import RidgePath
 from mercer.solvers.ridge_system import RidgeSystem
@@ -71,12 +72,11 @@ class CholeskyFactor:
         """The lower factor of S + λ I, or None when it is singular in this precision."""
         A = self.system.matrix(self.penalty, dtype)
         norm = np.abs(A).sum(axis=0).max()
-        potrf, pocon = scipy.linalg.get_lapack_funcs(("potrf", "pocon"), (A,))
-        L, info = potrf(A, lower=True, overwrite_a=True, clean=False)
-        if info != 0:
+        if not cholesky_factor(A):
             return None
-        reciprocal_condition, _ = pocon(L, norm, uplo="L")
-        return L if reciprocal_condition > 4 * np.finfo(dtype).eps else None
+        (pocon,) = scipy.linalg.get_lapack_funcs(("pocon",), (A,))
+        reciprocal_condition, _ = pocon(A, norm, uplo="L")
+        return A if reciprocal_condition > 4 * np.finfo(dtype).eps else None
 
     def solve(self, y: np.ndarray) -> Result:
         """a for y of shape (n,) or (n, outputs)."""
@@ -129,6 +129,5 @@ class CholeskyFactor:
         return a if self.system.scale is None else a / self.system.scale[:, None]
 
     def _backward(self, b: np.ndarray) -> np.ndarray:
-        L = self._factor
-        x = scipy.linalg.cho_solve((L, True), b.astype(L.dtype), check_finite=False)  # type: ignore
-        return x.astype(np.float64)
+        assert self._factor is not None
+        return solve_factored(self._factor, b).astype(np.float64)

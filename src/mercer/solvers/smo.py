@@ -336,7 +336,7 @@ class _Rows:
                 self._grow(len(rows))
             free = np.argsort(self.used, kind="stable")[: len(missing)]
             self.slot_of[self.row_in[free][self.row_in[free] >= 0]] = -1
-            if free[-1] - free[0] == len(free) - 1 and (np.diff(free) == 1).all():
+            if (np.diff(free) == 1).all():
                 self.K.rows(missing, self.values[free[0] : free[-1] + 1])
             else:
                 self.values[free] = self.K.rows(missing)
