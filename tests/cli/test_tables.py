@@ -30,7 +30,7 @@ def test_empty_fields_are_missing_and_nothing_else_is(tmp_path):
         ("t.txt", TEXT.replace(",", ";").encode()),
         ("bom.csv", b"\xef\xbb\xbf" + TEXT.encode()),
         ("dos.csv", TEXT.replace("\n", "\r\n").encode()),
-        ("t.csv.gz", gzip.compress(TEXT.encode())),
+        ("t.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("t.csv.bz2", bz2.compress(TEXT.encode())),
         ("t.csv.xz", lzma.compress(TEXT.encode())),
     ],
