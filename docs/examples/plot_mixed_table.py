@@ -26,8 +26,8 @@ print(f"{len(model.support_)} support vectors, duality gap {model.dual_gap_:.1e}
 
 # %%
 # The Gram matrix of a sample, ordered by species.
-GramDisplay.from_estimator(model, X, y).plot()
+display = GramDisplay.from_estimator(model, X, y)
 
 # %%
 # Its eigenvalues fall fast: a few directions carry what the kernel knows.
-SpectrumDisplay.from_estimator(model, X).plot()
+display = SpectrumDisplay.from_estimator(model, X)

@@ -35,27 +35,31 @@ template <class T>
 void bind_smo_as(nb::module_& m) {
     m.def(
         "smo_solve",
-        [](Square<T> K, Values y, Values C, Updated alpha, Updated f, double tol,
+        [](Square<T> K, Values y, Values C, Updated alpha, Updated f, size_t split, double tol,
            double relative_tol, size_t max_steps) {
             const size_t n = y.shape(0);
             if (K.shape(0) != n || K.shape(1) != n || C.shape(0) != n || alpha.shape(0) != n ||
-                f.shape(0) != n)
-                throw std::invalid_argument("K must be (n, n), and y, C, alpha, f (n,)");
+                f.shape(0) != n || split > n)
+                throw std::invalid_argument(
+                    "K must be (n, n), and y, C, alpha, f (n,); split must be within");
             check_aligned(K, y, C, alpha, f);
             const T* k = K.data();
             const double *labels = y.data(), *bounds = C.data();
             double *a = alpha.data(), *gradient = f.data();
             nb::gil_scoped_release release;
-            return smo<T>().solve(k, labels, bounds, a, gradient, n, tol, relative_tol, max_steps);
+            return smo<T>().solve(k, labels, bounds, a, gradient, n, split, tol, relative_tol,
+                                  max_steps);
         },
         nb::arg("K").noconvert(), nb::arg("y"), nb::arg("C"), nb::arg("alpha").noconvert(),
-        nb::arg("f").noconvert(), nb::arg("tol"), nb::arg("relative_tol"), nb::arg("max_steps"));
+        nb::arg("f").noconvert(), nb::arg("split"), nb::arg("tol"), nb::arg("relative_tol"), nb::arg("max_steps"));
     m.def(
         "smo_block",
-        [](Square<T> K, Rows rows, Rows columns, Output<T> out) {
+        [](Square<T> K, Rows rows, Rows columns, size_t begin, size_t end, Output<T> out) {
             const size_t count = rows.shape(0), width = K.shape(1);
-            if (columns.shape(0) != count || out.shape(0) != count || out.shape(1) != count)
-                throw std::invalid_argument("rows and columns must be alike, and out square");
+            if (columns.shape(0) != count || out.shape(0) != count || out.shape(1) != count ||
+                begin > end || end > count)
+                throw std::invalid_argument(
+                    "rows and columns must be alike, out square, and begin <= end within");
             check_aligned(K, rows, columns, out);
             check_within(rows, K.shape(0), "rows must be rows of K, or negative", true);
             check_within(columns, width, "columns must be columns of K");
@@ -63,10 +67,26 @@ void bind_smo_as(nb::module_& m) {
             const int64_t *r = rows.data(), *c = columns.data();
             T* values = out.data();
             nb::gil_scoped_release release;
-            smo<T>().block(k, width, r, c, count, values);
+            smo<T>().block(k, width, r, c, count, begin, end, values);
         },
         nb::arg("K").noconvert(), nb::arg("rows").noconvert(), nb::arg("columns").noconvert(),
-        nb::arg("out").noconvert());
+        nb::arg("begin"), nb::arg("end"), nb::arg("out").noconvert());
+    m.def(
+        "smo_narrow",
+        [](Output<T> K, size_t rows, Rows kept) {
+            const size_t width = K.shape(1), count = kept.shape(0);
+            if (rows > K.shape(0)) throw std::invalid_argument("rows must be rows of K");
+            check_aligned(K, kept);
+            check_within(kept, width, "kept must be columns of K");
+            for (size_t k = 1; k < count; ++k)
+                if (kept.data()[k] <= kept.data()[k - 1])
+                    throw std::invalid_argument("kept must ascend");
+            T* k = K.data();
+            const int64_t* columns = kept.data();
+            nb::gil_scoped_release release;
+            smo<T>().narrow(k, rows, width, columns, count);
+        },
+        nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("kept").noconvert());
     m.def(
         "smo_add_rows",
         [](Square<T> K, Rows rows, Values delta, Updated g, size_t begin, size_t end) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "linear_svm.hpp"
 #include "smo.hpp"
 #include "subsets.hpp"
 
@@ -32,6 +33,9 @@ struct Loops {
     PairLoops<double> pairs64;
     SmoLoops<float> smo32;
     SmoLoops<double> smo64;
+    LinearBoxLoops linear_box;
+    LinearLoops<float> linear32;
+    LinearLoops<double> linear64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
     SubsetLoops<float> subsets32;

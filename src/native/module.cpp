@@ -29,5 +29,6 @@ NB_MODULE(_native, m) {
     bind_radial(m);
     bind_distances(m);
     bind_smo(m);
+    bind_linear_svm(m);
     bind_subsets(m);
 }

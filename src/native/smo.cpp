@@ -15,79 +15,137 @@ constexpr double least_curvature = 1e-12;
 inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
 inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
 
-// Index of the smallest key, n if all are infinite. keys has room for whole lanes.
-inline size_t argmin(const double* keys, size_t n) {
+// What a search found: the index of the best, ``none`` if there is none.
+constexpr size_t none = ~static_cast<size_t>(0);
+struct Found {
+    size_t at;
+    double value;
+};
+
+// f += amount * (row_i - row_j) on [begin, end), and the smallest f of those that can rise
+// (rise is 0 for them, infinite for the others).
+template <class T>
+Found update(double* __restrict f, const double* __restrict rise, const T* row_i, const T* row_j,
+             double amount, size_t begin, size_t end) {
     double best[lanes];
     int64_t at[lanes];
     for (size_t l = 0; l < lanes; ++l) {
         best[l] = infinity;
-        at[l] = static_cast<int64_t>(n);
+        at[l] = -1;
     }
-    const size_t whole = n / lanes * lanes;
-    for (size_t s = 0; s < whole; s += lanes) {
+    const size_t whole = begin + (end - begin) / lanes * lanes;
+    for (size_t s = begin; s < whole; s += lanes) {
         for (size_t l = 0; l < lanes; ++l) {
-            const bool better = keys[s + l] < best[l];
-            best[l] = better ? keys[s + l] : best[l];
-            at[l] = better ? static_cast<int64_t>(s + l) : at[l];
+            const size_t k = s + l;
+            f[k] += amount * (static_cast<double>(row_i[k]) - static_cast<double>(row_j[k]));
+            const double key = f[k] + rise[k];
+            const bool better = key < best[l];
+            best[l] = better ? key : best[l];
+            at[l] = better ? static_cast<int64_t>(k) : at[l];
         }
     }
-    double smallest = infinity;
-    size_t found = n;
+    Found found = {none, infinity};
     for (size_t l = 0; l < lanes; ++l) {
         const size_t index = static_cast<size_t>(at[l]);
-        if (best[l] < smallest || (best[l] == smallest && index < found)) {
-            smallest = best[l];
-            found = index;
+        if (best[l] < found.value || (best[l] == found.value && index < found.at))
+            found = {index, best[l]};
+    }
+    for (size_t k = whole; k < end; ++k) {
+        f[k] += amount * (static_cast<double>(row_i[k]) - static_cast<double>(row_j[k]));
+        if (f[k] + rise[k] < found.value) found = {k, f[k] + rise[k]};
+    }
+    return found.value < infinity ? found : Found{none, infinity};
+}
+
+// The partner of i of the largest decrease, among those on [begin, end) that can fall, and the
+// largest violation beside it. The choice is made in float: it need not be exact, and divisions
+// are most of the work.
+template <class T>
+Found partner(const double* __restrict f, const double* __restrict fall,
+              const double* __restrict diagonal, const T* __restrict row_i, double f_i, double K_ii,
+              size_t begin, size_t end, double* violation) {
+    float best[lanes], worst[lanes];
+    int32_t at[lanes];
+    for (size_t l = 0; l < lanes; ++l) {
+        best[l] = 0;
+        worst[l] = -1;
+        at[l] = -1;
+    }
+    const size_t whole = begin + (end - begin) / lanes * lanes;
+    const float least = static_cast<float>(least_curvature);
+    for (size_t s = begin; s < whole; s += lanes) {
+        for (size_t l = 0; l < lanes; ++l) {
+            const size_t k = s + l;
+            const float difference = static_cast<float>(f[k] - fall[k] - f_i);
+            float curvature =
+                static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<double>(row_i[k]));
+            curvature = curvature > least ? curvature : least;
+            const float positive = difference > 0 ? difference : 0;
+            const float gain = positive * (positive / curvature);
+            const bool better = gain > best[l];
+            best[l] = better ? gain : best[l];
+            at[l] = better ? static_cast<int32_t>(k) : at[l];
+            worst[l] = difference > worst[l] ? difference : worst[l];
         }
     }
-    for (size_t j = whole; j < n; ++j) {
-        if (keys[j] < smallest) {
-            smallest = keys[j];
-            found = j;
-        }
+    Found found = {none, 0};
+    for (size_t l = 0; l < lanes; ++l) {
+        const size_t index = at[l] < 0 ? none : static_cast<size_t>(at[l]);
+        if (best[l] > found.value || (best[l] == found.value && index < found.at))
+            found = {index, best[l]};
+        *violation = worst[l] > *violation ? worst[l] : *violation;
     }
-    return smallest < infinity ? found : n;
+    for (size_t k = whole; k < end; ++k) {
+        const float difference = static_cast<float>(f[k] - fall[k] - f_i);
+        float curvature =
+            static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<double>(row_i[k]));
+        curvature = curvature > least ? curvature : least;
+        const float positive = difference > 0 ? difference : 0;
+        const float gain = positive * (positive / curvature);
+        if (gain > found.value) found = {k, gain};
+        *violation = difference > *violation ? difference : *violation;
+    }
+    return found;
 }
 
 template <class T>
 size_t solve(const T* K, const double* y, const double* C, double* alpha, double* f, size_t n,
-             double tol, double relative_tol, size_t max_steps) {
+             size_t split, double tol, double relative_tol, size_t max_steps) {
+    if (n == 0) return 0;
     // Workspace: penalties that keep variables which cannot move out of the searches.
-    double* rise = new double[4 * n];
-    double *fall = rise + n, *keys = fall + n, *diagonal = keys + n;
+    double* rise = new double[3 * n];
+    double *fall = rise + n, *diagonal = fall + n;
     for (size_t j = 0; j < n; ++j) {
         rise[j] = can_rise(y[j], alpha[j], C[j]) ? 0.0 : infinity;
         fall[j] = can_fall(y[j], alpha[j], C[j]) ? 0.0 : infinity;
         diagonal[j] = static_cast<double>(K[j * n + j]);
     }
+    const size_t begins[2] = {0, split}, ends[2] = {split, n};
+    Found lowest[2];
+    for (int g = 0; g < 2; ++g) lowest[g] = update(f, rise, K, K, 0.0, begins[g], ends[g]);
     double stop = tol;
     size_t step = 0;
     for (; step < max_steps; ++step) {
-        for (size_t j = 0; j < n; ++j) keys[j] = f[j] + rise[j];
-        const size_t i = argmin(keys, n);
-        if (i == n) break;
-        const double f_i = f[i], K_ii = diagonal[i];
-        const T* row_i = K + i * n;
-        // The partner of largest decrease, and the largest violation beside it.
-        double worst = -infinity;
-        for (size_t j = 0; j < n; ++j) {
-            const double difference = f[j] - f_i;
-            double curvature = K_ii + diagonal[j] - 2 * static_cast<double>(row_i[j]);
-            curvature = curvature > least_curvature ? curvature : least_curvature;
-            const double gain = -(difference * difference) / curvature;
-            const bool allowed = fall[j] == 0.0 && difference > 0;
-            keys[j] = allowed ? gain : infinity;
-            const double violation = fall[j] == 0.0 ? difference : -infinity;
-            worst = violation > worst ? violation : worst;
+        size_t i = none, j = none;
+        double most = 0, worst = -1;
+        for (int g = 0; g < 2; ++g) {
+            const size_t low = lowest[g].at;
+            if (low == none) continue;
+            const Found other = partner(f, fall, diagonal, K + low * n, f[low], diagonal[low],
+                                        begins[g], ends[g], &worst);
+            if (other.at != none && other.value > most) {
+                most = other.value;
+                i = low;
+                j = other.at;
+            }
         }
         if (step == 0 && relative_tol * worst > stop) stop = relative_tol * worst;
-        if (!(worst > stop)) break;
-        const size_t j = argmin(keys, n);
-        if (j == n) break;
-        double curvature = K_ii + diagonal[j] - 2 * static_cast<double>(row_i[j]);
+        if (!(worst > stop) || j == none) break;
+        const T *row_i = K + i * n, *row_j = K + j * n;
+        double curvature = diagonal[i] + diagonal[j] - 2 * static_cast<double>(row_i[j]);
         curvature = curvature > least_curvature ? curvature : least_curvature;
         // y_i alpha_i rises and y_j alpha_j falls by the same amount, as far as the box allows.
-        double amount = (f[j] - f_i) / curvature;
+        double amount = (f[j] - f[i]) / curvature;
         const double room_i = y[i] > 0 ? C[i] - alpha[i] : alpha[i];
         const double room_j = y[j] > 0 ? alpha[j] : C[j] - alpha[j];
         bool i_ends = false, j_ends = false;
@@ -97,13 +155,13 @@ size_t solve(const T* K, const double* y, const double* C, double* alpha, double
         alpha[j] -= y[j] * amount;
         if (i_ends) alpha[i] = y[i] > 0 ? C[i] : 0.0;  // exactly at the bound
         if (j_ends) alpha[j] = y[j] > 0 ? 0.0 : C[j];
-        rise[i] = can_rise(y[i], alpha[i], C[i]) ? 0.0 : infinity;
-        fall[i] = can_fall(y[i], alpha[i], C[i]) ? 0.0 : infinity;
-        rise[j] = can_rise(y[j], alpha[j], C[j]) ? 0.0 : infinity;
-        fall[j] = can_fall(y[j], alpha[j], C[j]) ? 0.0 : infinity;
-        const T* row_j = K + j * n;
-        for (size_t k = 0; k < n; ++k)
-            f[k] += amount * (static_cast<double>(row_i[k]) - static_cast<double>(row_j[k]));
+        for (int side = 0; side < 2; ++side) {
+            const size_t k = side ? j : i;
+            rise[k] = can_rise(y[k], alpha[k], C[k]) ? 0.0 : infinity;
+            fall[k] = can_fall(y[k], alpha[k], C[k]) ? 0.0 : infinity;
+        }
+        for (int g = 0; g < 2; ++g)
+            lowest[g] = update(f, rise, row_i, row_j, amount, begins[g], ends[g]);
     }
     delete[] rise;
     return step;
@@ -111,8 +169,8 @@ size_t solve(const T* K, const double* y, const double* C, double* alpha, double
 
 template <class T>
 void block(const T* K, size_t stride, const int64_t* rows, const int64_t* columns, size_t count,
-           T* out) {
-    for (size_t a = 0; a < count; ++a) {
+           size_t begin, size_t end, T* out) {
+    for (size_t a = begin; a < end; ++a) {
         if (rows[a] < 0) continue;
         const T* row = K + rows[a] * stride;
         for (size_t b = 0; b < count; ++b) out[a * count + b] = row[columns[b]];
@@ -142,12 +200,23 @@ void add_rows(const T* K, size_t stride, const int64_t* rows, const double* delt
     }
 }
 
+template <class T>
+void narrow(T* K, size_t rows, size_t width, const int64_t* kept, size_t count) {
+    for (size_t r = 0; r < rows; ++r) {
+        const T* from = K + r * width;
+        T* to = K + r * count;  // never beyond from, and kept[k] >= k: nothing unread is lost
+        for (size_t k = 0; k < count; ++k) to[k] = from[kept[k]];
+    }
+}
+
 }  // namespace
 
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
-const SmoLoops<float> smo32 = {solve<float>, block<float>, add_rows<float>};
-const SmoLoops<double> smo64 = {solve<double>, block<double>, add_rows<double>};
+const SmoLoops<float> smo32 = {solve<float>, block<float>, add_rows<float>,
+                                narrow<float>};
+const SmoLoops<double> smo64 = {solve<double>, block<double>, add_rows<double>,
+                                 narrow<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

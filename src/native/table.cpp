@@ -14,6 +14,9 @@ extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
+extern const LinearBoxLoops linear_box;
+extern const LinearLoops<float> linear32;
+extern const LinearLoops<double> linear64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
 extern const SubsetLoops<float> subsets32;
@@ -29,6 +32,9 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::pairs64,
     MERCER_ISA::smo32,
     MERCER_ISA::smo64,
+    MERCER_ISA::linear_box,
+    MERCER_ISA::linear32,
+    MERCER_ISA::linear64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
     MERCER_ISA::subsets32,

@@ -1,4 +1,4 @@
-"""SVC and SVR against scikit-learn's, through its own checks, and with weights as repetition."""
+"""SVC and SVR against scikit-learn's; test_svm_family.py has all five and its own checks."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from mercer import SVC, SVR
 from mercer.kernels import RBF, Laplacian, Linear, Match, Polynomial, Sigmoid, TableKernel
@@ -18,23 +17,6 @@ RNG = np.random.default_rng(0)
 IRIS = load_iris(return_X_y=True)
 WINE = load_wine(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
-
-
-@parametrize_with_checks([SVC(), SVR(), SVC(kernel="linear")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("name", ["SVC", "SVR"])
-def test_as_many_checks_run_as_for_scikit_learn(name):
-    def executed(estimator):
-        results = check_estimator(estimator, on_skip=None, on_fail=None)
-        return [r for r in results if r["status"] != "skipped"]
-
-    ours = executed({"SVC": SVC, "SVR": SVR}[name]())
-    theirs = executed(getattr(sklearn.svm, name)())
-    assert len(ours) >= len(theirs)
-    assert {r["status"] for r in ours} == {"passed"}
 
 
 @pytest.mark.parametrize("data", [IRIS, WINE, CANCER], ids=["iris", "wine unscaled", "cancer"])
@@ -159,7 +141,6 @@ def test_breaking_ties():
         ({"C": 0}, r"C=0: must be a number > 0"),
         ({"C": -1}, r"C=-1"),
         ({"C": np.nan}, r"C=nan"),
-        ({"C": np.inf}, r"must be finite"),
         ({"tol": 0}, r"tol=0"),
         ({"max_iter": 0}, r"max_iter=0"),
         ({"kernel": "rfb"}, r"did you mean 'rbf'"),

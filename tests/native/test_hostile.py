@@ -159,7 +159,8 @@ def profile(name, order):
 def test_no_function_is_missing():
     functions = {name for name in dir(_native) if not name.startswith("__")}
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
-    tested |= {"smo_solve", "smo_block", "smo_add_rows"}
+    tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
+    tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 
@@ -505,22 +506,65 @@ def test_blocks_of_every_size(dtype, shift):
     for count in [0, 1, 2, 15, 16, 17, 65]:
         rows, columns = (place(rng.integers(0, size, count), shift) for size in K.shape)
         out = place(np.full((count, count), 5, dtype), shift)
-        _native.smo_block(K, rows, columns, out)
+        begin, end = count // 3, count - count // 4
+        _native.smo_block(K, rows, columns, begin, end, out)
+        expected = np.full((count, count), 5, dtype)
+        expected[begin:end] = K[np.ix_(rows, columns)][begin:end]
+        assert_array_equal(out, expected)  # the other lines are left as they are
+        _native.smo_block(K, rows, columns, 0, count, out)
         assert_array_equal(out, K[np.ix_(rows, columns)])
         assert_guarded(out, shift)
     one, two, out = np.array([0]), np.array([0, 1]), np.zeros((1, 1), dtype)
     for bad in (5, 2**62):
         with pytest.raises(IndexError, match="rows of K"):
-            _native.smo_block(K, np.array([bad]), one, out)
+            _native.smo_block(K, np.array([bad]), one, 0, 1, out)
     for absent in (-1, -(2**63)):  # left as it is
-        _native.smo_block(K, np.array([absent]), one, out)
+        _native.smo_block(K, np.array([absent]), one, 0, 1, out)
         assert out == 0
     for bad in (-1, 9, 2**62, -(2**63)):
         with pytest.raises(IndexError, match="columns of K"):
-            _native.smo_block(K, one, np.array([bad]), out)
-    for given in [(two, one, out), (one, two, out), (two, two, out)]:
+            _native.smo_block(K, one, np.array([bad]), 0, 1, out)
+    for rows, columns in [(two, one), (one, two), (two, two)]:
         with pytest.raises(ValueError, match="must be"):
-            _native.smo_block(K, *given)
+            _native.smo_block(K, rows, columns, 0, 1, out)
+    for begin, end in [(0, 2), (1, 0), (2**63, 2**64 - 1)]:
+        with pytest.raises(ValueError, match="begin <= end"):
+            _native.smo_block(K, one, one, begin, end, out)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_move_together(dtype, shift):
+    rng = np.random.default_rng(0)
+    for width, count in [(1, 1), (9, 0), (9, 9), (17, 4), (65, 64), (513, 200)]:
+        for height in (0, 1, 5):
+            K = place(rng.random((6, width)).astype(dtype), shift)
+            kept = place(np.sort(rng.choice(width, count, replace=False)), shift)
+            wanted, after = K[:height, kept].copy(), K.ravel()[height * count :].copy()
+            _native.smo_narrow(K, height, kept)
+            assert_array_equal(K.ravel()[: height * count].reshape(height, count), wanted)
+            rest = K.ravel()[height * width :]  # rows that were not named stay as they were
+            assert_array_equal(rest, after[height * (width - count) :])
+            assert_guarded(K, shift)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_that_cannot_move(dtype):
+    K = np.ones((3, 5), dtype)
+    for kept in ([1, 0], [2, 2], [0, 1, 2, 3, 4, 4]):
+        with pytest.raises(ValueError, match="kept must ascend"):
+            _native.smo_narrow(K, 1, np.array(kept))
+    for kept in ([-1], [5], [0, 2**62]):
+        with pytest.raises(IndexError, match="columns of K"):
+            _native.smo_narrow(K, 1, np.array(kept))
+    for rows in (4, 2**64 - 1):
+        with pytest.raises(ValueError, match="rows must be rows of K"):
+            _native.smo_narrow(K, rows, np.array([0]))
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _native.smo_narrow(K, -1, np.array([0]))
+    K.flags.writeable = False
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _native.smo_narrow(K, 1, np.array([0]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -548,15 +592,29 @@ def test_working_sets_of_every_size(dtype, shift):
         K = place((A @ A.T + np.eye(n)).astype(dtype), shift)
         y = place(np.where(rng.random(n) < 0.5, 1.0, -1.0), shift)
         C = place(rng.choice([0.0, 0.5, 2.0, np.inf], n), shift)
-        alpha, f = place(np.zeros(n), shift), place(-y, shift)
-        _native.smo_solve(K, y, C, alpha, f, 1e-7, 0.0, 100_000)
-        assert ((alpha >= 0) & (alpha <= C)).all()
-        assert_allclose(y @ alpha, 0, atol=1e-9)
-        assert_allclose(f, K.astype(float) @ (y * alpha) - y, atol=1e-7)
-        up, low = np.where(y > 0, alpha < C, alpha > 0), np.where(y > 0, alpha > 0, alpha < C)
-        assert not (up.any() and low.any()) or f[low].max() - f[up].min() <= 1e-7
-        assert_guarded(alpha, shift)
-        assert_guarded(f, shift)
+        for split in {n, 0, n // 2, max(n - 1, 0), min(n, 16)}:  # groups between which none goes
+            alpha, f = place(np.zeros(n), shift), place(-y, shift)
+            _native.smo_solve(K, y, C, alpha, f, split, 1e-7, 0.0, 100_000)
+            assert ((alpha >= 0) & (alpha <= C)).all()
+            assert_allclose(f, K.astype(float) @ (y * alpha) - y, atol=1e-7)
+            up, low = np.where(y > 0, alpha < C, alpha > 0), np.where(y > 0, alpha > 0, alpha < C)
+            for part in (slice(None, split), slice(split, None)):
+                assert_allclose(y[part] @ alpha[part], 0, atol=1e-9)
+                rising, falling = f[part][up[part]], f[part][low[part]]
+                assert not (rising.size and falling.size) or falling.max() - rising.min() <= 1e-7
+            assert_guarded(alpha, shift)
+            assert_guarded(f, shift)
+
+
+def test_a_split_beyond_the_variables():
+    K, v = np.eye(3), np.ones(3)
+    for split in (4, 2**63, 2**64 - 1):
+        with pytest.raises(ValueError, match="split must be within"):
+            _native.smo_solve(K, v, v, v.copy(), v.copy(), split, 1e-3, 0.0, 10)
+    for split in (-1, 1.5, None):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.smo_solve(K, v, v, v.copy(), v.copy(), split, 1e-3, 0.0, 10)
+    assert _native.smo_solve(K, v, v, v.copy(), v.copy(), 3, 1e-3, 0.0, 0) == 0  # no step
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -566,15 +624,17 @@ def test_strange_working_sets_end(dtype):
         for _ in range(20):
             K, C, f = strange(rng, dtype, (n, n)), *(strange(rng, np.float64, n) for _ in "Cf")
             y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-            assert _native.smo_solve(K, y, C, np.zeros(n), f, 1e-3, 0.0, 100) <= 100
+            for split in (n, n // 2):
+                assert _native.smo_solve(K, y, C, np.zeros(n), f, split, 1e-3, 0.0, 100) <= 100
 
 
 @pytest.mark.parametrize("how", REFUSED)
 def test_a_gram_matrix_is_taken_as_it_is_or_refused(how):
     K, v, rows = np.eye(4), np.ones(4), np.arange(4)
     for name, arrays, exact, numbers in [
-        ("smo_solve", [K, v, v, v.copy(), v.copy()], [0, 3, 4], [1.0, 0.0, 1]),
-        ("smo_block", [K, rows, rows, np.empty((4, 4))], [0, 3], []),
+        ("smo_solve", [K, v, v, v.copy(), v.copy()], [0, 3, 4], [4, 1.0, 0.0, 1]),
+        ("smo_block", [K, rows, rows, 0, 4, np.empty((4, 4))], [0, 5], []),
+        ("smo_narrow", [K.copy(), 4, rows], [0], []),
         ("smo_add_rows", [K, rows, v, v.copy()], [0, 3], [0, 4]),
     ]:
         for k in exact:
@@ -592,19 +652,348 @@ def test_row_numbers_are_no_fractions_or_booleans():
         with pytest.raises(TypeError, match="incompatible function arguments"):
             _native.smo_add_rows(K, rows, one, np.zeros(2), 0, 2)
         with pytest.raises(TypeError, match="incompatible function arguments"):
-            _native.smo_block(K, rows, np.arange(2), np.zeros((2, 2)))
+            _native.smo_block(K, rows, np.arange(2), 0, 2, np.zeros((2, 2)))
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.smo_narrow(K.copy(), 2, rows)
 
 
 def test_gram_matrices_that_bytes_have_shifted_are_refused():
     shifted = np.zeros(33, np.uint8)[1:].view(np.float64).reshape(2, 2)
     one, rows = np.ones(2), np.arange(2)
     for call in (
-        lambda: _native.smo_solve(shifted, one, one, one.copy(), one.copy(), 1e-3, 0.1, 10),
-        lambda: _native.smo_block(shifted, rows, rows, np.zeros((2, 2))),
+        lambda: _native.smo_solve(shifted, one, one, one.copy(), one.copy(), 2, 1e-3, 0.1, 10),
+        lambda: _native.smo_block(shifted, rows, rows, 0, 2, np.zeros((2, 2))),
+        lambda: _native.smo_narrow(shifted, 2, rows),
         lambda: _native.smo_add_rows(shifted, rows, one, np.zeros(2), 0, 2),
     ):
         with pytest.raises(ValueError, match="aligned"):
             call()
+
+
+# --- linear machines ---------------------------------------------------------------------------
+
+LINEAR_PRODUCTS = ["linear_outputs", "linear_combine", "linear_squares", "linear_gram"]
+LINEAR_DESCENTS = ["linear_dual_epochs", "linear_class_epochs", "linear_lasso_epochs"]
+CLASSES = 3
+
+
+def linear_rows(A, kind, shift=0):
+    """The arrays of the rows of A: values, columns and starts."""
+    if kind == "dense":
+        return [place(A.ravel(), shift), None, None]
+    held = A != 0
+    starts = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
+    columns = np.nonzero(held)[1].astype(np.int32)
+    return [place(A[held], shift), place(columns, shift), place(starts, shift)]
+
+
+def linear_call(name, A, kind="sparse", shift=0, bias=0.5, rng=None):
+    """Arguments of a call on the rows of A; those that are written come with their places."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    (n, d), rows = A.shape, linear_rows(A, kind, shift)
+    squares = np.sum(A.astype(float) ** 2, axis=1)
+
+    def new(values):
+        return place(np.asarray(values, np.float64), shift)
+
+    def active(variables):
+        state = np.array([variables, 7], np.uint64)
+        return [place(np.arange(variables), shift), state, new([np.inf])]
+
+    if name == "linear_outputs":
+        return [*rows, bias, new(rng.normal(size=d + 1)), new(np.full(n, 5.0))], [5]
+    if name == "linear_combine":
+        return [*rows, bias, new(rng.normal(size=n)), new(np.full(d + 1, 5.0))], [5]
+    if name == "linear_squares":
+        return [*rows, d, new(np.full(n, 5.0))], [4]
+    if name == "linear_gram":
+        return [*rows, bias, new(rng.random(n)), new(np.zeros((d + 1, d + 1)))], [5]
+    if name == "linear_dual_epochs":
+        y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+        variables = new(np.column_stack([np.zeros(n), y, np.ones(n), squares]))
+        loss, w = [0.0, False, True], new(np.zeros(d + 1))  # the hinge
+        return [*rows, bias, variables, *loss, w, *active(n), 5000, 1e-9], [4, 8, 9, 10, 11]
+    if name == "linear_class_epochs":
+        code = place(rng.integers(0, CLASSES, n), shift)
+        W, alpha = new(np.zeros((d + 1, CLASSES))), new(np.zeros((n, CLASSES)))
+        C = new(np.ones(n))
+        arguments = [*rows, bias, code, C, new(squares), W, alpha, *active(n), 5000, 1e-9]
+        return arguments, [7, 8, 9, 10, 11]
+    g = new(3 * A.astype(float) @ rng.normal(size=d))  # so that there is a least value
+    v, q = new(np.zeros(n)), new(np.zeros(d))
+    return [*rows, g, new(squares), v, q, *active(n), 5000, 1e-9], [5, 6, 7, 8, 9]
+
+
+def some_rows(rng, dtype, n, d):
+    return np.where(rng.random((n, d)) < 0.6, rng.normal(size=(n, d)), 0).astype(dtype)
+
+
+SHAPES = [(0, 1), (1, 0), (1, 1), (2, 3), (5, 17), (9, 8), (16, 33), (33, 5)]
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LINEAR_PRODUCTS)
+def test_products_of_rows_of_every_size(name, dtype, kind, shift):
+    if name == "linear_gram" and kind == "dense":
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.linear_gram(*linear_call(name, np.ones((2, 3), dtype), "dense")[0])
+        return
+    rng = np.random.default_rng(0)
+    for n, d in SHAPES:
+        A = some_rows(rng, dtype, n, d)
+        B = np.hstack([A.astype(float), np.full((n, 1), 0.5)])
+        arguments, (out,) = linear_call(name, A, kind, shift, rng=rng)
+        given = arguments[out - 1]
+        if name == "linear_outputs":
+            expected = B @ given
+        elif name == "linear_combine":
+            expected = 5.0 + B.T @ given
+        elif name == "linear_squares":
+            expected = np.sum(A.astype(float) ** 2, axis=1)
+        else:
+            expected = np.tril(B.T @ (given[:, None] * B))
+        getattr(_native, name)(*arguments)
+        assert_allclose(arguments[out], expected, rtol=1e-12, atol=1e-12)
+        for array in arguments:
+            if isinstance(array, np.ndarray) and array.dtype != np.uint64:
+                assert_guarded(array, shift)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LINEAR_DESCENTS)
+def test_descents_of_every_size(name, dtype, kind, shift):
+    """Within the bounds, with the products kept, and nothing left to do."""
+    rng = np.random.default_rng(0)
+    for n, d in SHAPES:
+        A = some_rows(rng, dtype, n, d)
+        bias = 0.0 if name == "linear_lasso_epochs" else 0.5
+        arguments, written = linear_call(name, A, kind, shift, rng=rng)
+        epochs = getattr(_native, name)(*arguments)
+        assert epochs <= 5000
+        B = np.hstack([A.astype(float), np.full((n, 1), bias)])
+        active, state, violation = (arguments[k] for k in written[-3:])
+        assert_array_equal(np.sort(active), np.arange(n))
+        assert state[0] <= n
+        assert not violation[0] > 1e-9
+        if name == "linear_dual_epochs":
+            beta, y, w = *arguments[4].T[:2], arguments[8]
+            low, high = np.minimum(y, 0), np.maximum(y, 0)
+            assert ((beta >= low) & (beta <= high)).all()
+            assert_allclose(w, B.T @ beta, atol=1e-9)
+            slope = B @ w - y
+            least = np.where(beta < high, -slope, 0), np.where(beta > low, slope, 0)
+            assert np.max(least, initial=0) <= 1e-6
+        elif name == "linear_class_epochs":
+            code, W, alpha = arguments[4], arguments[7], arguments[8]
+            own = np.arange(CLASSES) == code[:, None]
+            assert (alpha <= own + 1e-12).all()
+            assert_allclose(alpha.sum(axis=1), 0, atol=1e-9)
+            assert_allclose(W, B.T @ alpha, atol=1e-9)
+            slope = B @ W + ~own
+            free = alpha < np.where(own, 1.0, 0.0)
+            least = np.where(free, slope, np.inf).min(axis=1)
+            assert np.max(slope.max(axis=1) - least, initial=0) <= 1e-6
+        else:
+            g, v, q = arguments[3], arguments[5], arguments[6]
+            A = A.astype(float)
+            assert_allclose(q, A.T @ v, atol=1e-9)
+            slope = g + A @ q
+            assert_allclose(slope[v != 0], -np.sign(v[v != 0]), atol=1e-6)
+            assert (np.abs(slope) <= 1 + 1e-6).all()
+        for array in arguments:
+            if isinstance(array, np.ndarray) and array.dtype != np.uint64:
+                assert_guarded(array, shift)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LINEAR_DESCENTS)
+def test_descents_on_strange_values_end(name, dtype, kind):
+    rng = np.random.default_rng(0)
+    for values in (extreme, strange):
+        for n, d in [(3, 2), (17, 9)]:
+            A = values(rng, dtype, (n, d))
+            with np.errstate(all="ignore"):
+                arguments, _ = linear_call(name, A, kind, rng=rng)
+            for k, array in enumerate(arguments[4:], 4):
+                if isinstance(array, np.ndarray) and array.dtype == np.float64:
+                    arguments[k] = np.where(rng.random(array.shape) < 0.1, np.nan, array)
+            arguments[-2] = 20
+            assert getattr(_native, name)(*arguments) <= 20
+
+
+@pytest.mark.parametrize("name", LINEAR_DESCENTS)
+def test_rows_that_are_set_aside_stay_in_the_set(name):
+    A = some_rows(np.random.default_rng(1), np.float64, 30, 4)
+    arguments, written = linear_call(name, A)
+    arguments[-2], arguments[-1] = 3, 0.0
+    for _ in range(5):
+        getattr(_native, name)(*arguments)
+        assert_array_equal(np.sort(arguments[written[-3]]), np.arange(30))
+
+
+@pytest.mark.parametrize("name", [*LINEAR_PRODUCTS, *LINEAR_DESCENTS])
+def test_rows_that_are_none(name):
+    """Numbers that would lead past the end of an array."""
+    A = np.ones((3, 4))
+
+    def refused(change, error, message, kind="sparse"):
+        arguments, _ = linear_call(name, A, kind)
+        change(arguments)
+        with pytest.raises(error, match=message):
+            getattr(_native, name)(*arguments)
+
+    def put(k, array):
+        def change(arguments):
+            arguments[k] = array
+
+        return change
+
+    def poke(k, at, value):
+        def change(arguments):
+            arguments[k][at] = value
+
+        return change
+
+    for value in (-1, 4, 2**31 - 1, -(2**31)):
+        refused(poke(1, 7, value), IndexError, "columns of X")
+    for at, value in [(0, -1), (1, 9), (3, 13), (3, 2**62), (2, -(2**63))]:
+        refused(poke(2, at, value), IndexError, "starts must ascend")
+    refused(put(2, np.array([0, 4, 8], np.int64)), ValueError, "one entry more")
+    refused(put(1, np.zeros(11, np.int32)), ValueError, "alike")
+    for k in (1, 2):
+        error, message = ValueError, "both columns and starts, or none"
+        if name == "linear_gram":
+            error, message = TypeError, "incompatible function arguments"
+        refused(put(k, None), error, message)
+    if name != "linear_gram":
+        for size in (0, 11, 13):
+            refused(put(0, np.ones(size)), ValueError, "n rows of d columns", "dense")
+    for k, wrong in [(1, np.int64), (2, np.int32)]:
+        refused(put(k, np.zeros(4, wrong)), TypeError, "incompatible function arguments")
+
+
+@pytest.mark.parametrize("name", LINEAR_DESCENTS)
+def test_sets_of_variables_that_are_none(name):
+    A = np.ones((3, 4))
+    for at, values, error, message in [
+        (-3, np.array([0, 1, 3]), IndexError, "numbers of variables"),
+        (-3, np.array([0, -1, 2]), IndexError, "numbers of variables"),
+        (-3, np.array([0, 1]), ValueError, "at most the size"),
+        (-2, np.array([4, 7], np.uint64), ValueError, "at most the size"),
+        (-2, np.array([2**64 - 1, 7], np.uint64), ValueError, "at most the size"),
+        (-2, np.array([3, 0], np.uint64), ValueError, "must not be 0"),
+        (-2, np.array([3], np.uint64), ValueError, r"\(count, random\)"),
+        (-1, np.ones(2), ValueError, "one number"),
+        (-2, np.array([3, 7]), TypeError, "incompatible function arguments"),
+    ]:
+        arguments, written = linear_call(name, A)
+        arguments[written[at]] = values
+        with pytest.raises(error, match=message):
+            getattr(_native, name)(*arguments)
+
+
+def test_classes_that_are_none():
+    for code in ([0, 1, 3], [0, -1, 1]):
+        arguments, _ = linear_call("linear_class_epochs", np.ones((3, 4)))
+        arguments[4] = np.array(code)
+        with pytest.raises(IndexError, match="numbers of classes"):
+            _native.linear_class_epochs(*arguments)
+
+
+@pytest.mark.parametrize("name", [*LINEAR_PRODUCTS, *LINEAR_DESCENTS])
+def test_sizes_of_linear_machines_are_checked(name):
+    kind = "sparse" if name == "linear_gram" else "dense"  # which has no d of its own
+    count = len(linear_call(name, np.ones((3, 4)))[0])
+    for k in range(3, count):
+        arguments, written = linear_call(name, np.ones((3, 4)), kind)
+        if not isinstance(arguments[k], np.ndarray) or k in written[-3:]:
+            continue
+        for axis in range(arguments[k].ndim):
+            given = arguments.copy()
+            given[k] = np.ascontiguousarray(np.repeat(arguments[k], 2, axis))
+            with pytest.raises((ValueError, IndexError), match=r"must|give"):
+                getattr(_native, name)(*given)
+
+
+@pytest.mark.parametrize("how", ["strided", "reversed", "integer", "half", "list", "none"])
+@pytest.mark.parametrize("name", [*LINEAR_PRODUCTS, *LINEAR_DESCENTS])
+def test_what_linear_machines_write_is_taken_as_it_is_or_refused(name, how):
+    _, written = linear_call(name, np.ones((3, 4)))
+    for k in (0, *written):
+        arguments, _ = linear_call(name, np.ones((3, 4)))
+        if how == "integer" and (arguments[k].dtype.kind == "i" or np.isinf(arguments[k]).any()):
+            continue
+        if how in ("strided", "reversed") and arguments[k].size == 1:
+            continue
+        arguments[k] = REFUSED[how](arguments[k])
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            getattr(_native, name)(*arguments)
+
+
+@pytest.mark.parametrize("name", [*LINEAR_PRODUCTS, *LINEAR_DESCENTS])
+def test_linear_machines_refuse_bytes_out_of_step(name):
+    for k in range(len(linear_call(name, np.ones((3, 4)))[0])):
+        arguments, _ = linear_call(name, np.ones((3, 4)))
+        if isinstance(arguments[k], np.ndarray):
+            shifted = np.zeros(arguments[k].nbytes + 1, np.uint8)[1:].view(arguments[k].dtype)
+            shifted = shifted.reshape(arguments[k].shape)
+            shifted[...] = arguments[k]
+            arguments[k] = shifted
+            with pytest.raises(ValueError, match="aligned"):
+                getattr(_native, name)(*arguments)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_nearest_dual_variables_of_every_number(epsilon, shift):
+    rng = np.random.default_rng(0)
+    for n in WIDTHS:
+        t, f, change = (place(rng.normal(size=n), shift) for _ in range(3))
+        step = place(rng.random(n) + 0.1, shift)
+        low, high = place(-rng.random(n), shift), place(rng.choice([0.0, 0.5, np.inf], n), shift)
+        near, slope = place(np.full(n, 5.0), shift), place(np.full(n, 5.0), shift)
+
+        def found(f, t=t, step=step, low=low, high=high):
+            v = t - f
+            free = np.sign(v) * np.maximum(np.abs(v) - epsilon, 0) * step
+            inside = (free > low) & (free < high) & ((free != 0) | (epsilon == 0))
+            return np.clip(free, low, high), np.where(inside, step, 0)
+
+        box = (t, step, low, high, epsilon)
+        _native.linear_nearest(*box, f, near, slope)
+        assert_allclose(near, found(f)[0], atol=1e-15)
+        assert_array_equal(slope, found(f)[1])
+        total = change @ (found(f + 0.7 * change)[0] - near)
+        assert_allclose(_native.linear_along(*box, f, change, 0.7, near), total, atol=1e-12)
+        for array in (t, step, low, high, f, change, near, slope):
+            assert_guarded(array, shift)
+    one, two = np.ones(1), np.ones(2)
+    for k in range(7):
+        given = [one, one, one, one, one, one.copy(), one.copy()]
+        given[k] = two.copy()
+        with pytest.raises(ValueError, match=r"must be \(n,\)"):
+            _native.linear_nearest(*given[:4], 0.0, *given[4:])
+        with pytest.raises(ValueError, match=r"must be \(n,\)"):
+            _native.linear_along(*given[:4], 0.0, *given[4:6], 1.0, given[6])
+    shifted = np.zeros(9, np.uint8)[1:].view(np.float64)
+    for k in range(7):
+        given = [one, one, one, one, one, one.copy(), one.copy()]
+        given[k] = shifted
+        with pytest.raises(ValueError, match="aligned"):
+            _native.linear_nearest(*given[:4], 0.0, *given[4:])
+        with pytest.raises(ValueError, match="aligned"):
+            _native.linear_along(*given[:4], 0.0, *given[4:6], 1.0, given[6])
+    for how in ("strided", "integer", "list", "none"):
+        for k in (5, 6):
+            given = [two, two, two, two, two, two.copy(), two.copy()]
+            given[k] = REFUSED[how](given[k])
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                _native.linear_nearest(*given[:4], 0.0, *given[4:])
 
 
 # --- the choice of loops -----------------------------------------------------------------------

@@ -145,8 +145,8 @@ def test_kernels_are_evaluated_once(estimator):
 def test_warm_starts_take_fewer_rounds():
     """Of a penalty, after one that is nearly as large."""
     rng = np.random.default_rng(0)
-    A, rows = rng.normal(size=(1500, 2)), np.arange(1500)
-    labels = (A[:, 0] * A[:, 1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
+    A, rows = rng.normal(size=(2500, 2)), np.arange(2500)
+    labels = (A[:, 0] * A[:, 1] + 0.5 * rng.normal(size=2500) > 0).astype(int)
     rounds = []
     for penalties in ([9.5, 10.0], [10.0]):
         models = [SVC(C=C, tol=1e-4) for C in penalties]

@@ -9,8 +9,9 @@ from scipy.optimize import minimize
 from mercer import _native
 from mercer.gram import DenseGram, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
+from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
-from mercer.solvers.smo import DualProblem, SmoSolver
+from mercer.solvers.smo import SmoSolver
 
 RNG = np.random.default_rng(0)
 
@@ -89,7 +90,7 @@ def test_the_working_set_does_not_matter(working_set):
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
     dual = DualProblem.classification(y, np.ones(120))
     wanted = SmoSolver(tol=1e-7).solve(K, dual)
-    result = SmoSolver(tol=1e-7, working_set=working_set).solve(K, dual)
+    result = SmoSolver(tol=1e-7, working_set=working_set, whole=0).solve(K, dual)
     assert_allclose(result.objective, wanted.objective, rtol=1e-8)
     assert_allclose(result.intercept, wanted.intercept, atol=1e-5)
 
@@ -99,8 +100,8 @@ def test_the_cache_does_not_matter(cache_rows):
     X, y = problem(300)
     dual = DualProblem.classification(y, np.ones(300))
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
-    solver = SmoSolver(tol=1e-6, working_set=20, cache_bytes=cache_rows * 300 * 8)
-    wanted = SmoSolver(tol=1e-6, working_set=20).solve(K, dual)
+    solver = SmoSolver(tol=1e-6, working_set=20, whole=0, cache_bytes=cache_rows * 300 * 8)
+    wanted = SmoSolver(tol=1e-6, working_set=20, whole=0).solve(K, dual)
     assert_allclose(solver.solve(TiledGram(RBF(0.5), X), dual).coef, wanted.coef, atol=1e-6)
 
 
@@ -116,7 +117,7 @@ def test_the_number_of_threads_does_not_matter():
 def test_a_warm_start_needs_fewer_rounds_and_gives_the_same():
     X, y = problem(600)
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
-    solver = SmoSolver(working_set=32)
+    solver = SmoSolver(working_set=32, whole=0)
     first = solver.solve(K, DualProblem.classification(y, np.full(600, 1.0)))
     dual = DualProblem.classification(y, np.full(600, 1.2))
     cold, warm = solver.solve(K, dual), solver.solve(K, dual, alpha=first.alpha)
@@ -148,7 +149,7 @@ def test_a_limit_is_said_with_the_gap():
     X, y = problem(300)
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
     dual = DualProblem.classification(y, np.ones(300))
-    result = SmoSolver(max_rounds=2, working_set=4).solve(K, dual)
+    result = SmoSolver(max_rounds=2, working_set=4, whole=0).solve(K, dual)
     assert result.reason is Reason.LIMIT
     assert not result.converged
     assert result.gap > 0
@@ -174,7 +175,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr("mercer.solvers.smo._native.smo_solve", interrupted)
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
-    result = SmoSolver(working_set=8).solve(K, dual)
+    result = SmoSolver(working_set=8, whole=0).solve(K, dual)
     assert result.reason is Reason.INTERRUPTED
     assert result.objective > 0
 
@@ -192,7 +193,7 @@ def test_the_native_step_on_every_instruction_set(isa, n, dtype):
     before = _native.isa()
     try:
         assert _native.use_isa(isa)
-        _native.smo_solve(K, y, C, alpha, f, 1e-7, 0.0, 100_000)
+        _native.smo_solve(K, y, C, alpha, f, n, 1e-7, 0.0, 100_000)
         assert_allclose(f, K.astype(float) @ (y * alpha) - y, atol=1e-8)
         up, low = np.where(y > 0, alpha < C, alpha > 0), np.where(y > 0, alpha > 0, alpha < C)
         if up.any() and low.any():
@@ -207,6 +208,6 @@ def test_the_native_step_on_every_instruction_set(isa, n, dtype):
 def test_the_native_loops_refuse_wrong_shapes():
     K, v = np.eye(3), np.zeros(3)
     with pytest.raises(ValueError, match="must be"):
-        _native.smo_solve(K, v, v, v.copy(), np.zeros(2), 1.0, 0.0, 1)
+        _native.smo_solve(K, v, v, v.copy(), np.zeros(2), 3, 1.0, 0.0, 1)
     with pytest.raises(IndexError, match="rows of K"):
         _native.smo_add_rows(K, np.array([3]), np.array([1.0]), v.copy(), 0, 3)

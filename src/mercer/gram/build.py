@@ -42,10 +42,10 @@ def Gram(
     if tiled.shape[0] * tiled.shape[1] * tiled.dtype.itemsize * 2 > memory_budget(memory):
         return tiled
     K = kernel.held(X, Z) if hasattr(kernel, "held") else None  # looked up, in a search
-    return DenseGram(fill(tiled) if K is None else K, tiled.symmetric)
+    return DenseGram(fill(tiled, n_jobs) if K is None else K, tiled.symmetric)
 
 
-def fill(tiled: TiledGram) -> np.ndarray:
+def fill(tiled: GramOperator, n_jobs: int | None = None) -> np.ndarray:
     """The whole matrix by block rows; of a symmetric one the upper triangle is mirrored."""
     n, m = tiled.shape
     K = np.empty((n, m), tiled.dtype)
@@ -62,6 +62,6 @@ def fill(tiled: TiledGram) -> np.ndarray:
                 upper = np.triu(K[s:e, j], 1)
                 K[s:e, j] = upper + upper.T + np.diag(K[s:e, j].diagonal())
 
-    for _ in ordered_map(strip, range(0, n, step), tiled.n_jobs):
+    for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass
     return K

@@ -27,6 +27,10 @@ class DenseGram(GramOperator):
             return self.K[i, j]
         return self.K[np.ix_(i, j)]
 
+    def part(self, i: np.ndarray, j: np.ndarray | None = None) -> DenseGram:
+        alike = j is None or j is i
+        return DenseGram(self.K[np.ix_(i, i if j is None else j)], self.symmetric and alike)
+
     def diag(self) -> np.ndarray:
         return self.K.diagonal().copy()
 

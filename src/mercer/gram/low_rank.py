@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from mercer.gram.factored import FactoredGram
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.schedule import ordered_map
@@ -23,7 +24,7 @@ __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 STRIP = 2048  # rows: a strip of F and the products on it stay small beside F
 
 
-class LowRankGram(GramOperator):
+class LowRankGram(FactoredGram):
     """K̂ = F Fᵀ of shape (n, n), with F (n, m) held in memory or computed strip by strip.
 
     Parameters
@@ -40,9 +41,6 @@ class LowRankGram(GramOperator):
         tr(K - K̂) / tr(K) as measured when the centres were chosen.
     """
 
-    symmetric = True
-    cheap = frozenset({"products", "rows", "tiles"})
-
     def __init__(
         self,
         centres: np.ndarray,
@@ -57,10 +55,7 @@ class LowRankGram(GramOperator):
         n = len(F) if F is not None else K.shape[0]  # type: ignore[union-attr]
         self.shape = (n, n)
         self.dtype = L.dtype
-
-    @property
-    def rank(self) -> int:
-        return len(self.centres)
+        self.rank = len(centres)
 
     def factor(self, i: Rows) -> np.ndarray:
         """F[i], shape (len(i), m)."""
@@ -80,15 +75,8 @@ class LowRankGram(GramOperator):
         L = self.L.astype(np.float64, copy=False)
         return solve_triangular(L, beta, lower=True, trans=1, check_finite=False)
 
-    def block(self, i: Rows, j: Rows) -> np.ndarray:
-        return self.factor(i) @ self.factor(j).T
-
     def diag(self) -> np.ndarray:
         return np.concatenate([np.einsum("ij,ij->i", F, F) for _, F in self.strips()])
-
-    @property
-    def T(self) -> LowRankGram:
-        return self
 
     def __matmul__(self, V: Any) -> np.ndarray:
         V = np.asarray(V)

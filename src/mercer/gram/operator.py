@@ -48,6 +48,10 @@ class GramOperator(ABC):
         out[...] = values
         return out
 
+    def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
+        """The operator between some rows and columns (the same ones when j is None)."""
+        return PartGram(self, i, i if j is None else j)
+
     def tiles(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """(rows, columns, K[rows, columns]) covering K once; the upper triangle when symmetric."""
         n, m = self.shape
@@ -67,6 +71,24 @@ class GramOperator(ABC):
     def dense(self) -> np.ndarray:
         """K as an array, shape (n, m)."""
         return self.block(slice(None), slice(None))
+
+
+class PartGram(GramOperator):
+    """Rows i and columns j of an operator K, as an operator of their own."""
+
+    def __init__(self, K: GramOperator, i: np.ndarray, j: np.ndarray):
+        self.K, self.i, self.j = K, i, j
+        self.shape, self.dtype, self.cheap = (len(i), len(j)), K.dtype, K.cheap - {"dense"}
+        self.symmetric = K.symmetric and i is j
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        return self.K.block(self.i[i], self.j[j])
+
+    def diag(self) -> np.ndarray:
+        if self.symmetric:
+            return self.K.diag()[self.i]
+        n = min(self.shape)
+        return np.array([self.block(slice(k, k + 1), slice(k, k + 1))[0, 0] for k in range(n)])
 
 
 class TransposedGram(GramOperator):

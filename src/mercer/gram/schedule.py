@@ -73,10 +73,10 @@ def ordered_map(
                 yield flying[0].result()
                 flying.popleft()
         finally:
-            if flying:
-                stop()
             for future in flying:
                 future.cancel()
+            if flying:
+                stop()
             wait(flying)  # what still runs may write to arrays of the caller
 
 

@@ -32,6 +32,11 @@ class TiledGram(GramOperator):
             return self.kernel.block(X, X)  # the same samples: distances of 0 are exact
         return self.kernel.block(self.X[i], self.Z[j])
 
+    def part(self, i: np.ndarray, j: np.ndarray | None = None) -> TiledGram:
+        if j is None and self.Z is self.X:
+            return TiledGram(self.kernel, self.X[i], n_jobs=self.n_jobs)
+        return TiledGram(self.kernel, self.X[i], self.Z[i if j is None else j], self.n_jobs)
+
     def diag(self) -> np.ndarray:
         if self.Z is self.X:
             return self.kernel.diag(self.X)

@@ -65,6 +65,11 @@ class RBF(Radial):
             gamma = 1 / _median_squared(metric or EUCLID, X)
         return self if (gamma, metric) == (self.gamma, self.metric) else RBF(gamma, metric)
 
+    def is_square_of(self, other: Radial) -> bool:
+        if not isinstance(other, RBF) or other.metric is not self.metric:
+            return False
+        return self.gamma == 2 * other.gamma
+
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, 2 / self.distance.exponent)
         _native.exp_scaled(D, bound_gamma(self.gamma, self))
@@ -115,6 +120,11 @@ class Laplacian(Radial):
         if gamma == "median":
             gamma = 1 / np.sqrt(_median_squared(metric or MANHATTAN, X))
         return self if (gamma, metric) == (self.gamma, self.metric) else Laplacian(gamma, metric)
+
+    def is_square_of(self, other: Radial) -> bool:
+        if not isinstance(other, Laplacian) or other.metric is not self.metric:
+            return False
+        return self.gamma == 2 * other.gamma
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, 1 / self.distance.exponent)

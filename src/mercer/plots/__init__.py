@@ -1,7 +1,15 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
+from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.margin import MarginDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
-__all__ = ["GramDisplay", "RelevanceDisplay", "SpectrumDisplay"]
+__all__ = [
+    "DecisionSurfaceDisplay",
+    "GramDisplay",
+    "MarginDisplay",
+    "RelevanceDisplay",
+    "SpectrumDisplay",
+]

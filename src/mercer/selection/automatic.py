@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram import TiledGram
 from mercer.gram.memory import memory_budget
-from mercer.learners.calibration import Calibration, calibrate
+from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
 from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.columns import column_notices, infer_columns, read_columns
@@ -359,10 +359,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         return 2.0 * np.eye(len(self.classes_))[self._codes(y)] - 1
 
     def _calibrated(self, outputs, y) -> Callable:
-        return calibrate(outputs, self._codes(y))
+        return fit_softmax(outputs, self._codes(y))
 
     def _store_calibration(self, machine, y) -> None:
-        calibration = calibrate(machine.left_out, self._codes(y))
+        calibration = fit_softmax(machine.left_out, self._codes(y))
         self.calibration_slope_ = calibration.slope
         self.calibration_bias_ = calibration.bias
 
@@ -383,7 +383,7 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
         outputs = self._outputs(X)
-        return Calibration(self.calibration_slope_, self.calibration_bias_)(outputs)
+        return SoftmaxCalibration(self.calibration_slope_, self.calibration_bias_)(outputs)
 
     def predict(self, X):
         """The most probable class of each row, (n,)."""

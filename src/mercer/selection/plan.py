@@ -10,7 +10,9 @@ from __future__ import annotations
 import inspect
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import frexp
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -92,6 +94,12 @@ class _Group:
         return sorted(i for path in self.paths for i in path)
 
 
+def _bandwidth(group: _Group) -> float:
+    gamma = getattr(group.kernel, "gamma", 0.0)
+    number = float(gamma) if isinstance(gamma, Real) else 0.0
+    return number if np.isfinite(number) else 0.0
+
+
 class Plan:
     """The fits of a search, made group by group when the first of a group is asked for (`fit`).
 
@@ -128,7 +136,7 @@ class Plan:
         self.seconds = np.zeros((len(models), len(splits)))
         self._fits: dict[tuple[int, bytes], Any] = {}
         self._rows: dict[bytes, Rows] = {}
-        self._open: _Group | None = None
+        self.stage(range(len(models)), range(len(splits)))
         self._of = {i: group for group in self.groups for i in group.candidates}
         for group in self.groups:
             self._decide(group)
@@ -137,6 +145,11 @@ class Plan:
     def order(self) -> list[int]:
         """All candidates, group by group and path by path."""
         return [i for group in self.groups for path in group.paths for i in path]
+
+    def stage(self, candidates: Iterable[int], folds: Iterable[int]) -> None:
+        """From now on only these candidates will be asked for, on these folds."""
+        self._wanted, self._folds = set(candidates), list(folds)
+        self._open: _Group | None = None
 
     def rows(self, numbers: np.ndarray) -> Rows:
         """The same object for the same rows, so that what is computed for them is found again."""
@@ -193,8 +206,21 @@ class Plan:
         first = {}
         for position, group in enumerate(groups.values()):
             first.setdefault(group.distance or position, position)
-        together = sorted(enumerate(groups.values()), key=lambda g: first[g[1].distance or g[0]])
-        return [group for _, group in together]
+
+        def chain(position: int, group: _Group) -> tuple[int, float]:
+            """Equal distances, and of these γ, 2γ, 4γ ...: they have the mantissa in common."""
+            return first[group.distance or position], frexp(_bandwidth(group))[0]
+
+        least: dict[Any, float] = {}
+        for position, group in enumerate(groups.values()):
+            key = chain(position, group)
+            least[key] = min(least.get(key, np.inf), _bandwidth(group))
+
+        def place(numbered: tuple[int, _Group]) -> tuple:
+            key = chain(*numbered)
+            return key[0], least[key], _bandwidth(numbered[1])
+
+        return [group for _, group in sorted(enumerate(groups.values()), key=place)]
 
     def _penalty(self, i: int) -> Any:
         model = self.models[i]
@@ -245,7 +271,10 @@ class Plan:
         self._fits.clear()
         self._rows.clear()
         self.shared.use(group.samples, group.encoding)
-        self.shared.forget_gram()
+        if group.sharing.level.startswith("gram"):
+            self.shared.forget_parts()
+        else:
+            self.shared.forget_gram()
         try:
             if group.sharing.level in ("distances", "gram of distances"):
                 self.shared.hold_distances(group.bound)
@@ -253,17 +282,20 @@ class Plan:
                 self.shared.hold_gram(group.bound)
         except Exception as error:
             failure = _Failure(error, error.__traceback__)
-            for train, _ in self.splits:
-                self._fits.update({(i, train.tobytes()): failure for i in group.candidates})
+            for f in self._folds:
+                train = self.splits[f][0].tobytes()
+                self._fits.update({(i, train): failure for i in group.candidates})
             return
-        opening = (time.perf_counter() - start) / (len(group.candidates) * len(self.splits))
-        self.seconds[group.candidates] += opening
+        paths = [[i for i in path if i in self._wanted] for path in group.paths]
+        folds = [(f, path) for f in self._folds for path in paths if path]
+        opening = (time.perf_counter() - start) / max(1, sum(len(path) for _, path in folds))
+        for f, path in folds:
+            self.seconds[path, f] += opening
         jobs = self._jobs(group)
-        folds = [(f, path) for f in range(len(self.splits)) for path in group.paths]
         running: set[FitPath] = set()
 
         def stop() -> None:
-            for handed in running:
+            for handed in list(running):
                 handed.stopped.set()
 
         def fit(fold: tuple[int, list[int]]) -> list:

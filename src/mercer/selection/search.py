@@ -7,11 +7,13 @@ computes them together. GridSearchCV itself runs the search, on the numbers of t
 
 from __future__ import annotations
 
+import re
 import time
 from functools import wraps
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -23,6 +25,7 @@ from mercer.selection.plan import Plan, Sharing
 
 __all__ = ["KernelSearchCV"]
 
+TRIED = 2  # folds before hopeless candidates are given up
 #: methods of learners that scorers call
 SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", "score",
           "score_samples", "transform"}  # fmt: skip
@@ -48,6 +51,11 @@ class KernelSearchCV(GridSearchCV):
     n_jobs : int or None
         Threads that compute matrices; None means all cores. Plain evaluation uses processes, and
         None means one.
+    early_stopping : bool, default=False
+        Give up hopeless candidates: those of which, after two folds, none is as good as the worst
+        fold of the best candidate. They are not fitted to the other folds, ``given_up`` of
+        ``cv_results_`` marks them, their means are of two folds, and they rank behind all others.
+        For one metric, or a ``refit`` that names one.
     memory : int, str or None
         Budget of the shared matrices in bytes or as "4GB"; None means half of what is free.
 
@@ -92,6 +100,7 @@ class KernelSearchCV(GridSearchCV):
         pre_dispatch="2*n_jobs",
         error_score=np.nan,
         return_train_score=False,
+        early_stopping=False,
         memory=None,
     ):
         super().__init__(
@@ -106,6 +115,7 @@ class KernelSearchCV(GridSearchCV):
             error_score=error_score,
             return_train_score=return_train_score,
         )
+        self.early_stopping = early_stopping
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
@@ -133,6 +143,7 @@ class KernelSearchCV(GridSearchCV):
         # unknown names are refused before any work
         models = [self._candidate(parameters) for parameters in candidates]
         budget = memory_budget(self.memory)
+        self._check_early_stopping()
         self._get_scorers()  # so is a refit= that several metrics leave open
         fit_params = {name: value for name, value in params.items() if name != "groups"}
         X, y = indexable(X, y)
@@ -159,6 +170,14 @@ class KernelSearchCV(GridSearchCV):
         if self.refit:
             self._refit(X, y, fit_params)
         return self
+
+    def _check_early_stopping(self) -> None:
+        several = isinstance(self.scoring, (list, tuple, set, dict))
+        if self.early_stopping and several and not isinstance(self.refit, str):
+            raise ValueError(
+                f"early_stopping=True with several metrics and refit={self.refit!r}: name the "
+                "metric that decides in refit=."
+            )
 
     def _fit_plainly(self, X: Any, y: Any, params: dict, cv: Any) -> None:
         """As GridSearchCV; a cv= that can be gone through only once has been."""
@@ -190,37 +209,53 @@ class KernelSearchCV(GridSearchCV):
 
     def _search(self, plan: Plan, candidates: list[dict], y: Any, fit_params: dict) -> None:
         """GridSearchCV on row numbers; candidates that share are next to each other."""
-        order = plan.order
-        numbered = [
-            {"candidate": [i], **{name: [value] for name, value in candidates[i].items()}}
-            for i in order
-        ]
+        folds, n = list(range(len(plan.splits))), len(candidates)
+        first = folds[:TRIED] if self.early_stopping else folds
+        results = _in_order(self._run(plan, plan.order, first, y, fit_params), candidates)
+        if len(first) < len(folds):
+            hopeful = self._hopeful(results)
+            order = [i for i in plan.order if hopeful[i]]
+            rest = self._run(plan, order, folds[TRIED:], y, fit_params)
+            results = _completed(results, rest, n, len(folds))
+        self.cv_results_ = results
+        self.cv_results_["mean_fit_time"] = plan.seconds.mean(axis=1)
+        self.cv_results_["std_fit_time"] = plan.seconds.std(axis=1)
+        self.n_splits_ = len(folds)
+        if self.refit or not self.multimetric_:
+            self._choose()
+
+    def _run(
+        self, plan: Plan, order: list[int], folds: list[int], y: Any, fit_params: dict
+    ) -> dict:
+        """Results of GridSearchCV on row numbers, for some candidates in order and some folds."""
+        plan.stage(order, folds)
+        candidates = list(ParameterGrid(self.param_grid))
         inner = GridSearchCV(
             _Planned(plan),
-            numbered,
+            [
+                {"candidate": [i], **{name: [value] for name, value in candidates[i].items()}}
+                for i in order
+            ],
             scoring=self.scoring,
             refit=False,
-            cv=plan.splits,
+            cv=[plan.splits[f] for f in folds],
             n_jobs=1,  # the plan has threads of its own
             verbose=self.verbose,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
         )
         inner.fit(np.arange(plan.n), y, **fit_params)  # weights are for scorers too
-        place = np.argsort(order)
-        results = {
-            name: candidates if name == "params" else values[place]
-            for name, values in inner.cv_results_.items()
-            if name != "param_candidate"
-        }
-        results["mean_fit_time"] = plan.seconds.mean(axis=1)
-        results["std_fit_time"] = plan.seconds.std(axis=1)
-        self.cv_results_ = results
-        self.multimetric_ = inner.multimetric_
-        self.n_splits_ = inner.n_splits_
-        self.scorer_ = inner.scorer_
-        if self.refit or not self.multimetric_:
-            self._choose()
+        self.multimetric_, self.scorer_ = inner.multimetric_, inner.scorer_
+        return inner.cv_results_
+
+    def _hopeful(self, results: dict) -> np.ndarray:
+        """Candidates with a fold as good as the worst of the best candidate, or better."""
+        metric = self.refit if self.multimetric_ else "score"
+        scores = np.stack([results[f"split{f}_test_{metric}"] for f in range(TRIED)], axis=1)
+        if not np.isfinite(scores).all(axis=1).any():
+            return np.ones(len(scores), bool)
+        best = np.nanargmax(scores.mean(axis=1))
+        return ~(scores.max(axis=1) < scores[best].min())
 
     def _choose(self) -> None:
         """best_index_, best_params_ and best_score_, as GridSearchCV defines them."""
@@ -236,6 +271,51 @@ class KernelSearchCV(GridSearchCV):
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _in_order(run: dict, candidates: list[dict]) -> dict:
+    """Results of a run of all candidates, in the order in which they were given."""
+    place = np.argsort(np.asarray(run["param_candidate"], int))
+    return {
+        name: candidates if name == "params" else values[place]
+        for name, values in run.items()
+        if name != "param_candidate"
+    }
+
+
+def _completed(results: dict, rest: dict, n: int, n_folds: int) -> dict:
+    """Results on the first folds, completed by those of some candidates on the others.
+
+    Means are over the folds that a candidate was tried on.
+    """
+    place = np.asarray(rest["param_candidate"], int)
+    complete = np.isin(np.arange(n), place)
+    tried = np.where(complete, n_folds, TRIED)
+    seen = np.arange(n_folds) < tried[:, None]
+    for name in [name[5:] for name in results if re.match("mean_(test|train)_", name)]:
+        scores = np.full((n, n_folds), np.nan)
+        for f in range(TRIED):
+            scores[:, f] = results[f"split{f}_{name}"]
+        for f in range(TRIED, n_folds):
+            scores[place, f] = rest[f"split{f - TRIED}_{name}"]
+            results[f"split{f}_{name}"] = scores[:, f]
+        mean = np.where(seen, scores, 0).sum(axis=1) / tried
+        spread = np.where(seen, scores - mean[:, None], 0)
+        results[f"mean_{name}"] = mean
+        results[f"std_{name}"] = np.sqrt((spread**2).sum(axis=1) / tried)
+        if name.startswith("test_"):
+            results[f"rank_{name}"] = _ranks(mean, complete)
+    results["given_up"] = ~complete
+    return results
+
+
+def _ranks(means: np.ndarray, complete: np.ndarray) -> np.ndarray:
+    """1 for the best, ties alike; those of failed fits (NaN) last, the incomplete ones behind."""
+    ranks = np.empty(len(means), np.int32)
+    for part, behind in ((complete, 0), (~complete, int(complete.sum()))):
+        known = np.where(np.isnan(means[part]), -np.inf, means[part])
+        ranks[part] = behind + rankdata(-known, method="min").astype(np.int32)
+    return ranks
 
 
 class _Planned(BaseEstimator):

@@ -20,6 +20,7 @@ from mercer.kernels.base import Radial
 __all__ = ["Rows", "SharedKernel", "SharedSamples", "fingerprint"]
 
 STRIP = 512
+SQUARINGS = 6  # of one matrix in a row
 
 
 def fingerprint(value: Any) -> Any:
@@ -80,6 +81,8 @@ class SharedSamples:
         self.encoding: Any = None
         self.distances: tuple[Any, np.ndarray] | None = None
         self.gram: tuple[Any, np.ndarray] | None = None
+        self._held: Kernel | None = None  # whose values ``gram`` are, by so many squarings
+        self._squarings = 0
         self._crossed: dict[tuple, np.ndarray] = {}
 
     def use(self, samples: Any, encoding: Any) -> None:
@@ -101,6 +104,7 @@ class SharedSamples:
         key = fingerprint(kernel.distance)
         if self.distances is None or self.distances[0] != key:
             self.distances = None  # its memory is for the next
+            self.forget_gram()
             self.distances = key, self._evaluate(_RawDistance(kernel.distance))
 
     def hold_gram(self, kernel: Kernel | None) -> None:
@@ -108,21 +112,43 @@ class SharedSamples:
 
         None: the samples are K itself.
         """
-        self.gram = None  # its memory is for the next
-        if kernel is None:
-            K = self.samples
-        elif self._reads_distances(kernel):
-            K = self._profile(kernel)  # type: ignore[arg-type]
+        known, self.gram = self.gram, None  # its memory is for the next
+        if known is not None and self._squares(kernel):
+            K = np.square(known[1], out=known[1])
+            self._squarings += 1
         else:
-            K = self._evaluate(kernel)
+            del known
+            K, self._squarings = self._compute(kernel), 0
+        self._held = kernel
         self.gram = fingerprint(kernel), K
+
+    def _squares(self, kernel: Kernel | None) -> bool:
+        """Whether K is the square of the matrix that is held: k with 2γ is k with γ, squared.
+
+        Each time relative errors double, so that there is an end to it.
+        """
+        held = self._held
+        if not (isinstance(kernel, Radial) and isinstance(held, Radial)):
+            return False
+        return self._squarings < SQUARINGS and kernel.is_square_of(held)
+
+    def _compute(self, kernel: Kernel | None) -> np.ndarray:
+        if kernel is None:
+            return self.samples
+        if self._reads_distances(kernel):
+            return self._profile(kernel)  # type: ignore[arg-type]
+        return self._evaluate(kernel)
 
     def forget(self) -> None:
         self.distances = None
         self.forget_gram()
 
     def forget_gram(self) -> None:
-        self.gram = None
+        self.gram = self._held = None
+        self.forget_parts()
+
+    def forget_parts(self) -> None:
+        """What was kept of the matrix for models to come."""
         self._crossed.clear()
 
     def source(self, kernel: Kernel | None) -> str:

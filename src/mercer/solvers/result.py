@@ -21,6 +21,7 @@ class Reason(Enum):
         "stopped without further progress: the tolerance is below what the precision allows; "
         "loosen tol, or use float64"
     )
+    INFEASIBLE = "found no solution: the constraints contradict each other"
     SINGULAR = (
         "met a singular matrix and gives the least-squares solution of minimum norm: raise the "
         "penalty, or remove duplicate samples"
@@ -53,12 +54,13 @@ class Result:
     converged: bool = True
     reason: Reason = Reason.CONVERGED
 
-    def warn_unless_converged(self, solver: str, certificate: str) -> None:
+    def warn_unless_converged(self, solver: str, certificate: str, hint: str = "") -> None:
         """Issue a ConvergenceWarning with the measured figure and the remedy."""
         if not self.converged:
             warnings.warn(
                 f"{solver} {self.reason.value}. Measured {certificate}: {self.gap:.3g} after "
-                f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}.",
+                f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}."
+                + (f" {hint}." if hint else ""),
                 ConvergenceWarning,
                 stacklevel=3,
             )

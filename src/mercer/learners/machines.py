@@ -1,0 +1,39 @@
+"""Several machines of one learner, solved over threads, that Ctrl-C stops without losing them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mercer.gram.schedule import ordered_map
+from mercer.solvers.result import Reason
+
+__all__ = ["solve_all"]
+
+Stop = Callable[[], bool]
+
+
+def solve_all(tasks: Sequence[Callable[[Stop], Any]], jobs: int) -> list[Any]:
+    """The results of all tasks, ``jobs`` at a time.
+
+    A task is given a function that says whether to stop. After Ctrl-C that is so, and each task,
+    begun or not, returns the best that it has; a task that met the interrupt itself says so by its
+    result's reason.
+    """
+    stopped, results = threading.Event(), {}
+
+    def solve(m: int) -> None:
+        results[m] = tasks[m](stopped.is_set)
+        if getattr(results[m], "reason", None) is Reason.INTERRUPTED:
+            stopped.set()
+
+    try:
+        for _ in ordered_map(solve, range(len(tasks)), jobs, stopped.set):
+            pass
+    except KeyboardInterrupt:
+        stopped.set()
+        for m in range(len(tasks)):
+            if m not in results:
+                solve(m)
+    return [results[m] for m in range(len(tasks))]

@@ -1,0 +1,134 @@
+"""The one-class machine: where the data are, as the side of a plane in feature space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.svm import SupportVectorMachine
+from mercer.solvers.dual import DualProblem
+
+__all__ = ["OneClassSVM"]
+
+
+class OneClassSVM(OutlierMixin, SupportVectorMachine):
+    r"""Novelty detection: the plane that parts most of the data from the origin, as far as may be.
+
+    Minimise :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j k(x_i, x_j)` over
+    :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i = \nu \sum_i w_i`; a sample x is an
+    outlier where :math:`f(x) = \sum_i \alpha_i k(x, x_i) - \rho < 0`.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        At most this part of the rows become outliers, at least this part support vectors.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, warm_start,
+    solver, rank, random_state, memory, n_jobs
+        As in `SVC`; ``random_state`` is that of the centres of ``solver="low_rank"``.
+
+    Attributes
+    ----------
+    offset_ : float
+        ρ: ``decision_function`` is ``score_samples`` less it.
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
+    fit_status_, coef_ : as in scikit-learn
+    objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
+        As in `SVC`.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, "Estimating the support of a
+    high-dimensional distribution", Neural Computation 13, 2001.
+
+    Examples
+    --------
+    >>> model = OneClassSVM(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [0.2], [0.3]])
+    >>> model.predict([[0.15], [5.0]]).tolist()
+    [1, -1]
+    """
+
+    nu: float
+    _path_parameter = "nu"
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        random_state=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Fit to samples X; y is not used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or X and the weights do not fit.
+        """
+        self._check_parameters()
+        X, _, w, kept = self._samples_and_weights(X, None, sample_weight, targets=False)
+        scale = w.mean()  # tol holds for weights of about 1
+        K = self._operator(X, w / scale)
+        result = self._solve(K, DualProblem.one_class(w / scale, float(self.nu))).scaled(scale)
+        support = np.flatnonzero(result.coef)
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = result.iterations
+        self.dual_coef_ = result.coef[support][None]
+        self._store(X, K, [result], support, result.coef[:, None], kept)
+        self.offset_ = -float(self.intercept_[0])
+        return self
+
+    def _pair_coef(self) -> np.ndarray:
+        return self.dual_coef_.T
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed score of each row, (n,): negative for outliers."""
+        return self._values(X)[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """``decision_function`` plus ``offset_``, (n,)."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for rows like the training samples, -1 for outliers, (n,)."""
+        check_is_fitted(self)
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,89 @@
+"""Classes in pictures: their numbers, colours and marks, and a legend that covers no data.
+
+Colours are told apart by colour-blind readers (Okabe & Ito, "Color Universal Design", 2008), the
+first two also by their lightness; marks tell classes apart where there is no colour at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["INK", "class_codes", "class_handles", "colour", "diverging", "legend_below", "mark"]
+
+INK = "#1b1f24"  # of lines on a pale surface, which is pale on a dark page too
+COLOURS = (
+    "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8f98",
+)  # fmt: skip
+MARKS = "osD^vPX"  # seven, so that with eight colours pairs repeat after 56 classes
+
+
+def colour(code: int, strength: float = 1.0) -> tuple[float, float, float]:
+    """The colour of a class as (red, green, blue), mixed with white where ``strength`` < 1."""
+    text = COLOURS[code % len(COLOURS)]
+    parts = (int(text[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (1 - strength + strength * part for part in parts)
+    return red, green, blue
+
+
+def mark(code: int) -> str:
+    """The marker of a class."""
+    return MARKS[code % len(MARKS)]
+
+
+def diverging() -> Any:
+    """A colour map from the first class over white to the second."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ends = [colour(0, 0.57), colour(0, 0.25), "#ffffff", colour(1, 0.25), colour(1, 0.57)]
+    return LinearSegmentedColormap.from_list("classes", ends)
+
+
+def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
+    """Position of each label among the ascending classes.
+
+    Raises
+    ------
+    ValueError
+        A label is none of the classes.
+
+    Examples
+    --------
+    >>> class_codes(["b", "a", "b"], np.array(["a", "b"]))
+    array([1, 0, 1])
+    """
+    y = np.asarray(y)
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    unknown = np.flatnonzero(classes[codes] != y)
+    if len(unknown):
+        raise ValueError(
+            f"{name} has the label {y[unknown[0]].item()!r}, which is none of the classes "
+            f"{classes.tolist()[:10]}: give the labels that the estimator was fitted to."
+        )
+    return codes
+
+
+def class_handles(classes: Any) -> list:
+    """Legend entries of the classes."""
+    from matplotlib.lines import Line2D
+
+    look = {"ls": "", "markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    return [
+        Line2D([], [], marker=mark(c), color=colour(c), label=str(name), **look)
+        for c, name in enumerate(classes)
+    ]
+
+
+def legend_below(ax: Any, handles: list) -> Any:
+    """A legend in rows of up to four under the x axis, whatever the size of axes and letters."""
+    import matplotlib.pyplot as plt
+    from matplotlib.transforms import offset_copy
+
+    rows = -(-len(handles) // 4)
+    below = -3.4 * plt.rcParams["font.size"]  # points: tick labels, then the axis label
+    place = offset_copy(ax.transAxes, fig=ax.figure, y=below, units="points")
+    return ax.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=place,
+        ncols=-(-len(handles) // rows), frameon=False, borderaxespad=0,
+    )  # fmt: skip

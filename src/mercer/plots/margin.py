@@ -1,0 +1,254 @@
+"""How far rows lie on the right side of a classifier: the distribution of functional margins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.plots.classes import class_codes, colour, legend_below
+from mercer.plots.machine import kernel_machine
+
+__all__ = ["MarginDisplay"]
+
+BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+class MarginDisplay:
+    r"""Where rows lie relative to the margin, class by class.
+
+    The functional margin of row i is :math:`m_i = y_i f(x_i)`, with :math:`y_i = \pm 1`: an error
+    where it is negative, inside the margin up to 1, and beyond it above. A support vector machine
+    pays :math:`C \max(0, 1 - m_i)` for the row, so that only rows up to 1 are support vectors. For
+    more than two classes it is the margin of the true class over the best other one: the least of
+    the one-against-one machines' margins for an `SVC`, and the difference of the two values of
+    ``decision_function`` for others.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n,)
+        Functional margins.
+    codes : array-like of shape (n,)
+        Each row's position in ``classes``.
+    classes : sequence
+        The classes, in order.
+    width : float or array-like, optional
+        Geometric margin :math:`1 / \|w\|`, one for each machine.
+    tolerance : float, default=1e-3
+        Margins this close to 1 are on the margin: as near as the solver's ``tol`` brings them.
+
+    Attributes
+    ----------
+    errors, inside, beyond : int
+        Rows with m < 0, with 0 <= m < 1, and on the margin or beyond it.
+    edges : ndarray of shape (bins + 1,)
+        Of the bars; 0 is among them, and 1 where bars are at most 1 wide. The outer bars also hold
+        what lies far outside: more than 6 times the median of abs(m).
+    counts : ndarray of shape (classes, bins)
+        Rows of each class in each bar.
+    ax_, figure_, bars_
+        What `plot` drew; ``bars_`` is a list, one entry a class.
+
+    Notes
+    -----
+    Margins of training rows flatter: those of held-out rows, as by
+    ``cross_val_predict(..., method="decision_function")``, go to `from_values`.
+
+    Examples
+    --------
+    >>> display = MarginDisplay.from_values([-2.0, 0.5, 0.3, 1.0], ["a", "a", "b", "b"])
+    >>> display.margins
+    array([ 2. , -0.5,  0.3,  1. ])
+    >>> display.words
+    '1 error, 1 inside the margin, 2 on it or beyond'
+    """
+
+    def __init__(
+        self,
+        margins: Any,
+        codes: Any,
+        classes: Sequence,
+        *,
+        width: Any = None,
+        tolerance: float = 1e-3,
+    ):
+        self.margins, self.codes = np.asarray(margins, dtype=np.float64), np.asarray(codes)
+        self.classes = list(classes)
+        self.width = width
+        on_margin = np.abs(self.margins - 1) <= tolerance
+        m = np.where(on_margin, 1.0, self.margins)
+        self.errors = int((m < 0).sum())
+        self.beyond = int((m >= 1).sum())
+        self.inside = len(m) - self.errors - self.beyond
+        self.edges = _edges(m)
+        shown = np.clip(m, self.edges[0], self.edges[-1])
+        self.counts = np.array(
+            [np.histogram(shown[self.codes == c], self.edges)[0] for c in range(len(self.classes))]
+        )
+
+    @classmethod
+    def from_values(
+        cls, values: Any, y: Any, *, classes: Any = None, width: Any = None
+    ) -> MarginDisplay:
+        """Margins from decision values; nothing is drawn.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,) or (n, classes)
+            Positive for the second class; for more classes the largest value is the prediction.
+        y : array-like of shape (n,)
+            True classes.
+        classes : array-like, optional
+            In ascending order; by default those of y.
+        width : float or array-like, optional
+            Geometric margin.
+        """
+        values, y = np.asarray(values, dtype=np.float64), np.asarray(y)
+        classes = np.unique(y) if classes is None else np.asarray(classes)
+        k = len(classes)
+        wanted = (len(y),) if k == 2 else (len(y), k)
+        if values.shape != wanted:
+            raise ValueError(
+                f"values has shape {values.shape}: for {len(y)} rows of {k} classes give {wanted}."
+            )
+        codes = class_codes(y, classes)
+        if k == 2:
+            margins = np.where(codes == 1, values, -values)
+        else:
+            rows = np.arange(len(y))
+            others = values.copy()
+            others[rows, codes] = -np.inf
+            margins = values[rows, codes] - others.max(axis=1)
+        return cls(margins, codes, classes.tolist(), width=width)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> MarginDisplay:
+        """Draw the margins of a fitted classifier on rows X of classes y.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            With ``decision_function``; bare, at the end of a pipeline or in a search.
+        X : data as the estimator predicts for
+        y : array-like of shape (n,)
+            True classes.
+        ax : matplotlib axes, optional
+
+        Raises
+        ------
+        TypeError
+            The estimator is no classifier, or has no ``decision_function``.
+        ValueError
+            y is missing, does not fit X, or holds a class that the estimator does not know.
+        """
+        check_is_fitted(estimator)
+        if not (is_classifier(estimator) and hasattr(estimator, "decision_function")):
+            raise TypeError(
+                f"{type(estimator).__name__} has no margins: give a classifier with "
+                "decision_function, such as SVC."
+            )
+        if y is None:
+            raise ValueError("y is missing: give the true class of each row.")
+        classes, machine = np.asarray(estimator.classes_), _machine(estimator)
+        width = getattr(machine, "margin_", None)
+        if len(classes) > 2 and hasattr(machine, "decision_function_shape"):
+            codes = class_codes(y, classes)
+            margins = _least_of_pairs(_pair_values(estimator, X), codes, len(classes))
+            return cls(margins, codes, classes.tolist(), width=width).plot(ax)
+        values = np.asarray(estimator.decision_function(X))
+        if len(classes) == 2:
+            values = values.ravel()
+        return cls.from_values(values, y, classes=classes, width=width).plot(ax)
+
+    @property
+    def words(self) -> str:
+        """The counts, as a sentence says them."""
+        if len(self.classes) > 2:
+            wrong = "behind another class"
+        else:
+            wrong = "error" if self.errors == 1 else "errors"
+        return (
+            f"{self.errors} {wrong}, {self.inside} inside the margin, {self.beyond} on it or beyond"
+        )
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> MarginDisplay:
+        """Draw bars, one class on the other, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
+        import matplotlib.pyplot as plt
+        from matplotlib.lines import Line2D
+        from matplotlib.ticker import MaxNLocator
+
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.ax_, self.figure_, self.bars_ = ax, ax.figure, []
+        base = np.zeros(self.counts.shape[1])
+        for code, height in enumerate(self.counts):
+            look = {"color": [colour(code)], "edgecolor": ax.get_facecolor(), "linewidth": 0.5,
+                    "label": str(self.classes[code])}  # fmt: skip
+            self.bars_.append(
+                ax.bar(self.edges[:-1], height, np.diff(self.edges), base, align="edge",
+                       **{**look, **kwargs})
+            )  # fmt: skip
+            base = base + height
+        ink = ax.xaxis.label.get_color()  # legible on this figure's background
+        lines = [("0: decision line", 0, "-", 1.8), ("1: margin", 1, "--", 1.3)]
+        for _, at, style, weight in lines:
+            ax.axvline(at, color=ink, ls=style, lw=weight)
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_title(
+            "\n".join([self.words, *self._width_in_words()]), loc="left", fontsize="medium"
+        )
+        several = len(self.classes) > 2
+        ax.set_xlabel(
+            "margin of the true class over the best other" if several else "margin y f(x)"
+        )
+        ax.set_ylabel("rows")
+        marks = [Line2D([], [], color=ink, ls=ls, lw=lw, label=text) for text, _, ls, lw in lines]
+        legend_below(ax, [*self.bars_, *marks])
+        return self
+
+    def _width_in_words(self) -> list[str]:
+        if self.width is None:
+            return []
+        low, high = float(np.min(self.width)), float(np.max(self.width))
+        if low == high:
+            return [f"geometric margin 1/‖w‖ = {low:.3g}"]
+        return [f"geometric margins 1/‖w‖ from {low:.3g} to {high:.3g}"]
+
+
+def _machine(estimator: Any) -> Any:
+    """The kernel learner inside, or the estimator itself."""
+    try:
+        return kernel_machine(estimator)[1]
+    except TypeError:
+        return estimator
+
+
+def _pair_values(estimator: Any, X: Any) -> np.ndarray:
+    """f of the machine of each pair of classes, (n, pairs), whatever shape the user asked for."""
+    copied = deepcopy(estimator)
+    _machine(copied).decision_function_shape = "ovo"
+    return np.asarray(copied.decision_function(X), dtype=np.float64)
+
+
+def _least_of_pairs(values: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
+    """The true class's margin against each other class; the least of them, (n,)."""
+    margins = np.full(len(codes), np.inf)
+    for column, (first, second) in enumerate(combinations(range(k), 2)):
+        f = values[:, column]  # positive for the first
+        own = np.where(codes == first, f, np.where(codes == second, -f, np.inf))
+        margins = np.minimum(margins, own)
+    return margins
+
+
+def _edges(m: np.ndarray) -> np.ndarray:
+    """Edges of equal bars over the margins, about 2√n of them, with 0 and 1 in the range."""
+    reach = 6 * float(np.median(np.abs(m))) or 1.0
+    low = min(0.0, max(float(m.min()), -reach))
+    high = max(1.0, min(float(m.max()), reach))
+    most = np.clip(2 * np.sqrt(len(m)), 8, 40)
+    width = next((w for w in BIN_WIDTHS if high - low <= most * w), (high - low) / most)
+    return width * np.arange(np.floor(low / width), np.floor(high / width) + 2)

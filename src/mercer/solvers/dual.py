@@ -1,0 +1,111 @@
+"""The dual problems of support vector machines, all in one form, for `SmoSolver`.
+
+The problem, in LIBSVM's form (Chang & Lin, ACM TIST 2011, sections 2 and 4), has v variables that
+read the rows of K[row, row]:
+
+    min ½ αᵀQα + pᵀα,   0 <= α_i <= C_i,   Q_ij = y_i y_j K[row_i, row_j],   y_i = ±1
+
+Machines with C keep yᵀα = 0. Machines with ν keep Σ α of each sign at a given sum instead, which
+is one constraint more; the one-class machine has the sign + alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["DualProblem"]
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """The data of the problem beside K.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (v,), int
+        The row of K that each variable reads.
+    y : ndarray of shape (v,)
+        +1 or -1.
+    p : ndarray of shape (v,)
+        The linear term.
+    C : ndarray of shape (v,)
+        Upper bounds; infinite for a hard margin.
+    sums : (float, float), optional
+        Σ α over y = +1 and over y = -1, where both are prescribed.
+    """
+
+    rows: np.ndarray
+    y: np.ndarray
+    p: np.ndarray
+    C: np.ndarray
+    sums: tuple[float, float] | None = None
+
+    @classmethod
+    def classification(cls, y: np.ndarray, C: np.ndarray) -> DualProblem:
+        """max Σα - ½ αᵀQα: the soft-margin machine for labels ±1."""
+        n = len(y)
+        return cls(np.arange(n), y.astype(float), -np.ones(n), C.astype(float))
+
+    @classmethod
+    def regression(cls, target: np.ndarray, C: np.ndarray, epsilon: float) -> DualProblem:
+        """ε-insensitive regression: variables α above the tube, then α* below it."""
+        rows, y, p, C = _above_and_below(target, C)
+        return cls(rows, y, p + epsilon, C)
+
+    @classmethod
+    def nu_classification(cls, y: np.ndarray, w: np.ndarray, nu: float) -> DualProblem:
+        """ν-classification before the division by ρ: Σ α is ν Σ w, half of it in each class."""
+        half = nu * float(w.sum()) / 2
+        return cls(np.arange(len(y)), y.astype(float), np.zeros(len(y)), w.astype(float),
+                   (half, half))  # fmt: skip
+
+    @classmethod
+    def nu_regression(cls, target: np.ndarray, C: np.ndarray, nu: float) -> DualProblem:
+        """ν-regression, whose ε is a multiplier: Σ α = Σ α* = ν Σ C / 2."""
+        rows, y, p, bounds = _above_and_below(target, C)
+        half = nu * float(C.sum()) / 2
+        return cls(rows, y, p, bounds, (half, half))
+
+    @classmethod
+    def one_class(cls, w: np.ndarray, nu: float) -> DualProblem:
+        """The plane that parts the rows from the origin, with Σ α = ν Σ w."""
+        n = len(w)
+        return cls(np.arange(n), np.ones(n), np.zeros(n), w.astype(float), (nu * float(w.sum()), 0))
+
+    def feasible(self, alpha: np.ndarray | None = None) -> np.ndarray:
+        """α within the box and with the sums that are wanted, near a given one.
+
+        Without prescribed sums the heavier sign is scaled down to the lighter one.
+        """
+        alpha = np.zeros(len(self.y)) if alpha is None else np.clip(alpha, 0, self.C)
+        signs = [self.y > 0, self.y < 0]
+        sums = self.sums or [min(alpha[sign].sum() for sign in signs)] * 2
+        for sign, wanted in zip(signs, sums):
+            alpha[sign] = _with_sum(alpha[sign], self.C[sign], wanted)
+        return alpha
+
+
+def _above_and_below(target: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...]:
+    n = len(target)
+    rows = np.concatenate([np.arange(n)] * 2)
+    return (
+        rows,
+        np.repeat([1.0, -1.0], n),
+        np.concatenate([-target, target]).astype(float),
+        np.concatenate([C, C]).astype(float),
+    )
+
+
+def _with_sum(alpha: np.ndarray, C: np.ndarray, wanted: float) -> np.ndarray:
+    """α scaled down, or filled up in order, until it has a sum that the bounds allow."""
+    total = alpha.sum()
+    if total >= wanted:
+        return alpha * (wanted / total) if total > 0 else alpha
+    room = np.cumsum(C - alpha)
+    short = wanted - total
+    last = min(int(np.searchsorted(room, short)), len(alpha) - 1)
+    filled = np.concatenate([C[:last], alpha[last:]])
+    filled[last] = min(C[last], alpha[last] + short - (room[last - 1] if last else 0.0))
+    return filled

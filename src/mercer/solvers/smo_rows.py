@@ -1,0 +1,259 @@
+"""Where SMO gets K from: held whole, row by row through a cache, or as a product of factors.
+
+All answer the same two questions: the block of K between the rows of a working set, and what a
+change of some coefficients adds to K β. What differs is what they compute for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from mercer import _native
+from mercer.gram import DenseGram, FactoredGram, GramOperator
+from mercer.gram.build import fill
+from mercer.gram.schedule import blas_limit, count_jobs, ordered_map
+
+__all__ = ["RowSource", "add_products", "rounds_to_float32", "row_source"]
+
+SMALL = 2048  # rows up to which K is computed whole
+ROUNDED_ROWS = 2000  # from which on rows of K are kept in float32, if the tolerance has room
+SHARED = 1_000_000  # numbers from which on threads share the update
+PASSING = 512  # rows at a time that are used once and not kept
+TILE = 2**19  # numbers of them in a strip of columns, which stays in a core's cache
+
+
+def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
+    """The source for an operator.
+
+    ``room`` is the relative error of K's entries that the tolerance leaves room for.
+    """
+    if isinstance(K, DenseGram):
+        return HeldRows(K, n_jobs)
+    if isinstance(K, FactoredGram):
+        return FactorRows(K)
+    n = K.shape[0]
+    if K.symmetric and n <= SMALL and n * n * np.dtype(K.dtype).itemsize <= cache_bytes:
+        return HeldRows(DenseGram(fill(K, n_jobs), symmetric=True), n_jobs)
+    return CachedRows(K, cache_bytes, room, n_jobs)
+
+
+def rounds_to_float32(K: GramOperator, room: float) -> bool:
+    """Whether K is large, and its entries may be off by their rounding to float32."""
+    if K.shape[0] < ROUNDED_ROWS or K.dtype == np.float32:
+        return False
+    return float(np.finfo(np.float32).eps * np.abs(K.diag()).max()) <= room
+
+
+class RowSource(ABC):
+    """Abstract: K between n rows and columns, of which a solver may leave some out for a while."""
+
+    #: whether columns can be left out, see `narrow`
+    can_narrow = False
+    #: variables of a working set at least: many, where a round costs the same for few
+    least_set = 1
+
+    def begin(self) -> None:  # noqa: B027 - most keep no state of a problem
+        """A new problem: K β is 0."""
+
+    @abstractmethod
+    def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """K between rows[place]; ``rows`` ascend and are distinct."""
+
+    @abstractmethod
+    def add(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        """g += K[:, rows] change, in place and in float64."""
+
+    def add_once(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        """As `add`, for rows that are not likely to be asked for again."""
+        self.add(rows, change, g)
+
+    def narrow(self, kept: np.ndarray) -> RowSource:
+        """The source for some of the rows and columns, ascending; this one is not used again."""
+        raise NotImplementedError
+
+
+def add_rows(values, slots, change, g, n_jobs) -> None:
+    """g += values[slots].T change, in strips of columns over the threads."""
+    jobs = count_jobs(n_jobs) if len(g) * len(slots) >= SHARED else 1
+    edges = np.linspace(0, len(g), jobs + 1).astype(int)
+
+    def strip(k: int) -> None:
+        _native.smo_add_rows(values, slots, change, g, int(edges[k]), int(edges[k + 1]))
+
+    for _ in ordered_map(strip, range(jobs), jobs):
+        pass
+
+
+def add_products(K: GramOperator, rows, columns, change, g, n_jobs) -> None:
+    """g += K[columns, rows] change in float64, from tiles of K that are not kept; columns None
+    are all."""
+    for first in range(0, len(rows), PASSING):
+        part = rows[first : first + PASSING]
+        delta, slots = change[first : first + PASSING], np.arange(len(part))
+        step = max(TILE // len(part), 256)
+
+        def strip(s: int, part=part, delta=delta, slots=slots, step=step) -> None:
+            tile = K.block(part, slice(s, s + step) if columns is None else columns[s : s + step])
+            piece = g[s : s + step]
+            _native.smo_add_rows(np.ascontiguousarray(tile), slots, delta, piece, 0, len(piece))
+
+        for _ in ordered_map(strip, range(0, len(g), step), n_jobs):
+            pass
+
+
+def gather(values, slots, columns, n_jobs) -> np.ndarray:
+    """values[slots, columns] as a square block; lines of negative slots are left empty."""
+    count = len(columns)
+    out = np.empty((count, count), values.dtype)
+    jobs = count_jobs(n_jobs) if count * count >= SHARED // 4 else 1
+    edges = np.linspace(0, count, jobs + 1).astype(int)
+
+    def strip(k: int) -> None:
+        _native.smo_block(values, slots, columns, int(edges[k]), int(edges[k + 1]), out)
+
+    for _ in ordered_map(strip, range(jobs), jobs):
+        pass
+    return out
+
+
+class HeldRows(RowSource):
+    """K is an array in memory."""
+
+    def __init__(self, K: DenseGram, n_jobs: int | None):
+        self.values = np.require(K.K, None, ["C", "ALIGNED"])
+        self.n_jobs = n_jobs
+
+    def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(rows[place], np.int64)
+        if len(rows) == len(self.values) and np.array_equal(rows, np.arange(len(rows))):
+            return self.values
+        return gather(self.values, rows, rows, self.n_jobs)
+
+    def add(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        slots = np.ascontiguousarray(rows, np.int64)
+        add_rows(self.values, slots, change, g, self.n_jobs)
+
+
+class FactorRows(RowSource):
+    """K = F Fᵀ: the primal weights w = Fᵀ β are kept, and K β is one product with F."""
+
+    least_set = 2048
+
+    def __init__(self, K: FactoredGram):
+        self.K = K
+        self.begin()
+
+    def begin(self) -> None:
+        self.w = np.zeros(self.K.rank)
+
+    def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+        chosen = rows[place]
+        return np.ascontiguousarray(self.K.block(chosen, chosen))
+
+    def add(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        w = self.w + self.K.combine(rows, change)
+        g[:] = self.K.project(w)  # anew each time: rounding does not add up
+        self.w = w
+
+
+class CachedRows(RowSource):
+    """Rows are computed when they are asked for; those used last are kept in a budget of bytes.
+
+    Rows of a large K are kept in float32 where the tolerance leaves room for that: as in LIBSVM,
+    K is rounded and sums are not.
+    """
+
+    can_narrow = True
+
+    def __init__(self, K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None):
+        self.K, self.n_jobs = K, n_jobs
+        n, dtype = K.shape[0], np.dtype(K.dtype)
+        if rounds_to_float32(K, room):
+            dtype = np.dtype(np.float32)
+        numbers = max(cache_bytes // dtype.itemsize, n)
+        self._lay_out(np.empty(min(numbers, n * n), dtype), n)
+
+    def _lay_out(self, numbers: np.ndarray, n: int) -> None:
+        self.numbers = numbers
+        capacity = min(len(numbers) // n, n)
+        self.values = numbers[: capacity * n].reshape(capacity, n)
+        self.slot_of = np.full(n, -1)
+        self.row_in = np.full(capacity, -1)
+        self.used = np.zeros(capacity, np.int64)
+        self.clock = 0
+
+    def narrow(self, kept: np.ndarray) -> CachedRows:
+        """Rows that are known stay known: their columns move together in place."""
+        known, n = int(np.flatnonzero(self.row_in >= 0).max(initial=-1)) + 1, len(kept)
+        _native.smo_narrow(self.values, known, kept)
+        place = np.full(len(self.slot_of), -1)
+        place[kept] = np.arange(n)
+        rows, used = self.row_in[:known], self.used[:known]
+        self.K = self.K.part(kept)
+        self._lay_out(self.numbers, n)
+        known = min(known, len(self.row_in))
+        self.row_in[:known] = place[rows[:known]]
+        self.used[:known] = np.where(self.row_in[:known] >= 0, used[:known], 0)
+        self.clock = int(used.max(initial=0))
+        held = np.flatnonzero(self.row_in >= 0)
+        self.slot_of[self.row_in[held]] = held
+        return self
+
+    def fetch(self, rows: np.ndarray) -> np.ndarray:
+        """Slots of ``values`` that hold the rows, computed when they are not there."""
+        self.clock += 1
+        slots = self.slot_of[rows]
+        self.used[slots[slots >= 0]] = self.clock
+        missing = rows[slots < 0]
+        if len(missing):
+            free = np.argsort(self.used, kind="stable")[: len(missing)]
+            self.slot_of[self.row_in[free][self.row_in[free] >= 0]] = -1
+            if (np.diff(free) == 1).all():
+                self.K.rows(missing, self.values[free[0] : free[-1] + 1])
+            else:
+                self._scatter(missing, free)
+            self.row_in[free], self.slot_of[missing] = missing, free
+            self.used[free] = self.clock
+            slots = self.slot_of[rows]
+        return np.ascontiguousarray(slots, np.int64)
+
+    def _scatter(self, rows: np.ndarray, slots: np.ndarray) -> None:
+        """K[rows] to slots that do not stand together, by strips of columns."""
+        step = max(TILE // len(rows), 256)
+
+        def strip(s: int) -> None:
+            part = slice(s, s + step)
+            self.values[slots, part] = self.K.block(rows, part)
+
+        for _ in ordered_map(strip, range(0, len(self.slot_of), step), self.n_jobs):
+            pass
+
+    def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Whole rows are not computed for it: many variables of a working set end where they
+        began, and only of the others is all of the row needed."""
+        slots, columns = self.slot_of[rows], np.ascontiguousarray(rows[place], np.int64)
+        missing = np.flatnonzero(slots < 0)
+        out = gather(self.values, slots[place], columns, self.n_jobs)
+        if len(missing):
+            with blas_limit(0):  # it is small
+                part = self.K.block(rows[missing], rows)
+            lines = np.flatnonzero(slots[place] < 0)
+            if len(lines) == len(missing) and np.array_equal(place, np.arange(len(rows))):
+                out[lines] = part
+            else:  # variables that share rows, or stand in another order
+                out[lines] = part[np.searchsorted(missing, place[lines])][:, place]
+        return out
+
+    def add(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        for s in range(0, len(rows), len(self.values)):  # all at once, where the cache holds them
+            part = slice(s, s + len(self.values))
+            add_rows(self.values, self.fetch(rows[part]), change[part], g, self.n_jobs)
+
+    def add_once(self, rows: np.ndarray, change: np.ndarray, g: np.ndarray) -> None:
+        held = self.slot_of[rows] >= 0
+        self.add(rows[held], change[held], g)
+        if not held.all():
+            rows, change = rows[~held], np.ascontiguousarray(change[~held])
+            add_products(self.K, rows, None, change, g, self.n_jobs)

@@ -1,0 +1,191 @@
+"""Where SMO gets rows of K from: all sources answer as the dense matrix does."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.gram import DenseGram, FeatureGram, TiledGram, pivoted_cholesky
+from mercer.kernels import RBF, Linear
+from mercer.solvers import smo_rows
+from mercer.solvers.smo_rows import CachedRows, FactorRows, HeldRows, add_products, row_source
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+K = RBF(0.5)(X)
+L = X @ X.T
+
+
+def cached(rows):
+    return CachedRows(TiledGram(RBF(0.5), X), rows * 150 * 8, 0.0, 1)
+
+
+SOURCES = {
+    "held": lambda: (HeldRows(DenseGram(K, symmetric=True), 1), K),
+    "held, threads": lambda: (HeldRows(DenseGram(K, symmetric=True), 3), K),
+    "held, fortran order": lambda: (HeldRows(DenseGram(np.asfortranarray(K)), 1), K),
+    "cache of 1 row": lambda: (cached(1), K),
+    "cache of 7 rows": lambda: (cached(7), K),
+    "cache of all": lambda: (cached(1000), K),
+    "features": lambda: (FactorRows(FeatureGram(X)), L),
+    "low rank": lambda: (FactorRows(pivoted_cholesky(DenseGram(L, symmetric=True), 3)), L),
+}
+
+
+@pytest.fixture(params=SOURCES)
+def source(request):
+    return SOURCES[request.param]()
+
+
+def test_blocks_and_sums(source):
+    """In any order of asking, also for variables that share rows."""
+    rows_of, dense = source
+    rng = np.random.default_rng(0)
+    g, beta = np.zeros(150), np.zeros(150)
+    for round_ in range(12):
+        rows = np.sort(rng.choice(150, rng.integers(1, 40), replace=False))
+        place = rng.permutation(
+            np.concatenate([np.arange(len(rows)), rng.integers(0, len(rows), 5)])
+        )
+        place = np.arange(len(rows)) if round_ % 3 == 0 else place
+        block = rows_of.block(rows, place)
+        assert block.flags.c_contiguous
+        assert_allclose(block, dense[np.ix_(rows[place], rows[place])], atol=1e-12)
+        change = rng.normal(size=len(rows))
+        (rows_of.add_once if round_ % 4 == 3 else rows_of.add)(rows, change, g)
+        beta[rows] += change
+        assert_allclose(g, dense @ beta, atol=1e-10)
+
+
+def test_the_whole_of_a_matrix_that_is_held_is_not_copied():
+    rows = np.arange(150)
+    held = HeldRows(DenseGram(K, symmetric=True), 1)
+    assert held.block(rows, rows) is K
+    assert held.block(rows, rows[::-1].copy()) is not K
+
+
+def test_rows_are_computed_once_while_the_cache_holds_them():
+    source = cached(50)
+    asked = []
+    real = source.K.rows
+
+    def counted(i, out=None):
+        asked.extend(i)
+        return real(i, out)
+
+    source.K.rows = counted
+    g = np.zeros(150)
+    for rows in (np.arange(20), np.arange(10, 40), np.arange(40)):
+        source.add(rows, np.ones(len(rows)), g)
+    assert sorted(asked) == list(range(40))
+    source.add(np.arange(20, 50), np.ones(30), g)  # 40 to 49 are new; all is full now
+    source.add(np.arange(100, 120), np.ones(20), g)  # in the place of those used longest ago
+    source.add(np.arange(20, 50), np.ones(30), g)
+    assert len(asked) == 70
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), capacity=st.sampled_from([1, 5, 40, 400]))
+def test_narrowing_keeps_what_is_known(seed, capacity):
+    """Rows of the cache stay those of K, however often some are left out."""
+    rng = np.random.default_rng(seed)
+    source, active, g = cached(capacity), np.arange(150), np.zeros(150)
+    while len(active) > 10:
+        for _ in range(3):
+            rows = np.sort(rng.choice(len(active), rng.integers(1, len(active)), replace=False))
+            change = rng.normal(size=len(rows))
+            wanted = g + K[np.ix_(active, active[rows])] @ change
+            source.add(rows, change, g)
+            assert_allclose(g, wanted, atol=1e-10)
+            place = np.arange(len(rows))
+            block = source.block(rows, place)
+            assert_allclose(block, K[np.ix_(active[rows], active[rows])], atol=1e-12)
+        held = np.flatnonzero(source.row_in >= 0)
+        assert len(np.unique(source.row_in[held])) == len(held)
+        assert_array_equal(source.slot_of[source.row_in[held]], held)
+        assert_allclose(
+            source.values[held], K[np.ix_(active[source.row_in[held]], active)], atol=1e-12
+        )
+        kept = np.sort(rng.choice(len(active), rng.integers(1, len(active)), replace=False))
+        source, active, g = source.narrow(kept), active[kept], g[kept]
+
+
+def test_narrowing_computes_nothing():
+    source, g = cached(400), np.zeros(150)
+    source.add(np.arange(150), np.ones(150), g)
+    kept = np.arange(0, 150, 2)
+    source = source.narrow(kept)
+    source.K = None
+    assert_allclose(source.block(np.arange(75), np.arange(75)), K[::2, ::2], atol=1e-12)
+    g = g[kept]
+    source.add(np.arange(75), np.ones(75), g)
+    assert_allclose(g, K[::2].sum(axis=1) + K[::2, ::2].sum(axis=1), atol=1e-10)
+
+
+def test_only_a_cache_can_narrow():
+    assert cached(5).can_narrow
+    for name in ("held", "features"):
+        source, _ = SOURCES[name]()
+        assert not source.can_narrow
+        with pytest.raises(NotImplementedError):
+            source.narrow(np.arange(3))
+
+
+def test_which_source():
+    dense, tiled = DenseGram(K, symmetric=True), TiledGram(RBF(0.5), X)
+    assert isinstance(row_source(dense, 0, 0.0, 1), HeldRows)
+    assert isinstance(row_source(FeatureGram(X), 0, 0.0, 1), FactorRows)
+    held = row_source(tiled, 2**30, 0.0, 1)  # it is small, and there is room
+    assert isinstance(held, HeldRows)
+    assert_allclose(held.values, K, atol=1e-12)
+    assert isinstance(row_source(tiled, 150 * 150 * 8 - 1, 0.0, 1), CachedRows)
+
+
+def test_the_budget_of_the_cache():
+    for numbers, rows in ((10 * 150, 10), (10 * 150 + 149, 10), (1, 1), (10**6, 150)):
+        source = CachedRows(TiledGram(RBF(0.5), X), numbers * 8, 0.0, 1)
+        assert source.values.shape == (rows, 150)
+    n = smo_rows.ROUNDED_ROWS
+    large = TiledGram(RBF(0.5), RNG.normal(size=(n, 2)))
+    for room, dtype in ((1e-6, np.float32), (1e-8, np.float64)):
+        source = CachedRows(large, 100 * n * 8, room, 1)
+        assert source.values.dtype == dtype
+        assert source.values.nbytes <= 100 * n * 8
+
+
+@pytest.mark.parametrize("columns", [None, np.arange(5, 90)])
+@pytest.mark.parametrize("passing", [1, 7, 512])
+def test_products_of_rows_that_are_not_kept(columns, passing, monkeypatch):
+    monkeypatch.setattr(smo_rows, "PASSING", passing)
+    monkeypatch.setattr(smo_rows, "TILE", 300)
+    rows, change = np.array([3, 4, 50, 149]), np.array([1.0, -2.0, 0.5, 3.0])
+    part = slice(None) if columns is None else columns
+    wanted = 1 + K[part][:, rows] @ change
+    for operator in (
+        TiledGram(RBF(0.5), X),
+        DenseGram(K, symmetric=True),
+        TiledGram(RBF(0.5), X, X.copy()),
+    ):
+        g = np.ones(len(wanted))
+        add_products(operator, rows, columns, change, g, 2)
+        assert_allclose(g, wanted, atol=1e-11)
+
+
+def test_sums_are_in_double_precision():
+    """Rows may be rounded; what is summed of them is not."""
+    ones = TiledGram(Linear(), np.ones((300, 1), np.float32))
+    source, g = CachedRows(ones, 2**20, 1.0, 1), np.zeros(300)
+    source.add(np.arange(2), np.array([1e10, 1.0]), g)
+    source.add(np.arange(2), np.array([-1e10, 0.0]), g)
+    assert_array_equal(g, 1.0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_sums_do_not_depend_on_the_threads(n_jobs, monkeypatch):
+    monkeypatch.setattr(smo_rows, "SHARED", 1)
+    rows, change = np.arange(150), RNG.normal(size=150)
+    one, several = np.zeros(150), np.zeros(150)
+    HeldRows(DenseGram(K, symmetric=True), 1).add(rows, change, one)
+    HeldRows(DenseGram(K, symmetric=True), n_jobs).add(rows, change, several)
+    assert_array_equal(one, several)
