@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,13 @@ class SupportVectorMachine(KernelLearner, ABC):
         for name in ("tol", "epsilon"):
             if not np.isfinite(getattr(self, name, 1.0)):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be finite.")
-        if not (self.max_iter == -1 or self.max_iter >= 1):
+        if not (
+            isinstance(self.max_iter, Integral) and (self.max_iter == -1 or self.max_iter >= 1)
+        ):
             raise ValueError(f"max_iter={self.max_iter!r}: give -1 (no limit of yours) or >= 1.")
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
-        if self.rank is not None and not self.rank >= 1:
+        if self.rank is not None and not (isinstance(self.rank, Integral) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
     def _samples_and_weights(

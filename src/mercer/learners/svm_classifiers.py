@@ -33,7 +33,7 @@ __all__ = ["SVC", "NuSVC"]
 
 METHODS = get_args(Method)  # of calibration
 SHARPENED = 3  # times at most that NuSVC solves for a smaller tolerance
-LEAST_MARGIN = 1e-6  # of NuSVC before the division
+LEAST_MARGIN = 1e-6  # of NuSVC before the division, of the largest that f may be
 MANY_PAIRS = 100  # whose machines end within the tolerance, and are not made exact
 SMALL_PAIR = 2048  # rows of a pair of classes whose K is computed whole
 
@@ -554,17 +554,18 @@ class NuSVC(_SupportVectorClassifier):
         The violation is divided too: where ρ is small the solution is made sharper first.
         """
         result = super()._fit_machine(K, problem, machine, solver, source)
+        least = LEAST_MARGIN * float(np.abs(K.diag()).max()) * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
-            wanted = self.tol * max(margin, LEAST_MARGIN)
+            wanted = self.tol * max(margin, least)
             if not result.converged or wanted >= solver.tol:
                 break
             solver = replace(solver, tol=wanted)
             result = solver.solve(K, problem, result.alpha, source)
         margin = (result.levels[0] - result.levels[1]) / 2
-        if not margin > LEAST_MARGIN:
+        if not margin > least:
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu!r} leaves no margin between two classes "
-                f"(less than {LEAST_MARGIN:g}): give a larger nu, or a kernel that separates more."
+                f"(less than {least:.2g}): give a larger nu, or a kernel that separates more."
             )
         return result.scaled(1 / margin)

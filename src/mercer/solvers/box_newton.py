@@ -115,14 +115,25 @@ def _project(wanted, low, high, beta, sizes) -> np.ndarray:
         s = slice(start, start + size)
         start += size
         target = beta[s].sum()
-        most = abs(np.clip(wanted[s], low[s], high[s]).sum() - target)  # one alone makes it up
-        smallest = max(np.min(wanted[s] - high[s]), -most)
-        largest = min(np.max(wanted[s] - low[s]), most)
+
+        def total_at(shift, s=s):
+            return np.clip(wanted[s] - shift, low[s], high[s]).sum()
+
+        # bounds may be infinite: the bracket grows until the sum lies within
+        least, most = np.min(wanted[s] - high[s]), np.max(wanted[s] - low[s])
+        smallest, largest = max(least, 0.0), min(most, 0.0)
+        reach = max(abs(total_at(0.0) - target), np.finfo(float).tiny)
+        while total_at(smallest) < target and smallest > least and reach < 1e300:
+            smallest, reach = max(least, -reach), 4 * reach
+        while total_at(largest) > target and largest < most and reach < 1e300:
+            largest, reach = min(most, reach), 4 * reach
         for _ in range(60):
             shift = (smallest + largest) / 2
             total = np.clip(wanted[s] - shift, low[s], high[s]).sum()
             smallest, largest = (shift, largest) if total > target else (smallest, shift)
-        out[s] = np.clip(wanted[s] - shift, low[s], high[s])
+        more, less = (np.clip(wanted[s] - end, low[s], high[s]) for end in (smallest, largest))
+        span = more.sum() - less.sum()
+        out[s] = less + (more - less) * ((target - less.sum()) / span if span > 0 else 0.0)
         rest = target - out[s].sum()  # rounding, given to the one with most room for it
         room = (high[s] - out[s]) if rest > 0 else (out[s] - low[s])
         out[start - size + int(room.argmax())] += np.sign(rest) * min(abs(rest), room.max())

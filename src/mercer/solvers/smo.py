@@ -38,6 +38,10 @@ SHRINK_ROUNDS = 50  # between looks for variables to leave out
 SHRUNK = 0.75  # the part of the rows that remains at most, or shrinking is not worth its copies
 SHRINKABLE = 1000  # rows, from which on
 WIDENINGS = 3  # after so many looks at what was left out nothing is any more
+OVERFLOW = (
+    "The dual coefficients or intercepts are not finite: k(x, z) overflows on these samples. Scale "
+    "the columns, for instance by StandardScaler."
+)
 TOUCHING = 1e-8  # squared distance of convex hulls, relative to K, that counts as none
 
 
@@ -89,7 +93,7 @@ class SmoSolver:
 
     def largest_set(self) -> int:
         """The working set whose block takes an eighth of the cache, up to `LARGEST`."""
-        return min(LARGEST, max(isqrt(self.cache_bytes // 64), self.working_set))
+        return min(LARGEST, max(isqrt(self.cache_bytes // 64), 256, self.working_set))
 
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
         """Rows of K for several problems with upper bounds C."""
@@ -180,10 +184,7 @@ class _State:
             diagonal = K.diag().astype(float)
             row = K.block(np.array([0]), slice(None))[0]
         if not (np.isfinite(diagonal).all() and np.isfinite(row).all()):
-            raise ValueError(
-                "The dual coefficients or intercepts are not finite: k(x, z) overflows on these "
-                "samples. Scale the columns, for instance by StandardScaler."
-            )
+            raise ValueError(OVERFLOW)
         self.peak = float(np.abs(diagonal).max())
         self.spread = float((diagonal + diagonal[0] - 2 * row).max())  # max ‖φ(x) - φ(x_0)‖²
         self._open_all()
@@ -287,6 +288,8 @@ class _State:
             up, low = group & can_rise, group & can_fall
             if up.any() and low.any():
                 worst = max(worst, float(f[low].max() - f[up].min()))
+        if not np.isfinite(f).all():
+            raise ValueError(OVERFLOW)
         return worst
 
     def stalls(self, violation: float) -> bool:

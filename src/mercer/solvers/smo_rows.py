@@ -177,7 +177,7 @@ class CachedRows(RowSource):
 
     def _lay_out(self, numbers: np.ndarray, n: int) -> None:
         self.numbers = numbers
-        capacity = min(len(numbers) // n, n)
+        capacity = len(numbers) // n
         self.values = numbers[: capacity * n].reshape(capacity, n)
         self.slot_of = np.full(n, -1)
         self.row_in = np.full(capacity, -1)
@@ -194,7 +194,7 @@ class CachedRows(RowSource):
         self.K = self.K.part(kept)
         self._lay_out(self.numbers, n)
         known = min(known, len(self.row_in))
-        self.row_in[:known] = place[rows[:known]]
+        self.row_in[:known] = np.where(rows[:known] >= 0, place[rows[:known]], -1)
         self.used[:known] = np.where(self.row_in[:known] >= 0, used[:known], 0)
         self.clock = int(used.max(initial=0))
         held = np.flatnonzero(self.row_in >= 0)
