@@ -24,6 +24,7 @@ from mercer.gram.schedule import count_jobs
 from mercer.learners.base import FitPath
 from mercer.learners.svm import WarmStarts
 from mercer.selection.plan import Plan
+from mercer.selection.sharing import SharedSamples
 from svm_fit import in_turn, touch_memory
 from svm_problems import noisy
 
@@ -59,11 +60,15 @@ WITHOUT: dict[str, list[tuple]] = {
     "warm starts": [
         (WarmStarts, "start", lambda path, machine, C: None),
     ],
+    "the bandwidth ladder": [
+        (SharedSamples, "_squares", lambda shared, kernel: False),
+    ],
 }
 WITHOUT["any of these"] = [
     (Plan, "_level", level_instead({"gram of distances": "fold", "gram": "fold"})),
     *WITHOUT["Gram reuse"][1:],
     *WITHOUT["warm starts"],
+    *WITHOUT["the bandwidth ladder"],
 ]
 
 
@@ -122,6 +127,14 @@ def main() -> None:
         spent, scores = seconds_without(part, X, y)
         saved = 1 - seconds["mercer", "float64"] / spent
         row(f"mercer without {part}", "float64", spent, scores, f"saves {saved:.0%}")
+    early = KernelSearchCV(SVC(), GRID, refit=False, early_stopping=True)
+    began = time.perf_counter()
+    early.fit(X, y)
+    kept = ~early.cv_results_["given_up"]
+    scores = np.where(kept, early.cv_results_["mean_test_score"], wanted)
+    same = "the same" if early.best_index_ == peer.best_index_ else "another"
+    row("mercer, early_stopping=True", "float64", time.perf_counter() - began, scores,
+        f"{same}; gives up {(~kept).sum()} of {len(kept)}")  # fmt: skip
     section.note(
         f"best point C = {peer.best_params_['C']:g}, γ = {peer.best_params_['gamma'] * D:g}/d, "
         f"score {peer.best_score_:.4f}"
