@@ -306,3 +306,10 @@ def test_a_fit_that_fails_leaves_no_half_fitted_machine():
     with pytest.raises(ValueError, match="hard margin"):
         model.fit(X, Y)
     assert model.set_params(C=1.0).fit(X, Y).converged_
+
+
+def test_the_certificate_of_an_indefinite_kernel_says_so():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = SVC(kernel=Sigmoid(gamma=2.0, coef0=-1.0)).fit(X, X[:, 0] > 0)
+    assert "not convex" in model.solver_
+    assert "not convex" not in SVC().fit(X, X[:, 0] > 0).solver_

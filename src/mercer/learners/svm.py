@@ -137,6 +137,8 @@ class SupportVectorMachine(KernelLearner, ABC):
         K = self._choose_operator(X, bounds)
         words = {"FeatureGram": "batch SMO in the primal", "LowRankGram": "batch SMO, low rank"}
         self.solver_ = words.get(type(K).__name__, "batch SMO")
+        if self.kernel_ is not None and self.kernel_.positive_definite is False:
+            self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is no bound"
         self.gram_ = describe_gram(K) + (f", rank {K.rank}" if isinstance(K, LowRankGram) else "")
         return K
 
