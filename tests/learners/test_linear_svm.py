@@ -504,7 +504,7 @@ def test_layouts_that_are_not_plain():
 def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     """The signal comes while the solvers run, which would not end by themselves."""
     X, y = data[0], data[1]
-    begun = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     def slow(self, name, count, value, gap, look=mercer.solvers.linear_svm.LinearSolver.look):
         begun.set()
@@ -517,13 +517,17 @@ def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     def interrupt():
         begun.wait()
         threading.Event().wait(0.03)
-        signal.pthread_kill(main, signal.SIGINT)
+        for _ in range(20):  # Python ignores an exception that meets a destructor: try again
+            signal.pthread_kill(main, signal.SIGINT)
+            if ended.wait(5.0):
+                return
 
     model = LinearSVC(tol=1e-300, max_iter=10**9, n_jobs=2, **parameters)
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.warns(ConvergenceWarning, match=r"interrupted: the best solution so far is kept"):
         model.fit(X, y)
+    ended.set()
     thread.join()
     assert not model.converged_
     assert np.isfinite(model.coef_).all()
