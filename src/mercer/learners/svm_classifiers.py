@@ -33,7 +33,7 @@ __all__ = ["SVC", "NuSVC"]
 
 METHODS = get_args(Method)  # of calibration
 SHARPENED = 3  # times at most that NuSVC solves for a smaller tolerance
-LEAST_MARGIN = 1e-6  # of NuSVC before the division, of the largest that f may be
+LEAST_MARGIN = 1e-9  # of NuSVC before the division, of the largest that f may be
 MANY_PAIRS = 100  # whose machines end within the tolerance, and are not made exact
 SMALL_PAIR = 2048  # rows of a pair of classes whose K is computed whole
 
