@@ -504,7 +504,7 @@ def test_layouts_that_are_not_plain():
 def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     """The signal comes while the solvers run, which would not end by themselves."""
     X, y = data[0], data[1]
-    begun, ended = threading.Event(), threading.Event()
+    begun = threading.Event()
 
     def slow(self, name, count, value, gap, look=mercer.solvers.linear_svm.LinearSolver.look):
         begun.set()
@@ -517,18 +517,19 @@ def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     def interrupt():
         begun.wait()
         threading.Event().wait(0.03)
-        for _ in range(20):  # Python ignores an exception that meets a destructor: try again
-            signal.pthread_kill(main, signal.SIGINT)
-            if ended.wait(5.0):
-                return
+        signal.pthread_kill(main, signal.SIGINT)
 
     model = LinearSVC(tol=1e-300, max_iter=10**9, n_jobs=2, **parameters)
     thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.warns(ConvergenceWarning, match=r"interrupted: the best solution so far is kept"):
-        model.fit(X, y)
-    ended.set()
-    thread.join()
+    # a job that a shell started in the background ignores the signal, and would never end
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread.start()
+        with pytest.warns(ConvergenceWarning, match=r"interrupted: the best solution"):
+            model.fit(X, y)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
     assert not model.converged_
     assert np.isfinite(model.coef_).all()
     assert model.dual_gap_ > 0
