@@ -301,6 +301,15 @@ def test_no_weight_at_all():
     assert small.objective == 0
 
 
+def solved(solver, problem):
+    """The result of a loss, of Crammer and Singer's classes, or of the l1 penalty."""
+    if problem == "classes":
+        return solver.solve(ClassRows(rows_of("dense"), K), ClassDual(CODES, C, K))
+    if problem == "lasso":
+        return solve_lasso(rows_of("dense"), Y, C, solver)
+    return solver.solve(rows_of("dense"), dual_of(problem))
+
+
 @pytest.mark.parametrize("method", ["auto", "descent", "newton"])
 @pytest.mark.parametrize("problem", [*LOSSES, "classes", "lasso"])
 def test_an_interrupt_keeps_what_there_is(problem, method):
@@ -311,12 +320,7 @@ def test_an_interrupt_keeps_what_there_is(problem, method):
         return len(looks) > 1
 
     solver = LinearSolver(method, tol=1e-30, stop=stop)
-    if problem == "classes":
-        result = solver.solve(ClassRows(rows_of("dense"), K), ClassDual(CODES, C, K))
-    elif problem == "lasso":
-        result = solve_lasso(rows_of("dense"), Y, C, solver)
-    else:
-        result = solver.solve(rows_of("dense"), dual_of(problem))
+    result = solved(solver, problem)
     assert result.reason is Reason.INTERRUPTED
     assert not result.converged
     assert np.isfinite(result.coef).all()
@@ -329,12 +333,7 @@ def test_an_interrupt_keeps_what_there_is(problem, method):
 def test_every_solver_ends_at_its_limit(problem, method):
     for limit in (0, 1):
         solver = LinearSolver(method, tol=1e-30, max_iter=limit)
-        if problem == "classes":
-            result = solver.solve(ClassRows(rows_of("dense"), K), ClassDual(CODES, C, K))
-        elif problem == "lasso":
-            result = solve_lasso(rows_of("dense"), Y, C, solver)
-        else:
-            result = solver.solve(rows_of("dense"), dual_of(problem))
+        result = solved(solver, problem)
         assert result.reason is Reason.LIMIT
         assert result.iterations <= 2 * limit
         assert result.gap > 0

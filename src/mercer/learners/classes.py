@@ -1,12 +1,36 @@
-"""Weights of classes, as factors of the weights of their rows."""
+"""The classes of a sample, and their weights as factors of the weights of their rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = ["weigh_classes"]
+__all__ = ["encode_classes", "weigh_classes"]
+
+
+def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of rows that count, ascending, and the place of each row's class there.
+
+    Raises
+    ------
+    ValueError
+        y has one class, or numbers that are no classes.
+
+    Examples
+    --------
+    >>> encode_classes(np.array([3, 1, 3]))
+    (array([1, 3]), array([1, 0, 1]))
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has the one class {classes.tolist()[0]!r} (rows of weight 0 do not count); the "
+            "number of classes has to be greater than one."
+        )
+    return classes, codes
 
 
 def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

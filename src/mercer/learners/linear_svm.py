@@ -14,12 +14,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.gram.schedule import count_jobs
 from mercer.learners.base import FLOATS, ChecksTargets
-from mercer.learners.classes import weigh_classes
+from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.machines import solve_all
 from mercer.solvers.crammer_singer import ClassDual, ClassRows
 from mercer.solvers.linear_dual import LinearDual, LinearResult
@@ -274,13 +273,7 @@ class LinearSVC(ClassifierMixin, _LinearMachine):
                     "penalty='l1' is not supported with dual=True: give dual=\"auto\" or False."
                 )
         X, y, w = self._samples(X, y, sample_weight, numeric=False)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has the one class {self.classes_.tolist()[0]!r} (rows of weight 0 do not "
-                "count); the number of classes has to be greater than one."
-            )
+        self.classes_, codes = encode_classes(y)
         weighted = w if self.class_weight is None else weigh_classes(self.class_weight, y, w)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         own, others = self.C * weighted, self.C * (weighted if len(self.classes_) == 2 else w)

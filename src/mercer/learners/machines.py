@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from mercer.gram.schedule import ordered_map
-from mercer.solvers.result import Reason
+from mercer.solvers.result import Reason, Result
 
 __all__ = ["solve_all"]
 
 Stop = Callable[[], bool]
+R = TypeVar("R", bound=Result)
 
 
-def solve_all(tasks: Sequence[Callable[[Stop], Any]], jobs: int) -> list[Any]:
+def solve_all(tasks: Sequence[Callable[[Stop], R]], jobs: int) -> list[R]:
     """The results of all tasks, ``jobs`` at a time.
 
     A task is given a function that says whether to stop. After Ctrl-C that is so, and each task,
@@ -25,7 +26,7 @@ def solve_all(tasks: Sequence[Callable[[Stop], Any]], jobs: int) -> list[Any]:
 
     def solve(m: int) -> None:
         results[m] = tasks[m](stopped.is_set)
-        if getattr(results[m], "reason", None) is Reason.INTERRUPTED:
+        if results[m].reason is Reason.INTERRUPTED:
             stopped.set()
 
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -149,10 +150,11 @@ class SupportVectorMachine(KernelLearner, ABC):
         large = self.solver == "auto" and n > EXACT_ROWS
         if (large or self.solver == "low_rank") and not self._is_linear():
             return self._low_rank(X)
-        room = self._solver().room(bounds)
+        solver = self._solver()
+        room = solver.room(bounds)
         if self._path is not None:
             return self._path.rounded(self._gram(X), room)
-        if self._is_linear() and n > self._solver().whole:
+        if self._is_linear() and n > solver.whole:
             return FeatureGram(X, n_jobs=self.n_jobs)
         if isinstance(X, np.ndarray) and X.dtype == np.float32 and n < ROUNDED_ROWS:
             X = self._sharper(X, room)
@@ -186,24 +188,21 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     # --- the solver -----------------------------------------------------------------------------
 
-    def _solver(
-        self,
-        n_jobs: int | None = None,
-        share: float = 1.0,
-        stop: Callable[[], bool] | None = None,
-    ) -> SmoSolver:
+    def _solver(self, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
         """``share`` is the part of the memory that one of several machines may take."""
-        if self._path is not None:
-            stop = self._path.stopped.is_set
         return SmoSolver(
             tol=self.tol,
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
             cache_bytes=self._cache_bytes(share),
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
             shrinking=bool(self.shrinking),
-            stop=stop,
+            stop=None if self._path is None else self._path.stopped.is_set,
             report=_Lines() if self.verbose else None,
         )
+
+    def _stopping(self, solver: SmoSolver, stop: Callable[[], bool]) -> SmoSolver:
+        """The solver that ends with its siblings; along a path it ends with the search alone."""
+        return solver if self._path is not None else replace(solver, stop=stop)
 
     def _cache_bytes(self, share: float) -> int:
         """What rows of K may take of the memory, beside blocks and what is being computed."""
@@ -270,7 +269,8 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.X_fit_ = self.support_vectors_ = X[support]
         if isinstance(K, LowRankGram):
             self.X_fit_ = X[K.centres]
-            self._center_coef = K.lift(np.stack([K.combine(slice(None), b) for b in beta.T], 1))
+            weights = [K.combine(support, b) for b in beta[support].T]
+            self._center_coef = K.lift(np.stack(weights, axis=1))
         worst = max(results, key=lambda r: (not r.converged, r.gap))
         worst.warn_unless_converged(
             "Batch SMO", "duality gap", "A fit with warm_start=True can be continued"

@@ -13,21 +13,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import GramOperator
 from mercer.gram.memory import memory_budget
 from mercer.gram.schedule import count_jobs
 from mercer.learners.calibration import Method, calibrate
-from mercer.learners.classes import weigh_classes
+from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.machines import solve_all
 from mercer.learners.pairs import PairGrams, all_pairs, by_class, by_pair, votes
 from mercer.learners.svm import SupportVectorMachine
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import ConvergenceWarning, Reason
 from mercer.solvers.smo import SmoResult, SmoSolver
-from mercer.solvers.smo_rows import RowSource
+from mercer.solvers.smo_rows import SMALL, RowSource
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -35,7 +34,6 @@ METHODS = get_args(Method)  # of calibration
 SHARPENED = 3  # times at most that NuSVC solves for a smaller tolerance
 LEAST_MARGIN = 1e-9  # of NuSVC before the division, of the largest that f may be
 MANY_PAIRS = 100  # whose machines end within the tolerance, and are not made exact
-SMALL_PAIR = 2048  # rows of a pair of classes whose K is computed whole
 
 
 def _with_probability(learner: _SupportVectorClassifier) -> bool:
@@ -94,15 +92,7 @@ class _SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """
         self._check_parameters()
         X, y, w, kept = self._samples_and_weights(X, y, sample_weight)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity: class labels must be finite.")
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has the one class {self.classes_.tolist()[0]!r} (rows of weight 0 do not "
-                "count); the number of classes has to be greater than one."
-            )
+        self.classes_, codes = encode_classes(y)
         self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
         self.class_weight_ = self._class_weights(y, codes, w)
         bounds = self._penalties(w * self.class_weight_[codes])
@@ -159,13 +149,14 @@ class _SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self._in_pairs:
             return self._solve_pairs(K, codes, bounds, warm)
         # one against the rest: all machines read the same rows of K
-        source = self._solver().rows_of(K, bounds)
+        solver = self._solver()
+        source = solver.rows_of(K, bounds)
 
         def task(c: int) -> Callable:
             problem = self._problem(np.where(codes == c, 1.0, -1.0), bounds, (c, None), not warm)
             machine = c if warm else None
             return lambda stop: self._fit_machine(
-                K, problem, machine, self._solver(stop=stop), source
+                K, problem, machine, self._stopping(solver, stop), source
             )
 
         results = solve_all([task(c) for c in range(len(self.classes_))], 1)
@@ -176,8 +167,10 @@ class _SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     ) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; several at a time where there are several."""
         pairs = all_pairs(len(self.classes_))
-        grams = PairGrams(K, codes, SMALL_PAIR, memory_budget(self.memory) // 4, self.n_jobs)
+        grams = PairGrams(K, codes, SMALL, memory_budget(self.memory) // 4, self.n_jobs)
         jobs = min(count_jobs(self.n_jobs), len(pairs))
+        solver = self._solver(1 if len(pairs) > 1 else None, 1 / jobs)
+        solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
 
         def task(machine: int) -> Callable:
             def solve(stop: Callable[[], bool]) -> SmoResult:
@@ -187,9 +180,8 @@ class _SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 if len(pairs) == 1:  # two classes: the second is positive, as in scikit-learn
                     labels = -labels
                 problem = self._problem(labels, bounds[rows], (first, second), not warm)
-                solver = self._solver(1 if len(pairs) > 1 else None, 1 / jobs, stop)
-                solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
-                return self._fit_machine(part, problem, machine if warm else None, solver)
+                number = machine if warm else None
+                return self._fit_machine(part, problem, number, self._stopping(solver, stop))
 
             return solve
 

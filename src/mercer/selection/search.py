@@ -211,11 +211,12 @@ class KernelSearchCV(GridSearchCV):
         """GridSearchCV on row numbers; candidates that share are next to each other."""
         folds, n = list(range(len(plan.splits))), len(candidates)
         first = folds[:TRIED] if self.early_stopping else folds
-        results = _in_order(self._run(plan, plan.order, first, y, fit_params), candidates)
+        run = self._run(plan, candidates, plan.order, first, y, fit_params)
+        results = _in_order(run, candidates)
         if len(first) < len(folds):
             hopeful = self._hopeful(results)
             order = [i for i in plan.order if hopeful[i]]
-            rest = self._run(plan, order, folds[TRIED:], y, fit_params)
+            rest = self._run(plan, candidates, order, folds[TRIED:], y, fit_params)
             results = _completed(results, rest, n, len(folds))
         self.cv_results_ = results
         self.cv_results_["mean_fit_time"] = plan.seconds.mean(axis=1)
@@ -225,11 +226,11 @@ class KernelSearchCV(GridSearchCV):
             self._choose()
 
     def _run(
-        self, plan: Plan, order: list[int], folds: list[int], y: Any, fit_params: dict
-    ) -> dict:
+        self, plan: Plan, candidates: list[dict], order: list[int], folds: list[int], y: Any,
+        fit_params: dict,
+    ) -> dict:  # fmt: skip
         """Results of GridSearchCV on row numbers, for some candidates in order and some folds."""
         plan.stage(order, folds)
-        candidates = list(ParameterGrid(self.param_grid))
         inner = GridSearchCV(
             _Planned(plan),
             [

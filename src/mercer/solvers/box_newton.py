@@ -129,8 +129,8 @@ def _project(wanted, low, high, beta, sizes) -> np.ndarray:
             largest, reach = min(most, reach), 4 * reach
         for _ in range(60):
             shift = (smallest + largest) / 2
-            total = np.clip(wanted[s] - shift, low[s], high[s]).sum()
-            smallest, largest = (shift, largest) if total > target else (smallest, shift)
+            above = total_at(shift) > target
+            smallest, largest = (shift, largest) if above else (smallest, shift)
         more, less = (np.clip(wanted[s] - end, low[s], high[s]) for end in (smallest, largest))
         span = more.sum() - less.sum()
         out[s] = less + (more - less) * ((target - less.sum()) / span if span > 0 else 0.0)

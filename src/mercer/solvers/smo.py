@@ -24,7 +24,7 @@ from mercer.gram.operator import require
 from mercer.solvers.box_newton import newton_steps
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.smo_rows import RowSource, add_products, row_source
+from mercer.solvers.smo_rows import SMALL, RowSource, add_products, row_source
 
 __all__ = ["SmoResult", "SmoSolver"]
 
@@ -76,7 +76,7 @@ class SmoSolver:
     tol: float = 1e-3
     max_rounds: int = 100_000
     working_set: int = 512
-    whole: int = 2048
+    whole: int = SMALL
     cache_bytes: int = 2**30
     n_jobs: int | None = None
     shrinking: bool = True
@@ -189,8 +189,7 @@ class _State:
         self.spread = float((diagonal + diagonal[0] - 2 * row).max())  # max ‖φ(x) - φ(x_0)‖²
         self._open_all()
         self.size = max(solver.working_set, self.source.least_set)
-        beta = problem.y * self.whole_alpha
-        beta = np.bincount(problem.rows, beta, self.n)
+        beta = self._beta(self.whole_alpha)
         used = np.flatnonzero(beta)
         if len(used):
             self.source.add_once(used, beta[used], self.g)
@@ -252,9 +251,7 @@ class _State:
         self.whole_g[self.active_rows] = self.g
         change = self._beta(self.whole_alpha) - self.then
         changed = np.flatnonzero(change)
-        absent = np.ones(self.n, bool)
-        absent[self.active_rows] = False
-        absent = np.flatnonzero(absent)
+        absent = np.delete(np.arange(self.n), self.active_rows)
         g = self.whole_g[absent]
         add_products(self.K, changed, absent, change[changed], g, self.solver.n_jobs)
         self.whole_g[absent] = g

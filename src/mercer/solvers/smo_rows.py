@@ -17,7 +17,7 @@ from mercer.gram.schedule import blas_limit, count_jobs, ordered_map
 
 __all__ = ["RowSource", "add_products", "rounds_to_float32", "row_source"]
 
-SMALL = 2048  # rows up to which K is computed whole
+SMALL = 2048  # rows up to which K is computed whole, and the problem solved at once
 ROUNDED_ROWS = 2000  # from which on rows of K are kept in float32, if the tolerance has room
 SHARED = 1_000_000  # numbers from which on threads share the update
 PASSING = 512  # rows at a time that are used once and not kept
