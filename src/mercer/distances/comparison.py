@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from mercer.samples import (
     Categories,
+    Ragged,
     Table,
     as_samples,
     as_table,
@@ -25,6 +26,8 @@ from mercer.samples import (
 )
 
 __all__ = ["Comparison"]
+
+CODED = (Categories, Ragged)  # samples that have no precision of their own
 
 
 class Comparison(BaseEstimator, ABC):
@@ -106,9 +109,9 @@ def encode_groups(
         n_rows = parts[key].shape[0]
     if n_rows is None:
         raise ValueError(f"{name} reads no columns: give it parts with columns.")
-    vectors = [p.dtype for p in parts.values() if not isinstance(p, Categories)]
+    vectors = [p.dtype for p in parts.values() if not isinstance(p, CODED)]
     dtype = np.result_type(*vectors) if vectors else np.dtype(np.float64)
     for key, part in parts.items():
-        if isinstance(part, Categories):  # categories have no precision of their own
-            parts[key] = Categories(part.codes, part.levels, dtype, part.known)
+        if isinstance(part, CODED):
+            parts[key] = part.astype(dtype)
     return Table(parts, [(c.kind, columns) for c, columns in groups], n_rows)

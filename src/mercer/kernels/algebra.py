@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer.distances import Comparison
 from mercer.distances.vectors import dense
 from mercer.kernels.base import Kernel
+from mercer.kernels.mantissas import from_logs
 
 __all__ = [
     "Convex",
@@ -284,14 +285,13 @@ class Exponential(Node):
         with np.errstate(over="ignore"):
             return np.exp(self.kernel.diag(X))
 
-    def log_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sign and logarithm of k(x, z) for every pair; (n, m) each."""
-        logs = self.kernel.block(X, Z)
-        return np.ones_like(logs), logs
+    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
+        return from_logs(self.kernel.block(X, Z))
 
-    def log_diag(self, X: Any) -> np.ndarray:
-        """log k(x, x) for each row; (n,)."""
-        return self.kernel.diag(X)
+    def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, x) as (m, e); (n,) each."""
+        return from_logs(self.kernel.diag(X))
 
 
 class Convex(Node):

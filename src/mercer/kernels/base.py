@@ -24,9 +24,9 @@ class Kernel(Comparison):
     positive_definite: bool | None = True
     #: φ of encoded samples, shape (n, p); only kernels whose map is finite have it
     features: Callable[[Any], Any]
-    #: sign and log abs k of a block, and log k(x, x); only kernels whose values may overflow
-    log_block: Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
-    log_diag: Callable[[Any], np.ndarray]
+    #: a block and k(x, x) as pairs (m, e), k = m 2^e; only kernels whose values may overflow
+    scaled_block: Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
+    scaled_diag: Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
     @property
     def requires_vector_input(self) -> bool:

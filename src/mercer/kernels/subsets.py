@@ -12,6 +12,7 @@ from mercer import _native
 from mercer.distances.vectors import dense, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
+from mercer.kernels.mantissas import multiplied, values
 
 __all__ = ["ANOVA", "AllSubsets"]
 
@@ -25,8 +26,8 @@ class AllSubsets(Kernel):
     Notes
     -----
     O(n m d) operations. Where the product leaves the range of the dtype on its way, it is formed
-    as a sign and a sum of logarithms; a value that is itself too large is infinite, while its
-    logarithm (``log_block``), and so ``AllSubsets().normalised()``, stays finite.
+    as a mantissa and an exponent (``scaled_block``); a value that is itself too large is infinite,
+    while ``AllSubsets().normalised()`` stays finite.
 
     Examples
     --------
@@ -38,29 +39,26 @@ class AllSubsets(Kernel):
         K = over_pairs(_native.all_subsets, X, Z)
         limits = np.finfo(K.dtype)
         if not (np.isfinite(K) & (np.abs(K) >= limits.tiny)).all():
-            sign, logs = self.log_block(X, Z)
-            with np.errstate(over="ignore", under="ignore"):
-                K = (sign * np.exp(logs)).astype(K.dtype)
+            K = values(self.scaled_block(X, Z), K.dtype)
         return K
 
-    def log_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Sign and logarithm of abs k(x, z) for every pair; (n, m) each."""
+    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
         X, Z = dense(X), dense(Z)
-        logs = np.zeros((len(X), len(Z)))
-        sign = np.ones((len(X), len(Z)))
+        product = np.ones((len(X), len(Z))), np.zeros((len(X), len(Z)), np.int64)
         for x, z in zip(X.T, Z.T):
-            factor = 1 + np.multiply.outer(x, z, dtype=np.float64)
-            sign *= np.sign(factor)
-            logs += np.log(np.where(factor == 0, 1, np.abs(factor)))
-        return sign, logs
+            product = multiplied(product, 1 + np.multiply.outer(x, z, dtype=np.float64))
+        return product
 
     def diag(self, X: Any) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            return np.exp(self.log_diag(X)).astype(X.dtype)
+        return values(self.scaled_diag(X), X.dtype)
 
-    def log_diag(self, X: Any) -> np.ndarray:
-        """log k(x, x) for each row; (n,)."""
-        return np.log1p(dense(X).astype(np.float64) ** 2).sum(axis=1)
+    def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, x) as (m, e); (n,) each."""
+        product = np.ones(X.shape[0]), np.zeros(X.shape[0], np.int64)
+        for x in dense(X).astype(np.float64).T:
+            product = multiplied(product, 1 + x**2)
+        return product
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets, (n, 2^d); for small d."""

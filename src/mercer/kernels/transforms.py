@@ -14,8 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from mercer.distances.vectors import dense
 from mercer.kernels.algebra import Node, have_features
 from mercer.kernels.base import Kernel
+from mercer.kernels.mantissas import normalised, values
 
 __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
+
+
+def _may_overflow(node: Normalised) -> bool:
+    return hasattr(node.kernel, "scaled_block")
 
 
 class Normalised(Node):
@@ -27,8 +32,8 @@ class Normalised(Node):
 
     Notes
     -----
-    A kernel whose values leave the floating range is normalised by its logarithms (``log_block``
-    and ``log_diag``, where it has them).
+    A kernel whose values leave the floating range is normalised from mantissas and exponents
+    (``scaled_block`` and ``scaled_diag``, where it has them).
 
     Examples
     --------
@@ -41,15 +46,19 @@ class Normalised(Node):
         self.kernel = kernel
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        if hasattr(self.kernel, "log_block"):
-            sign, logs = self.kernel.log_block(X, Z)
-            logs -= self.kernel.log_diag(X)[:, None] / 2
-            logs -= self.kernel.log_diag(Z) / 2
-            return (sign * np.exp(logs)).astype(X.dtype, copy=False)
+        if hasattr(self.kernel, "scaled_block"):
+            return values(self.scaled_block(X, Z), X.dtype)
         K = self.kernel.block(X, Z)
         K *= self._scale(X)[:, None]
         K *= self._scale(Z)
         return K
+
+    @available_if(_may_overflow)
+    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The value as (m, e), m 2^e: normalised values may be too small for a float; (n, m)."""
+        diag = self.kernel.scaled_diag(X)
+        diags = diag, diag if Z is X else self.kernel.scaled_diag(Z)
+        return normalised(self.kernel.scaled_block(X, Z), *diags)
 
     def diag(self, X: Any) -> np.ndarray:
         return (self.kernel.diag(X) > 0).astype(X.dtype)

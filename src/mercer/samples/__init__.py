@@ -4,8 +4,8 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 `as_samples` encodes raw data as that kind, once per fit. All encoded samples share one small
 interface: ``X.shape[0]`` rows, ``X[rows]`` for a slice or an integer array, and ``X.dtype``, the
 floating type in which comparisons are computed. Vectors are plain C-ordered arrays and sparse
-rows are ``scipy.sparse.csr_array``; the other kinds are `Categories` and `Table`. A new kind is one
-class and one entry in ``ENCODERS`` (encode.py).
+rows are ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets` and
+`Table`. A new kind is one class and one entry each in ``ENCODERS`` and ``ENCODED`` (encode.py).
 """
 
 from mercer.samples.categories import Categories
@@ -18,12 +18,18 @@ from mercer.samples.frames import (
     refuse_missing,
     select_columns,
 )
+from mercer.samples.ragged import Ragged
+from mercer.samples.sets import Sets
+from mercer.samples.strings import Strings
 from mercer.samples.table import Table, part_key
 from mercer.samples.vectors import refuse_objects
 
 __all__ = [
     "KINDS",
     "Categories",
+    "Ragged",
+    "Sets",
+    "Strings",
     "Table",
     "as_samples",
     "as_table",

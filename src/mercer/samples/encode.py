@@ -7,6 +7,8 @@ from typing import Any
 
 from mercer.samples.categories import Categories, encode_categories
 from mercer.samples.frames import describe
+from mercer.samples.sets import Sets, encode_sets
+from mercer.samples.strings import Strings, encode_strings
 from mercer.samples.table import Table
 from mercer.samples.vectors import encode_vectors
 
@@ -17,12 +19,20 @@ KINDS = {
     "vectors": "a 2-D array of numbers, one row per sample",
     "categories": "a 2-D array or data frame of categories, one row per sample",
     "table": "a data frame (pandas, polars, arrow) or a 2-D array",
-    "strings": "a list of strings",
-    "sets": "a list of sets",
+    "strings": "a list or column of strings (str, bytes, or lists of tokens)",
+    "sets": "a list or column of sets, or a 0/1 matrix",
 }
 
 #: kind -> encoder of raw data (X, like, reader)
-ENCODERS: dict[str, Callable] = {"vectors": encode_vectors, "categories": encode_categories}
+ENCODERS: dict[str, Callable] = {
+    "vectors": encode_vectors,
+    "categories": encode_categories,
+    "strings": encode_strings,
+    "sets": encode_sets,
+}
+
+#: types of encoded samples beside arrays -> their kind
+ENCODED = {Categories: "categories", Table: "table", Strings: "strings", Sets: "sets"}
 
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
@@ -32,7 +42,7 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     ----------
     X : array-like, sparse matrix, data frame or sequence of objects
         Raw data, one row or item per sample.
-    kind : {"vectors", "categories"}, default="vectors"
+    kind : {"vectors", "categories", "strings", "sets"}, default="vectors"
         Tables are encoded by the kernels that read them (see `mercer.kernels.TableKernel`).
     like : encoded samples, optional
         The training samples, whose codes are continued: a value that they lack gets a new
@@ -42,7 +52,7 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
 
     Returns
     -------
-    samples : ndarray, csr_array or Categories
+    samples : ndarray, csr_array, Categories, Strings or Sets
 
     Raises
     ------
@@ -57,9 +67,13 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     array([[1., 2.], [3., 4.]])
     >>> as_samples([["red"], ["blue"]], "categories").codes.ravel()
     array([1, 0], dtype=int32)
+    >>> as_samples(["GATTACA", "CAT"], "strings").alphabet
+    ['A', 'C', 'G', 'T']
+    >>> as_samples([{"tea", "milk"}, {"tea"}], "sets").values
+    array([0, 1, 1], dtype=int32)
     """
-    if isinstance(X, (Categories, Table)):
-        came = "categories" if isinstance(X, Categories) else "table"
+    came = ENCODED.get(type(X))
+    if came is not None:
         if came != kind:
             raise TypeError(f"X is encoded as {came}, but {reader} compares {kind}.")
         return X

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "as_objects",
     "as_table",
     "column_names",
     "describe",
+    "describe_entry",
     "first_object",
     "is_frame",
     "is_missing",
+    "is_missing_value",
     "number_columns",
     "object_columns",
     "refuse_missing",
@@ -53,6 +56,20 @@ def describe(X: Any) -> str:
         what = "numbers" if getattr(X, "dtype", np.dtype(object)).kind in "fiub" else "values"
         return f"{shape[0]} rows of {shape[1]} {what}"
     return f"a {type(X).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+
+
+def describe_entry(row: Any) -> str:
+    """Say what one entry of a list of samples is.
+
+    Examples
+    --------
+    >>> describe_entry(None), describe_entry({1}), describe_entry(2.5)
+    ('missing (None)', 'a set', '2.5')
+    """
+    if is_missing_value(row):
+        return f"missing ({row!r})"
+    named = type(row).__name__
+    return repr(row) if isinstance(row, (int, float, np.number)) else f"a {named}"
 
 
 def column_names(X: Any) -> list:
@@ -107,6 +124,44 @@ def as_table(X: Any, reader: str) -> Any:
         if rows.ndim == 2:
             return rows
     raise TypeError(f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}.")
+
+
+def as_objects(X: Any, kind: str, reader: str) -> list:
+    """The objects of a list, an array, a column (pandas, polars, arrow) or a frame of one column.
+
+    Raises
+    ------
+    TypeError, ValueError
+        X is something else, has several columns, or is empty.
+    """
+    if is_frame(X):
+        names = column_names(X)
+        if len(names) != 1:
+            raise ValueError(
+                f"X is {describe(X)}, but {reader} compares {kind}: give one column, as X[name], "
+                "or kernel.on(name) for a table."
+            )
+        import narwhals as nw
+
+        rows = nw.from_native(X, eager_only=True)[names[0]].to_list()
+    elif isinstance(X, (list, tuple)):
+        rows = list(X)
+    elif isinstance(X, np.ndarray):
+        one_column = X.dtype.kind in "OUS" and X.shape[1:] in ((), (1,))
+        rows = X.ravel().tolist() if one_column else None
+    elif hasattr(X, "to_pylist"):  # arrow
+        rows = X.to_pylist()
+    else:
+        one_column = len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list")
+        rows = X.to_list() if one_column else None
+    if rows is None:
+        raise TypeError(
+            f"X is {describe(X)}, but {reader} compares {kind}: give a list of them, or a "
+            "column of a data frame."
+        )
+    if not rows:
+        raise ValueError(f"X is empty; {reader} needs at least one sample.")
+    return rows
 
 
 def number_columns(X: Any) -> tuple[list, list]:
@@ -167,13 +222,15 @@ def is_missing(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind in "mM":
         return np.isnat(column)
     values = column.tolist()
-    return np.array([v is None or (type(v) is not str and _is_nan(v)) for v in values], dtype=bool)
+    return np.array([is_missing_value(value) for value in values], dtype=bool)
 
 
-def _is_nan(value: Any) -> bool:
-    """NaN and NaT differ from themselves; pandas.NA answers neither yes nor no."""
+def is_missing_value(value: Any) -> bool:
+    """None, NaN and NaT, which differ from themselves, and pandas.NA, which answers neither."""
+    if value is None or type(value) is str:
+        return value is None
     unequal = value != value
-    return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else True
+    return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else np.ndim(unequal) == 0
 
 
 def is_frame(X) -> bool:

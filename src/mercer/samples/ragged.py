@@ -1,0 +1,104 @@
+"""Rows of different lengths, end to end in one array: what strings and sets have in common."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["Ragged", "code_objects"]
+
+
+class Ragged:
+    """Rows ``values[starts[i] : starts[i + 1]]`` of different lengths.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total,), integers
+    starts : ndarray of shape (n + 1,), int64
+    dtype : floating dtype, default=float64
+        In which comparisons are computed.
+    """
+
+    def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):
+        self.values = values
+        self.starts = starts
+        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
+
+    def _with(self, values: np.ndarray, starts: np.ndarray, dtype: Any) -> Self:
+        """Other rows over the same symbols."""
+        return type(self)(values, starts, dtype)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.precision)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.starts) - 1,)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Of each row, (n,)."""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def astype(self, dtype: Any) -> Self:
+        """The same rows, compared in another precision."""
+        return self._with(self.values, self.starts, dtype)
+
+    def __getitem__(self, rows: Any) -> Self:
+        """The rows of a slice, which share memory where they can, or of an integer array."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                starts = self.starts[start : max(start, stop) + 1]
+                values = self.values[starts[0] : starts[-1]]
+                return self._with(values, starts - starts[0], self.dtype)
+        rows = np.arange(len(self))[rows]
+        lengths = self.lengths[rows]
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        return self._with(self.values[places], starts, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} rows, {len(self.values)} in all)"
+
+
+def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.ndarray, list]:
+    """Codes of all items of all rows, end to end, and the item of each code.
+
+    Known items keep their codes; new ones follow, in ascending order where they have one, so that
+    codes do not depend on the order in which a set is read.
+    """
+    total = sum(map(len, rows))
+    try:
+        new = set(chain.from_iterable(rows)).difference(known)
+    except TypeError as error:
+        i = next(i for i, row in enumerate(rows) if not _hashable(row))
+        raise TypeError(
+            f"X[{i}] holds {noun} that cannot be hashed ({error}); {reader} compares {noun} by "
+            "equality: give strings, numbers or tuples."
+        ) from None
+    items = known + _in_order(new)
+    code_of = {item: code for code, item in enumerate(items)}
+    codes = np.fromiter(map(code_of.__getitem__, chain.from_iterable(rows)), np.int32, total)
+    return codes, items
+
+
+def _in_order(items: set) -> list:
+    try:
+        return sorted(items)
+    except TypeError:  # items of several types have no order: sort by type and text
+        return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
+
+
+def _hashable(row: Any) -> bool:
+    try:
+        set(row)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""Samples that are finite sets of items, as sorted codes: the rows of a sparse 0/1 matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.frames import as_objects, describe_entry, is_missing_value
+from mercer.samples.ragged import Ragged, code_objects
+
+__all__ = ["Sets", "encode_sets"]
+
+
+class Sets(Ragged):
+    """Sets as ascending codes of their items, end to end.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total,), int32
+        Set i is ``values[starts[i] : starts[i + 1]]``, ascending and without repetition.
+    starts : ndarray of shape (n + 1,), int64
+    universe : list
+        The item of each code; numbers of columns where the sets came as a 0/1 matrix.
+    known : int
+        How many of these items, the first ones, the training sample has.
+    dtype : floating dtype, default=float64
+    """
+
+    def __init__(
+        self, values: np.ndarray, starts: np.ndarray, universe: list, known: int,
+        dtype: Any = np.float64,
+    ):  # fmt: skip
+        super().__init__(values, starts, dtype)
+        self.universe = universe
+        self.known = known
+
+    def _with(self, values, starts, dtype) -> Sets:
+        return Sets(values, starts, self.universe, self.known, dtype)
+
+    def indicators(self, width: int | None = None) -> sp.csr_array:
+        """The sets as rows of 0 and 1, one column for each of the first ``width`` items."""
+        whole = len(self.universe)
+        ones = np.ones(len(self.values), self.dtype)
+        matrix = sp.csr_array((ones, self.values, self.starts), (len(self), whole))
+        return matrix if width in (None, whole) else matrix[:, :width]
+
+
+def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
+    is_array = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
+    if sp.issparse(X) or is_array:
+        return _from_matrix(X, like, reader)
+    rows = as_objects(X, "sets", reader)
+    for i, row in enumerate(rows):
+        one_dimensional = isinstance(row, np.ndarray) and row.ndim == 1
+        if not (isinstance(row, (Set, list, tuple)) or one_dimensional):
+            if is_missing_value(row):
+                remedy = ". Fill missing entries in, for instance by an empty set."
+            elif isinstance(row, (str, bytes)):
+                remedy = ". Split a text into its items, or give the kernel a separator."
+            else:
+                remedy = " (of hashable items), or lists of items."
+            raise TypeError(f"X[{i}] is {describe_entry(row)}, but {reader} compares sets{remedy}")
+    codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    owners = np.repeat(np.arange(len(rows)), lengths)
+    return _distinct(owners, codes, len(rows), universe, like)
+
+
+def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
+    X = sp.csr_array(X)
+    X.eliminate_zeros()
+    X.sum_duplicates()
+    if X.shape[0] == 0:
+        raise ValueError(f"X has no rows; {reader} needs at least one.")
+    if not (X.data == 1).all():
+        other = X.data[X.data != 1][0]
+        raise ValueError(
+            f"X holds {other:g}, but {reader} reads a matrix as indicators of items, 0 or 1. Give "
+            "(X > 0), lists of items, or a kernel on vectors (HistogramIntersection for counts)."
+        )
+    if like is not None and X.shape[1] != like.known:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but the samples it is compared with have {like.known} "
+            "items: give the same columns in the same order."
+        )
+    universe = list(range(X.shape[1])) if like is None else like.universe
+    owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return _distinct(owners, X.indices, X.shape[0], universe, like)
+
+
+def _distinct(owners: np.ndarray, codes: np.ndarray, n: int, universe: list, like: Any) -> Sets:
+    """Sets of pairs (set, item), which may come in any order and repeatedly."""
+    width = max(len(universe), 1)
+    pairs = np.unique(owners * np.int64(width) + codes)
+    starts = np.searchsorted(pairs, np.arange(n + 1) * np.int64(width))
+    values = (pairs % width).astype(np.int32)
+    known, dtype = (len(universe), np.float64) if like is None else (like.known, like.dtype)
+    return Sets(values, starts.astype(np.int64), universe, known, dtype)

@@ -1,0 +1,125 @@
+"""Samples that are strings: unicode, bytes, or sequences of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mercer.samples.frames import as_objects, describe_entry, is_missing_value
+from mercer.samples.ragged import Ragged, code_objects
+
+__all__ = ["Strings", "encode_strings"]
+
+#: what one string may be -> what to call it
+FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
+SURROGATES = range(0xD800, 0xE000)  # code points that are no characters
+
+
+class Strings(Ragged):
+    """Strings as codes of their symbols, end to end.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total,), uint8 or int32
+        ``alphabet[values[k]]`` is a symbol; one byte each while the alphabet has up to 256.
+    starts : ndarray of shape (n + 1,), int64
+        String i is ``values[starts[i] : starts[i + 1]]``.
+    alphabet : list
+        The symbols: characters, bytes as numbers, or tokens. Those of the training sample come
+        first, in ascending order where they have one.
+    form : {"text", "bytes", "tokens"}
+    dtype : floating dtype, default=float64
+    """
+
+    def __init__(
+        self, values: np.ndarray, starts: np.ndarray, alphabet: list, form: str,
+        dtype: Any = np.float64,
+    ):  # fmt: skip
+        super().__init__(values, starts, dtype)
+        self.alphabet = alphabet
+        self.form = form
+
+    def _with(self, values, starts, dtype) -> Strings:
+        return Strings(values, starts, self.alphabet, self.form, dtype)
+
+    def texts(self) -> list[str]:
+        """Each string with its symbols replaced by characters, one for each.
+
+        Characters of code point ``values[k]`` (beyond the surrogates): what libraries read that
+        compare str, whatever the symbols are.
+        """
+        points = self.values.astype(np.uint32)
+        points[points >= SURROGATES.start] += len(SURROGATES)
+        whole, starts = points.tobytes().decode("utf-32-le"), self.starts.tolist()
+        return [whole[s:e] for s, e in pairwise(starts)]
+
+
+def encode_strings(X: Any, like: Strings | None, reader: str) -> Strings:
+    rows = as_objects(X, "strings", reader)
+    form = _form(rows, reader)
+    if like is not None and like.form != form:
+        raise TypeError(
+            f"X holds {FORMS[form]}, but the samples it is compared with are {FORMS[like.form]}: "
+            "give strings of one type."
+        )
+    known = [] if like is None else like.alphabet
+    if form == "tokens":
+        codes, alphabet = code_objects(rows, known, "tokens", reader)
+    else:
+        codes, alphabet = _code_symbols(_numbers(rows, form), known, chr if form == "text" else int)
+    codes = codes.astype(np.uint8 if len(alphabet) <= 256 else np.int32, copy=False)
+    starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
+    return Strings(codes, starts, alphabet, form, np.float64 if like is None else like.dtype)
+
+
+def _numbers(rows: list, form: str) -> np.ndarray:
+    """Code points or bytes of all rows, end to end."""
+    if form == "bytes":
+        return np.frombuffer(b"".join(rows), np.uint8)
+    return np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _code_symbols(numbers: np.ndarray, known: list, symbol: Callable) -> tuple[np.ndarray, list]:
+    """Codes of numbers that stand for symbols; known symbols keep their codes."""
+    code_of = {item: code for code, item in enumerate(known)}
+    found = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.empty(0, np.int64)
+    table = np.zeros(found[-1] + 1 if len(found) else 0, np.int32)
+    table[found] = [code_of.setdefault(symbol(v), len(code_of)) for v in found.tolist()]
+    return table[numbers], list(code_of)
+
+
+def _form(rows: list, reader: str) -> str:
+    """What all rows are; an error names the first row that is something else."""
+    forms = [_form_of(row) for row in rows]
+    form = forms[0] or "text"
+    for i, found in enumerate(forms):
+        if found is None:
+            raise TypeError(_no_string(rows[i], i, reader))
+        if found != form:
+            raise TypeError(
+                f"X mixes {FORMS[form]} and {FORMS[found]}, which X[{i}] is. Give strings of one "
+                "type: s.decode() makes a str of bytes, list(s) makes tokens of a str."
+            )
+    return form
+
+
+def _no_string(row: Any, i: int, reader: str) -> str:
+    if is_missing_value(row):
+        remedy = '. Fill missing entries in, for instance by "", or leave the rows out.'
+    elif isinstance(row, (Set, Mapping)):
+        remedy = ", which have an order. The kernels on sets compare sets."
+    else:
+        remedy = " (str, bytes, or lists of tokens)."
+    return f"X[{i}] is {describe_entry(row)}, but {reader} compares strings{remedy}"
+
+
+def _form_of(row: Any) -> str | None:
+    if isinstance(row, str):
+        return "text"
+    if isinstance(row, (bytes, bytearray)):
+        return "bytes"
+    one_dimensional = isinstance(row, np.ndarray) and row.ndim == 1
+    return "tokens" if isinstance(row, (list, tuple)) or one_dimensional else None
