@@ -31,19 +31,22 @@ class Strings(Ragged):
         The symbols: characters, bytes as numbers, or tokens. Those of the training sample come
         first, in ascending order where they have one.
     form : {"text", "bytes", "tokens"}
+    known : int
+        How many symbols, the first ones, the training sample has.
     dtype : floating dtype, default=float64
     """
 
     def __init__(
-        self, values: np.ndarray, starts: np.ndarray, alphabet: list, form: str,
+        self, values: np.ndarray, starts: np.ndarray, alphabet: list, form: str, known: int,
         dtype: Any = np.float64,
     ):  # fmt: skip
         super().__init__(values, starts, dtype)
         self.alphabet = alphabet
         self.form = form
+        self.known = known
 
     def _with(self, values, starts, dtype) -> Strings:
-        return Strings(values, starts, self.alphabet, self.form, dtype)
+        return Strings(values, starts, self.alphabet, self.form, self.known, dtype)
 
     def texts(self) -> list[str]:
         """Each string with its symbols replaced by characters, one for each.
@@ -72,7 +75,8 @@ def encode_strings(X: Any, like: Strings | None, reader: str) -> Strings:
         codes, alphabet = _code_symbols(_numbers(rows, form), known, chr if form == "text" else int)
     codes = codes.astype(np.uint8 if len(alphabet) <= 256 else np.int32, copy=False)
     starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-    return Strings(codes, starts, alphabet, form, np.float64 if like is None else like.dtype)
+    training, dtype = (len(alphabet), np.float64) if like is None else (like.known, like.dtype)
+    return Strings(codes, starts, alphabet, form, training, dtype)
 
 
 def _numbers(rows: list, form: str) -> np.ndarray:
