@@ -13,6 +13,8 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
 
+ROUNDINGS = 16  # of a decision function, at most
+
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     r"""Novelty detection: the plane that parts most of the data from the origin, as far as may be.
@@ -114,6 +116,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
         self._store(X, K, [result], support, result.coef[:, None], kept)
+        # f = 0 on the border up to roundings, whose sign would decide: the border is no outlier
+        size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
+        self.intercept_ += ROUNDINGS * float(np.finfo(K.dtype).eps) * size
         self.offset_ = -float(self.intercept_[0])
         return self
 

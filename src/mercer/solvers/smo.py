@@ -362,7 +362,7 @@ class _State:
         y, C, before = self.y[chosen], self.C[chosen], self.alpha[chosen]
         alpha, f = before.copy(), self.f()[chosen]
         tol = 0.5 * self.solver.tol
-        steps = max(INNER_STEPS * len(chosen), len(chosen) ** 2 // 256)
+        steps = INNER_STEPS * len(chosen)
         for _ in range(REFINEMENTS):
             taken = _native.smo_solve(block, y, C, alpha, f, split, tol, relative_tol, steps)
             if taken < steps and (np.isfinite(C).all() or not taken):
@@ -408,7 +408,7 @@ class _State:
         y, before = self.y[chosen], alpha[chosen]
         a, f = before.copy(), self.f()[chosen]
         block = self.source.block(rows, place)
-        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12, steps=1)
+        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12)
         if np.array_equal(a, before):
             return
         self.alpha[chosen] = a
