@@ -233,6 +233,23 @@ def query_key(k_, x, z, S):
     return math.exp(dot(q, s) / math.sqrt(len(k_.queries)))
 
 
+def occurrences(s, length):
+    """Where each substring of some length begins in s: {substring: [places]}."""
+    found = {}
+    for i in range(len(s) - length + 1):
+        found.setdefault(tuple(s[i : i + length]), []).append(i)
+    return found
+
+
+def spectrum(k_, x, z, S, length=None):
+    ours, theirs = (occurrences(s, k_.k if length is None else length) for s in (x, z))
+    return float(sum(len(places) * len(theirs.get(u, ())) for u, places in ours.items()))
+
+
+def blended_spectrum(k_, x, z, S):
+    return sum(k_.decay ** (2 * j) * spectrum(k_, x, z, S, j) for j in range(1, k_.k + 1))
+
+
 KERNELS = {
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
@@ -262,6 +279,8 @@ KERNELS = {
     k.QueryKey: query_key,
     k.On: on,
     k.TableKernel: table,
+    k.Spectrum: spectrum,
+    k.BlendedSpectrum: blended_spectrum,
     k.Sum: lambda k_, x, z, S: kernel(k_.left, x, z, S) + kernel(k_.right, x, z, S),
     k.Product: lambda k_, x, z, S: kernel(k_.left, x, z, S) * kernel(k_.right, x, z, S),
     k.Scaled: lambda k_, x, z, S: k_.factor * kernel(k_.kernel, x, z, S),

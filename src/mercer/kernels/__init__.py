@@ -1,4 +1,4 @@
-"""How alike: kernels on vectors, categories and tables, and their algebra."""
+"""How alike: kernels on vectors, strings, categories and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial
@@ -6,6 +6,7 @@ from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.kmers import BlendedSpectrum, Spectrum
 from mercer.kernels.mercer import MercerCheck, check_mercer, repair
 from mercer.kernels.names import FromCallable, as_kernel
 from mercer.kernels.query_key import QueryKey
@@ -25,6 +26,7 @@ __all__ = [
     "ANOVA",
     "RBF",
     "AllSubsets",
+    "BlendedSpectrum",
     "Centred",
     "ChiSquared",
     "Convex",
@@ -53,6 +55,7 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
     "Sum",
     "TableKernel",
     "as_kernel",
