@@ -16,6 +16,8 @@ const KmerLoops<int32_t>& kmers<int32_t>() { return loops->kmers32; }
 
 template <class T>
 using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Tile = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Numbers of strings that end at starts[1..] of `total` symbols.
@@ -30,7 +32,7 @@ size_t check_starts(const Vector<const int64_t>& starts, size_t total) {
 }
 
 template <class S>
-void bind_keys(nb::module_& m) {
+void bind_strings(nb::module_& m) {
     const auto keys = [](Vector<const S> values, Vector<const int64_t> starts, uint64_t window,
                          Vector<const int64_t> positions, uint64_t base, Vector<uint64_t> out) {
         check_aligned(values, starts, positions, out);
@@ -55,6 +57,29 @@ void bind_keys(nb::module_& m) {
     m.def("kmer_keys", keys, nb::arg("values").noconvert(), nb::arg("starts").noconvert(),
           nb::arg("window"), nb::arg("positions").noconvert(), nb::arg("base"),
           nb::arg("out").noconvert());
+
+    // X[i, p + offset_x] beside Z[j, p + offset_z]
+    const auto runs = [](Rows<S> X, Rows<S> Z, size_t offset_x, size_t offset_z, size_t degree,
+                         double weight, bool upper, Tile out) {
+        check_aligned(X, Z, out);
+        const size_t n = X.shape(0), columns = Z.shape(0), stride = X.shape(1);
+        if (Z.shape(1) != stride || out.shape(0) != n || out.shape(1) != columns)
+            throw std::invalid_argument("shapes must be X (n, l), Z (m, l), out (n, m)");
+        const size_t offset = offset_x > offset_z ? offset_x : offset_z;
+        if (offset > stride) throw std::invalid_argument("offsets must be at most l");
+        if (degree < 1) throw std::invalid_argument("degree must be at least 1");
+        if (stride > size_t(INT32_MAX)) throw std::invalid_argument("l must be below 2^31");
+        const S *x = X.data() + offset_x, *z = Z.data() + offset_z;
+        double* values = out.data();
+        nb::gil_scoped_release release;
+        std::vector<S> work(run_strip * run_lanes);
+        std::vector<int32_t> state(n * run_lanes);
+        kmers<S>().runs(x, z, n, columns, stride, stride - offset, degree, weight, upper, values,
+                        work.data(), state.data());
+    };
+    m.def("match_runs", runs, nb::arg("X").noconvert(), nb::arg("Z").noconvert(),
+          nb::arg("offset_x"), nb::arg("offset_z"), nb::arg("degree"), nb::arg("weight"),
+          nb::arg("upper"), nb::arg("out").noconvert());
 }
 
 void check_sorted(const Vector<const uint64_t>& keys, const Vector<const int32_t>& rows,
@@ -71,8 +96,8 @@ void check_sorted(const Vector<const uint64_t>& keys, const Vector<const int32_t
 }  // namespace
 
 void bind_kmers(nb::module_& m) {
-    bind_keys<uint8_t>(m);
-    bind_keys<int32_t>(m);
+    bind_strings<uint8_t>(m);
+    bind_strings<int32_t>(m);
     const auto count = [](Vector<uint64_t> keys, Vector<int32_t> rows, Vector<double> counts) {
         check_aligned(keys, rows, counts);
         const size_t n = keys.shape(0);

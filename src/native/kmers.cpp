@@ -28,6 +28,44 @@ void keys(const S* values, const int64_t* starts, size_t n, size_t window, const
     }
 }
 
+// Sixteen strings Z side by side, so that the lanes run over columns of out. The sums are whole
+// numbers, exact in float64.
+template <class S>
+void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
+          double weight, bool upper, double* out, S* work, int32_t* runs) {
+    const int32_t longest = int32_t(degree < length ? degree : length);
+    const double twice = 2.0 * double(degree) + 1;
+    for (size_t t = 0; t < m; t += run_lanes) {
+        const size_t width = m - t < run_lanes ? m - t : run_lanes;
+        const size_t rows = upper && t + width < n ? t + width : n;
+        for (size_t r = 0; r < rows * run_lanes; ++r) runs[r] = 0;
+        for (size_t s = 0; s < length; s += run_strip) {
+            const size_t places = length - s < run_strip ? length - s : run_strip;
+            for (size_t p = 0; p < places; ++p)  // lanes beyond the last string repeat it
+                for (size_t j = 0; j < run_lanes; ++j)
+                    work[p * run_lanes + j] = Z[(t + (j < width ? j : width - 1)) * stride + s + p];
+            for (size_t i = 0; i < rows; ++i) {
+                const S* x = X + i * stride + s;
+                int32_t run[run_lanes];
+                double total[run_lanes] = {};
+                for (size_t j = 0; j < run_lanes; ++j) run[j] = runs[i * run_lanes + j];
+                for (size_t p = 0; p < places; ++p) {
+                    const S symbol = x[p];
+                    const S* z = work + p * run_lanes;
+                    for (size_t j = 0; j < run_lanes; ++j) {
+                        const int32_t next = run[j] + (run[j] < longest);
+                        run[j] = z[j] == symbol ? next : 0;
+                        const double r = run[j];
+                        total[j] += r * (twice - r);
+                    }
+                }
+                for (size_t j = 0; j < run_lanes; ++j) runs[i * run_lanes + j] = run[j];
+                for (size_t j = 0; j < width; ++j) out[i * m + t + j] += weight * total[j];
+            }
+        }
+    }
+}
+
 // Least significant digit first: every pass is stable, so that rows stay ascending within a key.
 size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* spare_keys,
              int32_t* spare_rows) {
@@ -103,8 +141,8 @@ void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x,
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
-const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>};
-const KmerLoops<int32_t> kmers32 = {keys<int32_t>};
+const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>, runs<uint8_t>};
+const KmerLoops<int32_t> kmers32 = {keys<int32_t>, runs<int32_t>};
 const KmerCountLoops kmer_counts = {count, join};
 
 }  // namespace MERCER_ISA

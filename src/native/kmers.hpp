@@ -1,6 +1,6 @@
 // Loops over the k-mers of strings: codes of windows, counts of equal codes, sums over the codes
-// that two samples share, and runs of matches; called by kernels/kmer_counts.py and
-// kernels/weighted_degree.py.
+// that two samples share (called by kernels/kmer_counts.py), and runs of matches place by place
+// (kernels/weighted_degree.py).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,16 @@ struct KmerLoops {
     // the q positions (< window), in base `base`, modulo 2^64. A shorter string has no window.
     void (*keys)(const S* values, const int64_t* starts, size_t n, size_t window,
                  const int64_t* positions, size_t q, uint64_t base, uint64_t* keys);
+    // out[i, j] += weight * sum over places p < length of r (2 degree + 1 - r), where r, at most
+    // `degree`, is how many places up to p X[i] and Z[j] have agreed in without a break. Rows begin
+    // at X[i * stride], Z[j * stride]; out is (n, m); `work` and `runs` hold run_strip * run_lanes
+    // and n * run_lanes numbers. With `upper`, j < i may be left out.
+    void (*runs)(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length,
+                 size_t degree, double weight, bool upper, double* out, S* work, int32_t* runs);
 };
+
+constexpr size_t run_lanes = 16;
+constexpr size_t run_strip = 512;  // places at a time, so that long strings need no more room
 
 struct KmerCountLoops {
     // Sort (key, row), which comes with rows ascending, by key and then row; give each pair once,

@@ -8,6 +8,7 @@ from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.histograms import ChiSquared, Intersection
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
 from mercer.kernels.mercer import MercerCheck, check_mercer, repair
+from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import FromCallable, as_kernel
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import (
@@ -21,6 +22,7 @@ from mercer.kernels.radial import (
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
+from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA",
@@ -35,6 +37,7 @@ __all__ = [
     "ExponentialPower",
     "FromCallable",
     "FromDistance",
+    "GappedKmer",
     "Intersection",
     "Kernel",
     "Laplacian",
@@ -44,6 +47,7 @@ __all__ = [
     "Match",
     "Matern",
     "MercerCheck",
+    "Mismatch",
     "Modulated",
     "Normalised",
     "On",
@@ -58,6 +62,7 @@ __all__ = [
     "Spectrum",
     "Sum",
     "TableKernel",
+    "WeightedDegree",
     "as_kernel",
     "check_mercer",
     "repair",

@@ -2,12 +2,13 @@
 
 A `Pattern` says which symbols of a window are read; what stands there is the k-mer. `Windows` holds
 the strings whose windows are read, and `count` numbers their k-mers so that equal k-mers, and no
-others, have equal numbers. The kernels on k-mers (kmers.py, mismatches.py) are weighted sums of
-`add_products` over patterns.
+others, have equal numbers. The kernels on k-mers (kmers.py, mismatches.py) are the weighted sums
+over patterns of `products`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.samples import Strings
 
-__all__ = ["Counts", "Pattern", "Windows", "add_products", "columns", "count", "mirrored"]
+__all__ = ["Counts", "Pattern", "Windows", "columns", "count", "mirrored", "products"]
 
 DENSE = 2**23  # numbers at most in a pair of dense tables of counts
 HALF, WHOLE = 2**32, 2**64
@@ -33,7 +34,8 @@ class Pattern(NamedTuple):
 class Windows(NamedTuple):
     """Strings whose windows are counted: ``values`` end to end, each string owned by a row.
 
-    ``owners`` ascend from 0 to ``size`` - 1; ``base`` exceeds every value.
+    ``owners`` ascend and are below ``size``. A window that holds a value of ``base`` or more is
+    left out.
     """
 
     values: np.ndarray
@@ -43,25 +45,39 @@ class Windows(NamedTuple):
     base: int
 
     @classmethod
-    def of(cls, X: Strings) -> Windows:
-        """Those of encoded strings, each of which owns itself."""
-        return cls(X.values, X.starts, np.arange(len(X), dtype=np.int32), len(X), len(X.alphabet))
+    def of(cls, X: Strings, base: int | None = None) -> Windows:
+        """Those of encoded strings, each of which owns itself; all windows, by default."""
+        owners = np.arange(len(X), dtype=np.int32)
+        return cls(X.values, X.starts, owners, len(X), len(X.alphabet) if base is None else base)
 
-    def lengths(self, window: int) -> np.ndarray:
-        """Number of windows of each string."""
-        return np.maximum(np.diff(self.starts) - window + 1, 0)
+    def places(self, window: int) -> np.ndarray:
+        """Where each window begins."""
+        lengths = np.maximum(np.diff(self.starts) - window + 1, 0)
+        ends = np.cumsum(lengths)
+        total = ends[-1] if len(ends) else 0
+        return np.arange(total) + np.repeat(self.starts[:-1] - ends + lengths, lengths)
+
+    def kept(self, window: int) -> slice | np.ndarray:
+        """Which windows hold values below the base alone."""
+        beyond = self.values >= self.base
+        if not beyond.any():
+            return slice(None)
+        before = np.concatenate(([0], np.cumsum(beyond)))
+        places = self.places(window)
+        return before[places] == before[places + window]
 
     def rows(self, window: int) -> np.ndarray:
-        """The row of each window."""
-        return np.repeat(self.owners, self.lengths(window))
+        """The row of each window that is kept."""
+        rows = np.repeat(self.owners, np.maximum(np.diff(self.starts) - window + 1, 0))
+        return rows[self.kept(window)]
 
     def numbers(self, window: int, positions: Any, base: int) -> np.ndarray:
-        """The symbols at some positions of each window, as one number in base ``base``."""
-        keys = np.empty(self.lengths(window).sum(), np.uint64)
+        """The symbols at some positions of each window that is kept, as a number in that base."""
+        total = np.maximum(np.diff(self.starts) - window + 1, 0).sum()
+        keys, places = np.empty(total, np.uint64), np.array(positions, np.int64)
         values, starts = np.ascontiguousarray(self.values), np.ascontiguousarray(self.starts)
-        places = np.array(positions, np.int64)
         _native.kmer_keys(values, starts, window, places, base, keys)
-        return keys
+        return keys[self.kept(window)]
 
 
 class Counts(NamedTuple):
@@ -134,23 +150,31 @@ def _digits(base: int, limit: int, most: int) -> int:
     return digits
 
 
-def add_products(K: np.ndarray, X: Counts, Z: Counts, weight: float, upper: bool) -> None:
-    """K[i, j] += weight · Σ_u count_u(x_i) count_u(z_j); with ``upper``, at least for j >= i.
+def products(patterns: Iterable[Pattern], X: Windows, Z: Windows, symmetric: bool) -> np.ndarray:
+    """Σ over patterns of weight · Σ_u count_u(x) count_u(z) for every pair of rows, in float64.
 
-    K is float64. The strings that hold a k-mer are paired up; where k-mers are so few that most
-    strings hold most of them, a matrix product takes fewer steps.
+    Where ``symmetric`` says that the result is, its upper triangle is computed.
+    """
+    K = np.zeros((X.size, Z.size))
+    for pattern in patterns if K.size else ():
+        counts = count(pattern, X) if Z is X else count(pattern, X, Z)
+        _add(K, counts[0], counts[-1], pattern.weight, symmetric)
+    return mirrored(K) if symmetric else K
+
+
+def _add(K: np.ndarray, X: Counts, Z: Counts, weight: float, upper: bool) -> None:
+    """The strings that hold a k-mer are paired up; where k-mers are so few that most strings hold
+    most of them, a matrix product takes fewer steps.
     """
     n, m = K.shape
-    if n == 0 or m == 0:
-        return
     pairs = len(X.keys) * len(Z.keys)  # times 1 / limit where k-mers are equally frequent
+    # a step of the product takes about 1/32 of the time of a pair
     if n * m * X.limit**2 < 32 * pairs and (n + m) * X.limit <= DENSE:
         # sums of counts, whole numbers, are exact in float32 up to 2^24
         most = X.counts.max(initial=0) * Z.counts.max(initial=0) * X.limit
         dtype = np.float32 if most < 2**24 else np.float64
         table = X.table(dtype)
-        product = table @ (table if Z is X else Z.table(dtype)).T
-        K += np.float64(weight) * product
+        K += np.float64(weight) * (table @ (table if Z is X else Z.table(dtype)).T)
     else:
         _native.kmer_join(*X[:3], *Z[:3], float(weight), upper, K)
 
@@ -167,7 +191,7 @@ def mirrored(K: np.ndarray) -> np.ndarray:
 
 
 def columns(X: Counts, vocabulary: Counts, scale: float, dtype: Any) -> sp.csr_array:
-    """Counts times a factor, one column for each k-mer of the vocabulary."""
+    """Counts times a factor, one column for each k-mer of the vocabulary, ascending."""
     known = np.unique(vocabulary.keys)
     places = np.minimum(np.searchsorted(known, X.keys), max(len(known) - 1, 0))
     hit = known[places] == X.keys if len(known) else np.zeros(len(places), bool)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.kmer_counts import Pattern, Windows, add_products, columns, count, mirrored
+from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, products
 from mercer.samples import Strings
 
 __all__ = ["BlendedSpectrum", "Counting", "Spectrum", "check_length"]
@@ -28,8 +28,12 @@ class Counting(Kernel):
     vocabulary: Strings | None
 
     @abstractmethod
-    def patterns(self) -> Iterator[Pattern]:
-        """What is counted, with weights > 0; the first has the longest window."""
+    def patterns(self, X: Strings) -> Iterator[Pattern]:
+        """What is counted in samples with X's alphabet."""
+
+    def windows(self, X: Strings) -> Windows:
+        """The windows that are counted."""
+        return Windows.of(X)
 
     def bind(self, X: Strings, y: Any = None) -> Self:
         self.validate()
@@ -40,18 +44,14 @@ class Counting(Kernel):
         return type(self)(**parameters)
 
     def block(self, X: Strings, Z: Strings) -> np.ndarray:
-        same = X is Z
-        K = np.zeros((len(X), len(Z)))
-        samples = (Windows.of(X),) if same else (Windows.of(X), Windows.of(Z))
-        for pattern in self.patterns():
-            counts = count(pattern, *samples)
-            add_products(K, counts[0], counts[-1], pattern.weight, same)
-        dtype = np.result_type(X.dtype, Z.dtype)
-        return (mirrored(K) if same else K).astype(dtype, copy=False)
+        windows = self.windows(X)
+        others = windows if Z is X else self.windows(Z)
+        K = products(self.patterns(X), windows, others, Z is X)
+        return K.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
     def diag(self, X: Strings) -> np.ndarray:
-        windows, total = Windows.of(X), np.zeros(len(X))
-        for pattern in self.patterns():
+        windows, total = self.windows(X), np.zeros(len(X))
+        for pattern in self.patterns(X):
             (counts,) = count(pattern, windows)
             total += pattern.weight * counts.squares()
         return total.astype(X.dtype, copy=False)
@@ -62,16 +62,20 @@ class Counting(Kernel):
         One column for each k-mer of the training sample, in the order of its alphabet; k-mers that
         it lacks have none, so that products of features of new strings leave them out.
         """
-        if self.vocabulary is None:
-            name = type(self).__name__
-            raise ValueError(f"{name} has no vocabulary yet: bind it to the training sample.")
-        windows, known = Windows.of(X), Windows.of(self.vocabulary)
+        windows, known = self.windows(X), self.windows(self.training_strings())
         parts = []
-        for pattern in self.patterns():
+        for pattern in self.patterns(X):
             scale = float(np.sqrt(pattern.weight))
             ours, theirs = count(pattern, windows, known)
             parts.append(columns(ours, theirs, scale, X.dtype))
         return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def training_strings(self) -> Strings:
+        """The vocabulary, which features need."""
+        if self.vocabulary is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} has no vocabulary yet: bind it to the training sample.")
+        return self.vocabulary
 
 
 class Spectrum(Counting):
@@ -111,7 +115,7 @@ class Spectrum(Counting):
     def validate(self) -> None:
         check_length(self.k, "k", "Spectrum")
 
-    def patterns(self) -> Iterator[Pattern]:
+    def patterns(self, X: Strings) -> Iterator[Pattern]:
         yield Pattern(self.k, tuple(range(self.k)))
 
 
@@ -153,7 +157,7 @@ class BlendedSpectrum(Counting):
         if not (isinstance(self.decay, Real) and 0 < self.decay < np.inf):
             raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs a number > 0.")
 
-    def patterns(self) -> Iterator[Pattern]:
+    def patterns(self, X: Strings) -> Iterator[Pattern]:
         for j in range(self.k, 0, -1):
             yield Pattern(j, tuple(range(j)), float(self.decay) ** (2 * j))
 
