@@ -293,13 +293,13 @@ def near_counts(s, alphabet, length, most):
 
 def weighted_degree(k_, x, z, S):
     D, total = k_.degree, 0.0
-    for d in range(1, D + 1):
-        for i in range(len(x) - d + 1):
-            for j in range(len(z) - d + 1):
+    for length in range(1, D + 1):
+        for i in range(len(x) - length + 1):
+            for j in range(len(z) - length + 1):
                 gap = abs(i - j)
-                if gap <= k_.shift and list(x[i : i + d]) == list(z[j : j + d]):
+                if gap <= k_.shift and list(x[i : i + length]) == list(z[j : j + length]):
                     near = 1 if gap == 0 else 1 / (2 * (gap + 1))
-                    total += 2 * (D - d + 1) / (D * (D + 1)) * near
+                    total += 2 * (D - length + 1) / (D * (D + 1)) * near
     return total
 
 

@@ -72,7 +72,7 @@ void bind_strings(nb::module_& m) {
         const S *x = X.data() + offset_x, *z = Z.data() + offset_z;
         double* values = out.data();
         nb::gil_scoped_release release;
-        std::vector<S> work(run_strip * run_lanes);
+        std::vector<int32_t> work(run_strip * run_lanes);
         std::vector<int32_t> state(n * run_lanes);
         kmers<S>().runs(x, z, n, columns, stride, stride - offset, degree, weight, upper, values,
                         work.data(), state.data());

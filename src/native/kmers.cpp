@@ -28,42 +28,61 @@ void keys(const S* values, const int64_t* starts, size_t n, size_t window, const
     }
 }
 
-// Sixteen strings Z side by side, so that the lanes run over columns of out. The sums are whole
-// numbers, exact in float64.
-template <class S>
-void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
-          double weight, bool upper, double* out, S* work, int32_t* runs) {
+// One strip of places of one string x beside run_lanes strings z, which lie side by side so that the
+// lanes run over columns of out. The totals are whole numbers, exact in Total.
+template <class Total, class S>
+void strip_runs(const S* x, const int32_t* z, size_t places, int32_t longest, Total twice,
+                int32_t* runs, Total* totals) {
+    int32_t run[run_lanes];
+    Total total[run_lanes] = {};
+    for (size_t j = 0; j < run_lanes; ++j) run[j] = runs[j];
+    for (size_t p = 0; p < places; ++p) {
+        const int32_t symbol = int32_t(x[p]);
+        for (size_t j = 0; j < run_lanes; ++j) {
+            const int32_t next = run[j] + 1;
+            const int32_t agree = -int32_t(z[p * run_lanes + j] == symbol);  // all bits, or none:
+            run[j] = (next < longest ? next : longest) & agree;  // no branch to vectorise around
+            const Total r = Total(run[j]);
+            total[j] += r * (twice - r);
+        }
+    }
+    for (size_t j = 0; j < run_lanes; ++j) runs[j] = run[j];
+    for (size_t j = 0; j < run_lanes; ++j) totals[j] = total[j];
+}
+
+template <class Total, class S>
+void tile_runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length,
+               size_t degree, double weight, bool upper, double* out, int32_t* work,
+               int32_t* runs) {
     const int32_t longest = int32_t(degree < length ? degree : length);
-    const double twice = 2.0 * double(degree) + 1;
+    const Total twice = Total(degree) * 2 + 1;
     for (size_t t = 0; t < m; t += run_lanes) {
         const size_t width = m - t < run_lanes ? m - t : run_lanes;
         const size_t rows = upper && t + width < n ? t + width : n;
         for (size_t r = 0; r < rows * run_lanes; ++r) runs[r] = 0;
         for (size_t s = 0; s < length; s += run_strip) {
             const size_t places = length - s < run_strip ? length - s : run_strip;
-            for (size_t p = 0; p < places; ++p)  // lanes beyond the last string repeat it
-                for (size_t j = 0; j < run_lanes; ++j)
-                    work[p * run_lanes + j] = Z[(t + (j < width ? j : width - 1)) * stride + s + p];
+            for (size_t j = 0; j < run_lanes; ++j) {  // lanes beyond the last string repeat it
+                const S* z = Z + (t + (j < width ? j : width - 1)) * stride + s;
+                for (size_t p = 0; p < places; ++p) work[p * run_lanes + j] = int32_t(z[p]);
+            }
             for (size_t i = 0; i < rows; ++i) {
-                const S* x = X + i * stride + s;
-                int32_t run[run_lanes];
-                double total[run_lanes] = {};
-                for (size_t j = 0; j < run_lanes; ++j) run[j] = runs[i * run_lanes + j];
-                for (size_t p = 0; p < places; ++p) {
-                    const S symbol = x[p];
-                    const S* z = work + p * run_lanes;
-                    for (size_t j = 0; j < run_lanes; ++j) {
-                        const int32_t next = run[j] + (run[j] < longest);
-                        run[j] = z[j] == symbol ? next : 0;
-                        const double r = run[j];
-                        total[j] += r * (twice - r);
-                    }
-                }
-                for (size_t j = 0; j < run_lanes; ++j) runs[i * run_lanes + j] = run[j];
-                for (size_t j = 0; j < width; ++j) out[i * m + t + j] += weight * total[j];
+                Total totals[run_lanes];
+                strip_runs(X + i * stride + s, work, places, longest, twice, runs + i * run_lanes,
+                           totals);
+                double* row = out + i * m + t;
+                for (size_t j = 0; j < width; ++j) row[j] += weight * double(totals[j]);
             }
         }
     }
+}
+
+template <class S>
+void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
+          double weight, bool upper, double* out, int32_t* work, int32_t* runs) {
+    // degree (degree + 1) at most for each place of a strip
+    const auto tile = degree <= 4096 ? tile_runs<uint32_t, S> : tile_runs<double, S>;
+    tile(X, Z, n, m, stride, length, degree, weight, upper, out, work, runs);
 }
 
 // Least significant digit first: every pass is stable, so that rows stay ascending within a key.

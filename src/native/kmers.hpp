@@ -19,11 +19,11 @@ struct KmerLoops {
     // at X[i * stride], Z[j * stride]; out is (n, m); `work` and `runs` hold run_strip * run_lanes
     // and n * run_lanes numbers. With `upper`, j < i may be left out.
     void (*runs)(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length,
-                 size_t degree, double weight, bool upper, double* out, S* work, int32_t* runs);
+                 size_t degree, double weight, bool upper, double* out, int32_t* work, int32_t* runs);
 };
 
-constexpr size_t run_lanes = 16;
-constexpr size_t run_strip = 512;  // places at a time, so that long strings need no more room
+constexpr size_t run_lanes = 64;
+constexpr size_t run_strip = 128;  // places at a time, so that long strings need no more room
 
 struct KmerCountLoops {
     // Sort (key, row), which comes with rows ascending, by key and then row; give each pair once,

@@ -56,8 +56,8 @@ class GappedKmer(Counting):
     References
     ----------
     Ghandi, Lee, Mohammad-Noori & Beer, "Enhanced regulatory sequence prediction using gapped k-mer
-    features", PLoS Computational Biology 10, 2014. Blakely, Collins, Singh, Norton, Lanchantin & Qi,
-    "FastSK: fast sequence analysis with gapped string kernels", Bioinformatics 36, 2020.
+    features", PLoS Computational Biology 10, 2014. Blakely et al., "FastSK: fast sequence analysis
+    with gapped string kernels", Bioinformatics 36, 2020.
 
     Examples
     --------
@@ -195,15 +195,15 @@ class Mismatch(Counting):
         """
         windows, known = self.windows(X), self.windows(self.training_strings())
         whole = Pattern(self.k, tuple(range(self.k)))
-        ours, theirs = numbered(whole, windows, known)[0]
-        kmers, number = np.unique(ours, return_inverse=True)
+        numbers, known_numbers = numbered(whole, windows, known)[0]
+        kmers, number = np.unique(numbers, return_inverse=True)
         counts = sp.csr_array(
-            (np.ones(len(ours)), (windows.rows(self.k), number)), (windows.size, len(kmers))
+            (np.ones(len(number)), (windows.rows(self.k), number)), (windows.size, len(kmers))
         )
-        near = self._neighbourhoods(windows, ours)
-        near_known = self._neighbourhoods(known, theirs)
-        ones = columns(*count(whole, near, near_known), 1.0, np.float64)
-        return sp.csr_array(counts @ ones).astype(X.dtype)
+        near = self._neighbourhoods(windows, numbers)
+        near_known = self._neighbourhoods(known, known_numbers)
+        ours, theirs = count(whole, near, near_known)
+        return sp.csr_array(counts @ columns(ours, theirs, 1.0, np.float64), dtype=X.dtype)
 
     def _neighbourhoods(self, windows: Windows, numbers: np.ndarray) -> Windows:
         """All u within m of each different k-mer, which owns them."""
