@@ -127,7 +127,7 @@ class BlendedSpectrum(Counting):
     ----------
     k : int >= 1, default=3
         Length of the longest substrings that are counted.
-    decay : float > 0, default=1.0
+    decay : float in (0, 1], default=1.0
         λ, the factor for each symbol of a substring; below 1, long ones weigh less.
     vocabulary : samples, optional
         The strings whose substrings are the columns of ``features``; None: learnt by ``bind``.
@@ -154,8 +154,8 @@ class BlendedSpectrum(Counting):
 
     def validate(self) -> None:
         check_length(self.k, "k", "BlendedSpectrum")
-        if not (isinstance(self.decay, Real) and 0 < self.decay < np.inf):
-            raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs a number > 0.")
+        if not (isinstance(self.decay, Real) and 0 < self.decay <= 1):
+            raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs 0 < decay <= 1.")
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         for j in range(self.k, 0, -1):

@@ -92,18 +92,19 @@ class WeightedDegree(Kernel):
         symbols = np.result_type(X.values, Z.values)
         A, B = (S.values.astype(symbols, copy=False).reshape(len(S), length) for S in (X, Z))
         A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
-        unit = 1 / (self.degree * (self.degree + 1))
-        _native.match_runs(A, B, 0, 0, self.degree, unit, same, K)
+        D = int(self.degree)
+        unit = 1 / (D * (D + 1))
+        _native.match_runs(A, B, 0, 0, D, unit, same, K)
         for r in range(1, min(self.shift, length - 1) + 1):
             weight = unit / (2 * (r + 1))
-            _native.match_runs(A, B, r, 0, self.degree, weight, same, K)
-            _native.match_runs(A, B, 0, r, self.degree, weight, same, K)
+            _native.match_runs(A, B, r, 0, D, weight, same, K)
+            _native.match_runs(A, B, 0, r, D, weight, same, K)
         return (mirrored(K) if same else K).astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
     def diag(self, X: Strings) -> np.ndarray:
         if self.shift:
             return super().diag(X)
-        length, D = _common_length(X, X), self.degree
+        length, D = _common_length(X, X), int(self.degree)
         r = np.minimum(np.arange(1, length + 1), D).astype(np.float64)
         return np.full(len(X), (r * (2 * D + 1 - r)).sum() / (D * (D + 1)), X.dtype)
 
@@ -117,7 +118,7 @@ class WeightedDegree(Kernel):
             raise ValueError("WeightedDegree has no vocabulary yet: bind it to the sample.")
         base = max(len(X.alphabet), len(self.vocabulary.alphabet))
         windows, known = _placed(X, base), _placed(self.vocabulary, base)
-        parts, D = [], self.degree
+        parts, D = [], int(self.degree)
         for d in range(D, 0, -1):
             scale = float(np.sqrt(2 * (D - d + 1) / (D * (D + 1))))
             ours, theirs = count(Pattern(d, tuple(range(d))), windows, known)
