@@ -39,6 +39,23 @@ def categories():
     ).astype(object)
 
 
+def texts():
+    """Strings with repetitions, empty and short ones, NUL, a surrogate, a character beyond 2^16."""
+    words = ["banana", "ananas", "", "a", "bananas and an ananas", "\0\0\0", "é\ud800a😀", "anna"]
+    return [*words, "nan" * 12, "banana"]
+
+
+def dna(n=9, length=30):
+    rng = np.random.default_rng(4)
+    strings = ["".join(rng.choice(list("ACGT"), length)) for _ in range(n)]
+    return [*strings, strings[0], strings[1][3:] + "ACG", "A" * length]
+
+
+def tokens():
+    words = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "dog", "sat", "on", "the"]
+    return [words[i : 3 * i] for i in range(6)]
+
+
 def table():
     numbers, words = vectors(11), categories()
     return pd.DataFrame(
@@ -50,7 +67,7 @@ def rows(X):
     """The raw rows that the oracles read."""
     if isinstance(X, pd.DataFrame):
         return X.to_dict("records")
-    return X.tolist()
+    return X.tolist() if isinstance(X, np.ndarray) else X
 
 
 def one_plus_dot(X, Z):
@@ -111,6 +128,25 @@ KERNELS = [
     (k.FromDistance(d.SmoothedMatch()), categories()),
     (k.FromDistance(d.LogFrequency(), 0.3, 2.0), categories()),
     (k.FromDistance(d.Mixed([(d.Minkowski(1), NUMBERS), (d.Match(), WORDS)])), table()),
+    *[(k.Spectrum(length), texts()) for length in (1, 2, 3)],
+    (k.Spectrum(3).normalised(), texts()),
+    (k.Spectrum(6), dna()),
+    (k.Spectrum(2), tokens()),
+    (k.BlendedSpectrum(4, 0.7), texts()),
+    (k.BlendedSpectrum(12), dna()),
+    (k.Mismatch(3, 1), texts()),
+    (k.Mismatch(2, 0), texts()),
+    *[(k.Mismatch(length, most), dna()) for length, most in ((4, 1), (4, 2), (3, 2), (1, 0))],
+    (k.Mismatch(2, 1), tokens()),
+    (k.GappedKmer(3, 2), texts()),
+    (k.GappedKmer(7, 5), dna()),
+    (k.GappedKmer(4, 4), dna()),
+    (k.GappedKmer(6, 4, both_strands=True), dna()),
+    (k.GappedKmer(6, 4, both_strands=True).normalised(), [s.lower() for s in dna()]),
+    (k.GappedKmer(5, 3, both_strands=True), [s.encode() for s in dna()]),
+    *[(k.WeightedDegree(degree), dna()) for degree in (1, 3, 8, 40)],
+    *[(k.WeightedDegree(3, shift), dna()) for shift in (1, 4, 50)],
+    (k.WeightedDegree(2, 1), ["", "", "", ""]),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.QueryKey([[1.0, 0, 0, 2], [0, 1, 0, 0]], [[1.0, 0, 1, 0], [0, 0, 0, 1]]), vectors()),
     (k.RBF(0.5).on(*NUMBERS), table()),

@@ -7,6 +7,8 @@ learn for themselves what the fast versions learn in ``bind``.
 
 from __future__ import annotations
 
+import collections
+import functools
 import itertools
 import math
 import statistics
@@ -233,6 +235,74 @@ def query_key(k_, x, z, S):
     return math.exp(dot(q, s) / math.sqrt(len(k_.queries)))
 
 
+def occurrences(s, length):
+    """Where each substring of some length begins in s: {substring: [places]}."""
+    found = {}
+    for i in range(len(s) - length + 1):
+        found.setdefault(tuple(s[i : i + length]), []).append(i)
+    return found
+
+
+def spectrum(k_, x, z, S, length=None):
+    ours, theirs = (occurrences(s, k_.k if length is None else length) for s in (x, z))
+    return float(sum(len(places) * len(theirs.get(u, ())) for u, places in ours.items()))
+
+
+def blended_spectrum(k_, x, z, S):
+    return sum(k_.decay ** (2 * j) * spectrum(k_, x, z, S, j) for j in range(1, k_.k + 1))
+
+
+def gapped(k_, x, z, S):
+    """Features one by one: k of l places and the symbols that stand there."""
+
+    def counts(s):
+        strands = [list(s)]
+        if k_.both_strands:
+            s = bytes(s).decode() if isinstance(s, bytes) else "".join(s)
+            partner = {"A": "T", "C": "G", "G": "C", "T": "A"}
+            strands = [list(s.upper()), [partner[c] for c in reversed(s.upper())]]
+        return collections.Counter(
+            (places, tuple(strand[i + p] for p in places))
+            for strand in strands
+            for i in range(len(strand) - k_.l + 1)
+            for places in itertools.combinations(range(k_.l), k_.k)
+        )
+
+    ours, theirs = counts(x), counts(z)
+    return float(sum(count * theirs[u] for u, count in ours.items()))
+
+
+def mismatch(k_, x, z, S):
+    alphabet = tuple(sorted({c for s in S for c in s}))
+    ours, theirs = (near_counts(tuple(s), alphabet, k_.k, k_.m) for s in (x, z))
+    return float(sum(ours[u] * theirs[u] for u in ours))
+
+
+@functools.cache
+def near_counts(s, alphabet, length, most):
+    """How many k-mers of s differ in few places from each string over the alphabet."""
+    kmers = [s[i : i + length] for i in range(len(s) - length + 1)]
+    kmers = collections.Counter(u for u in kmers if set(u) <= set(alphabet))
+    found = collections.Counter()
+    for u in itertools.product(alphabet, repeat=length):
+        for kmer, count in kmers.items():
+            if sum(a != b for a, b in zip(u, kmer)) <= most:
+                found[u] += count
+    return found
+
+
+def weighted_degree(k_, x, z, S):
+    D, total = k_.degree, 0.0
+    for length in range(1, D + 1):
+        for i in range(len(x) - length + 1):
+            for j in range(len(z) - length + 1):
+                gap = abs(i - j)
+                if gap <= k_.shift and list(x[i : i + length]) == list(z[j : j + length]):
+                    near = 1 if gap == 0 else 1 / (2 * (gap + 1))
+                    total += 2 * (D - length + 1) / (D * (D + 1)) * near
+    return total
+
+
 KERNELS = {
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
@@ -262,6 +332,11 @@ KERNELS = {
     k.QueryKey: query_key,
     k.On: on,
     k.TableKernel: table,
+    k.Spectrum: spectrum,
+    k.BlendedSpectrum: blended_spectrum,
+    k.GappedKmer: gapped,
+    k.Mismatch: mismatch,
+    k.WeightedDegree: weighted_degree,
     k.Sum: lambda k_, x, z, S: kernel(k_.left, x, z, S) + kernel(k_.right, x, z, S),
     k.Product: lambda k_, x, z, S: kernel(k_.left, x, z, S) * kernel(k_.right, x, z, S),
     k.Scaled: lambda k_, x, z, S: k_.factor * kernel(k_.kernel, x, z, S),

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "smo.hpp"
 #include "subsets.hpp"
@@ -33,6 +34,9 @@ struct Loops {
     PairLoops<double> pairs64;
     SmoLoops<float> smo32;
     SmoLoops<double> smo64;
+    KmerLoops<uint8_t> kmers8;
+    KmerLoops<int32_t> kmers32;
+    KmerCountLoops kmer_counts;
     LinearBoxLoops linear_box;
     LinearLoops<float> linear32;
     LinearLoops<double> linear64;

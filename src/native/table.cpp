@@ -14,6 +14,9 @@ extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
+extern const KmerLoops<uint8_t> kmers8;
+extern const KmerLoops<int32_t> kmers32;
+extern const KmerCountLoops kmer_counts;
 extern const LinearBoxLoops linear_box;
 extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
@@ -32,6 +35,9 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::pairs64,
     MERCER_ISA::smo32,
     MERCER_ISA::smo64,
+    MERCER_ISA::kmers8,
+    MERCER_ISA::kmers32,
+    MERCER_ISA::kmer_counts,
     MERCER_ISA::linear_box,
     MERCER_ISA::linear32,
     MERCER_ISA::linear64,

@@ -159,6 +159,7 @@ def profile(name, order):
 def test_no_function_is_missing():
     functions = {name for name in dir(_native) if not name.startswith("__")}
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
+    tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     assert functions == tested | {"isa", "use_isa", "available_isas"}

@@ -1,4 +1,4 @@
-"""How alike: kernels on vectors, categories and tables, and their algebra."""
+"""How alike: kernels on vectors, strings, categories and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial
@@ -6,7 +6,9 @@ from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.kmers import BlendedSpectrum, Spectrum
 from mercer.kernels.mercer import MercerCheck, check_mercer, repair
+from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import FromCallable, as_kernel
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import (
@@ -20,11 +22,13 @@ from mercer.kernels.radial import (
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
+from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA",
     "RBF",
     "AllSubsets",
+    "BlendedSpectrum",
     "Centred",
     "ChiSquared",
     "Convex",
@@ -33,6 +37,7 @@ __all__ = [
     "ExponentialPower",
     "FromCallable",
     "FromDistance",
+    "GappedKmer",
     "Intersection",
     "Kernel",
     "Laplacian",
@@ -42,6 +47,7 @@ __all__ = [
     "Match",
     "Matern",
     "MercerCheck",
+    "Mismatch",
     "Modulated",
     "Normalised",
     "On",
@@ -53,8 +59,10 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
     "Sum",
     "TableKernel",
+    "WeightedDegree",
     "as_kernel",
     "check_mercer",
     "repair",

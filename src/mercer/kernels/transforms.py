@@ -49,8 +49,9 @@ class Normalised(Node):
         if hasattr(self.kernel, "scaled_block"):
             return values(self.scaled_block(X, Z), X.dtype)
         K = self.kernel.block(X, Z)
-        K *= self._scale(X)[:, None]
-        K *= self._scale(Z)
+        scale = self._scale(X)  # which may cost as much as the block
+        K *= scale[:, None]
+        K *= scale if Z is X else self._scale(Z)
         return K
 
     @available_if(_may_overflow)
