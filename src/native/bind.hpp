@@ -31,6 +31,7 @@ void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
+void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);
 
 }  // namespace mercer

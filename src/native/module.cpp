@@ -30,5 +30,6 @@ NB_MODULE(_native, m) {
     bind_distances(m);
     bind_smo(m);
     bind_linear_svm(m);
+    bind_subsequences(m);
     bind_subsets(m);
 }

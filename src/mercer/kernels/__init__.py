@@ -17,6 +17,11 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.subsequences import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
@@ -24,6 +29,7 @@ from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 __all__ = [
     "ANOVA",
     "RBF",
+    "AllSubsequences",
     "AllSubsets",
     "Centred",
     "ChiSquared",
@@ -31,8 +37,10 @@ __all__ = [
     "Cosine",
     "Exponential",
     "ExponentialPower",
+    "FixedLengthSubsequences",
     "FromCallable",
     "FromDistance",
+    "GapWeighted",
     "Intersection",
     "Kernel",
     "Laplacian",
