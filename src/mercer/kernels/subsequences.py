@@ -32,7 +32,7 @@ Pairs = np.ndarray  # (k, 2): numbers of rows of X and of Z
 
 class Subsequences(Kernel):
     """Abstract: a kernel on strings whose values are computed pair by pair, as mantissas and
-    exponents: define ``_evaluate`` and ``_layers``."""
+    exponents: define ``_evaluate``."""
 
     kind = "strings"
 
@@ -40,12 +40,12 @@ class Subsequences(Kernel):
         """k of the pairs, as (m, e), k = m 2^e; (k,) each."""
         raise NotImplementedError
 
-    def _layers(self) -> int:
+    def _layers(self, X: Strings) -> int:
         """Operations for one cell (i, j) of a pair, in units of those of `AllSubsequences`."""
-        return 1
+        return min(int(getattr(self, "p", 1)), longest(X) + 1)
 
     def pair_cost(self, X: Strings) -> float:
-        return self._layers() * float(X.lengths.mean() + STRIP) ** 2 if len(X) else 0.0
+        return self._layers(X) * float(X.lengths.mean() + STRIP) ** 2 if len(X) else 0.0
 
     def block(self, X: Strings, Z: Strings) -> np.ndarray:
         return values(self.scaled_block(X, Z), np.result_type(X.dtype, Z.dtype))
@@ -75,7 +75,7 @@ class Subsequences(Kernel):
 
     def _refuse_endless(self, X: Strings, Z: Strings) -> None:
         n, m = longest(X), longest(Z)
-        operations = float(n) * m * self._layers()
+        operations = float(n) * m * self._layers(X if n < m else Z)
         if max(n, m) > LONGEST or operations > MOST_OPERATIONS:
             raise ValueError(
                 f"{type(self).__name__} would compare strings of {n:,} and {m:,} symbols: "
@@ -206,17 +206,12 @@ class GapWeighted(Subsequences):
         check_length(self.p, "GapWeighted")
         check_decay(self.decay, "GapWeighted")
 
-    def _layers(self) -> int:
-        return int(self.p)
-
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
         p, decay = int(self.p), float(self.decay)
-        if self.up_to:
-            weights, common = decay ** (2.0 * np.arange(p)), 2
-        else:
-            weights, common = np.eye(p)[-1], 2 * p
+        q = lengths_up_to(p, X, Z)
+        weights = decay ** (2.0 * (q - 1)) if self.up_to else q == p
         found = gap_weighted(X, Z, pairs, decay, weights, repr(self))
-        m, e = from_logs(common * np.log(decay))
+        m, e = from_logs((2 if self.up_to else 2 * p) * np.log(decay))
         return found * m, np.full(len(pairs), e)
 
 
@@ -256,11 +251,9 @@ class FixedLengthSubsequences(Subsequences):
     def validate(self) -> None:
         check_length(self.p, "FixedLengthSubsequences")
 
-    def _layers(self) -> int:
-        return int(self.p)
-
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
-        found = gap_weighted(X, Z, pairs, 1.0, np.eye(int(self.p))[-1], repr(self))
+        weights = lengths_up_to(self.p, X, Z) == self.p
+        found = gap_weighted(X, Z, pairs, 1.0, weights, repr(self))
         return found, np.zeros(len(pairs), np.int64)
 
 
@@ -299,6 +292,11 @@ def encoded_alike(X: Strings, Z: Strings) -> tuple[list[np.ndarray], int]:
     return strings, min(longest(X), longest(Z)) + 2 * MARGIN
 
 
+def lengths_up_to(p: int, X: Strings, Z: Strings) -> np.ndarray:
+    """The lengths 1 .. p that common subsequences can have."""
+    return np.arange(1, min(int(p), longest(X), longest(Z)) + 1)
+
+
 def gap_weighted(
     X: Strings, Z: Strings, pairs: Pairs, gap: float, weights: np.ndarray, reader: str
 ) -> np.ndarray:
@@ -306,7 +304,7 @@ def gap_weighted(
     that the spans pass over), for each pair."""
     out = np.zeros(len(pairs))
     strings, columns = encoded_alike(X, Z)
-    weights = weights[: columns - 2 * MARGIN]  # no string has longer subsequences
+    weights = weights.astype(np.float64)
     if not weights.any():
         return out
     codes, K = np.empty(columns, strings[0].dtype), np.empty((len(weights) - 1, columns))
