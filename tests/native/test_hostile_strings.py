@@ -200,10 +200,13 @@ def test_arrays_are_taken_as_they_are_or_refused(name, how):
     count = len(call(name, x, starts, x, starts, [[0, 1]])[0])
     for k in range(count):
         arguments, _ = call(name, x, starts, x, starts, [[0, 1]])
-        if isinstance(arguments[k], np.ndarray):
-            arguments[k] = change(arguments[k])
-            with pytest.raises(TypeError, match="incompatible function arguments"):
-                getattr(_native, name)(*arguments)
+        if not isinstance(arguments[k], np.ndarray) or (
+            how == "strided" and arguments[k].size == 1
+        ):
+            continue
+        arguments[k] = change(arguments[k])
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            getattr(_native, name)(*arguments)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -168,10 +168,10 @@ class GapWeighted(Subsequences):
     decay : float in (0, 1], default=0.5
         :math:`\lambda`: the factor for each symbol that the span covers, matched or passed over.
     up_to : bool, default=False
-        Sum over the lengths 1 .. p instead. Tools differ: Lodhi's kernel, kernlab's
-        ``stringdot("string")`` and this one have length exactly p; the ``maxlen`` of strkernels'
-        SubsequenceStringKernel is the sum, normalised as a whole:
-        ``GapWeighted(maxlen, decay, up_to=True).normalised()``.
+        Sum over the lengths 1 .. p instead. Tools differ: Lodhi's kernel has length exactly p;
+        the ``maxlen`` of strkernels' SubsequenceStringKernel is the sum, normalised as a whole:
+        ``GapWeighted(maxlen, decay, up_to=True).normalised()``. (kernlab's ``stringdot`` counts
+        contiguous substrings, so that it is no gap-weighted kernel.)
 
     See Also
     --------
