@@ -88,8 +88,9 @@ def cells(section: Section, quick: bool) -> None:
     if hertz:
         section.note(
             f"Limit: {CELLS_PER_CYCLE:.2f} cells a cycle (AVX-512, two additions and a shift on "
-            f"two ports), {CELLS_PER_CYCLE * hertz / 1e9:.1f}e9 cells/s at the {hertz / 1e9:.2f} GHz "
-            "that the system reports; a higher clock or a third port exceeds it."
+            f"two ports), {CELLS_PER_CYCLE * hertz / 1e9:.1f}e9 cells/s at the "
+            f"{hertz / 1e9:.2f} GHz that the system reports; a higher clock or a third port "
+            "exceeds it."
         )
 
 
