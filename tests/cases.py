@@ -63,6 +63,16 @@ def table():
     )
 
 
+def strings():
+    """Duplicates, an empty string, one symbol, symbols beyond ASCII, and none in common."""
+    return ["gattaca", "gattaca", "tagacat", "", "a", "aaaaaa", "cat", "éa∂t", "zz", "gcgcatgcat"]
+
+
+def tokens():
+    """Over more symbols than a byte can number."""
+    return [list(range(300)), list(range(299, -1, -5)), [7, 7, 7, 295], [1, 2, 3], [], [290, 7, 1]]
+
+
 def rows(X):
     """The raw rows that the oracles read."""
     if isinstance(X, pd.DataFrame):
@@ -177,6 +187,16 @@ KERNELS = [
     (k.Modulated(k.RBF(0.5), one_plus_first_squared), vectors()),
     (k.Modulated(k.Linear(), one_plus_first_squared), vectors()),
     (k.Mapped(k.Linear(), np.abs), vectors()),
+    (k.AllSubsequences(), strings()),
+    (k.AllSubsequences(0.5), strings()),
+    (k.AllSubsequences().normalised(), strings()),
+    (k.AllSubsequences(0.3).normalised(), tokens()),
+    (k.FixedLengthSubsequences(1), strings()),
+    (k.FixedLengthSubsequences(3), strings()),
+    (k.FixedLengthSubsequences(9), strings()),
+    *[(k.GapWeighted(p, decay), strings()) for p, decay in ((1, 0.5), (3, 0.5), (4, 1.0))],
+    (k.GapWeighted(3, 0.7, up_to=True), strings()),
+    (k.GapWeighted(2, 0.9).normalised(), tokens()),
     (k.Convex([k.Linear(), k.RBF("scale")], [0.25, 0.75]), vectors()),
     (k.Convex([k.Linear(), k.Polynomial(2)]), vectors()),
 ]

@@ -303,7 +303,53 @@ def weighted_degree(k_, x, z, S):
     return total
 
 
+def index_tuples(s, p):
+    """(subsequence of p symbols, its span) for every ascending tuple of p indices."""
+    for i in itertools.combinations(range(len(s)), p):
+        yield tuple(s[index] for index in i), (i[-1] - i[0] + 1 if i else 0)
+
+
+def subsequence_features(s, p, decay):
+    """u -> the sum of decay ** span over its occurrences."""
+    features = {}
+    for u, span in index_tuples(s, p):
+        features[u] = features.get(u, 0) + decay**span
+    return features
+
+
+def subsequences_of_length(s, t, p, decay=1):
+    a, b = subsequence_features(s, p, decay), subsequence_features(t, p, decay)
+    return float(sum(value * b.get(u, 0) for u, value in a.items()))
+
+
+def gap_weighted(k_, x, z, S):
+    lengths = range(1, k_.p + 1) if k_.up_to else [k_.p]
+    return sum(subsequences_of_length(x, z, p, k_.decay) for p in lengths)
+
+
+def all_subsequences(k_, x, z, S):
+    if max(len(x), len(z)) <= 10:
+        lengths = range(min(len(x), len(z)) + 1)
+        return sum(k_.decay ** (2 * p) * subsequences_of_length(x, z, p) for p in lengths)
+    return float(count_subsequences(x, z, k_.decay**2))
+
+
+def count_subsequences(s, t, weight=1):
+    """K(sa, t) = K(s, t) + weight * sum of K(s, t[:j]) over the j with t[j] = a; exact for an
+    integer weight."""
+    row = [1] * (len(t) + 1)  # K(s, t[:j]) for all j
+    for a in s:
+        below, row, matched = row, [1], 0
+        for j, b in enumerate(t):
+            matched += weight * below[j] if a == b else 0
+            row.append(below[j + 1] + matched)
+    return row[-1]
+
+
 KERNELS = {
+    k.AllSubsequences: all_subsequences,
+    k.FixedLengthSubsequences: lambda k_, x, z, S: subsequences_of_length(x, z, k_.p),
+    k.GapWeighted: gap_weighted,
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
     k.Sigmoid: lambda k_, x, z, S: math.tanh(gamma_of(k_, S, 2, 2) * dot(x, z) + k_.coef0),

@@ -13,6 +13,7 @@
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "smo.hpp"
+#include "subsequences.hpp"
 #include "subsets.hpp"
 
 namespace mercer {
@@ -42,6 +43,8 @@ struct Loops {
     LinearLoops<double> linear64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
+    SubsequenceLoops<uint8_t> subsequences8;
+    SubsequenceLoops<int32_t> subsequences32;
     SubsetLoops<float> subsets32;
     SubsetLoops<double> subsets64;
 };

@@ -31,5 +31,6 @@ NB_MODULE(_native, m) {
     bind_smo(m);
     bind_kmers(m);
     bind_linear_svm(m);
+    bind_subsequences(m);
     bind_subsets(m);
 }

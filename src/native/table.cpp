@@ -22,6 +22,8 @@ extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
+extern const SubsequenceLoops<uint8_t> subsequences8;
+extern const SubsequenceLoops<int32_t> subsequences32;
 extern const SubsetLoops<float> subsets32;
 extern const SubsetLoops<double> subsets64;
 }  // namespace MERCER_ISA
@@ -43,6 +45,8 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::linear64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
+    MERCER_ISA::subsequences8,
+    MERCER_ISA::subsequences32,
     MERCER_ISA::subsets32,
     MERCER_ISA::subsets64,
 };

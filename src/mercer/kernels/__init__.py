@@ -19,6 +19,11 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.subsequences import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
@@ -27,6 +32,7 @@ from mercer.kernels.weighted_degree import WeightedDegree
 __all__ = [
     "ANOVA",
     "RBF",
+    "AllSubsequences",
     "AllSubsets",
     "BlendedSpectrum",
     "Centred",
@@ -35,8 +41,10 @@ __all__ = [
     "Cosine",
     "Exponential",
     "ExponentialPower",
+    "FixedLengthSubsequences",
     "FromCallable",
     "FromDistance",
+    "GapWeighted",
     "GappedKmer",
     "Intersection",
     "Kernel",
