@@ -39,6 +39,22 @@ def categories():
     ).astype(object)
 
 
+def sets():
+    """With an empty one, twins, and one of many items."""
+    return [{"tea", "milk"}, {"milk", "tea"}, set(), {1, ("a", 2), "tea"}, ["rum"], {*range(90)},
+            {*range(50, 99)}, set()]  # fmt: skip
+
+
+def strings():
+    """With an empty one, twins, NUL, a surrogate, and lengths about 64."""
+    return ["kitten", "sitting", "", "kitten", "ca\0t", "é\ud800", "ac", "ab" * 31 + "c",
+            "ab" * 32, "ba" * 33 + "é", ""]  # fmt: skip
+
+
+def tokens():
+    return [["to", "be"], ["or", "not", "to", "be"], [], ["be", "to"], [1, ("x", 2)], ["to", "be"]]
+
+
 def table():
     numbers, words = vectors(11), categories()
     return pd.DataFrame(
@@ -50,6 +66,8 @@ def rows(X):
     """The raw rows that the oracles read."""
     if isinstance(X, pd.DataFrame):
         return X.to_dict("records")
+    if isinstance(X, list):
+        return X
     return X.tolist()
 
 
@@ -65,6 +83,8 @@ WEIGHTS = [0.5, 0.0, 2.0, 1.5]
 S = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.2], [0.0, 0.0, 0.2, 0.5]]
 NUMBERS, WORDS = ["age", "pay"], ["job", "sex"]
 
+VARIANTS = ["levenshtein", "indel", "osa", "damerau", "lcs", "hamming"]
+
 DISTANCES = [
     *[(d.Minkowski(p), vectors()) for p in (0, 0.5, 1, 1.5, 2, 3.7, np.inf)],
     *[(d.Minkowski(p, WEIGHTS), vectors()) for p in (0, 0.5, 1, 2, 3, np.inf)],
@@ -72,6 +92,14 @@ DISTANCES = [
     (d.Mahalanobis(S), vectors()),
     (d.Cosine(), vectors()),
     (d.Jaccard(), indicators()),
+    (d.Jaccard(), sets()),
+    (d.Dice(), sets()),
+    *[(d.Edit(variant), strings()) for variant in VARIANTS],
+    *[(d.Edit(variant, normalised=True), strings()) for variant in VARIANTS],
+    *[(d.Edit(variant), tokens()) for variant in ("indel", "damerau")],
+    (d.Edit(), [s.encode("utf-8", "surrogatepass") for s in strings()]),
+    (d.JaroWinkler(), strings()),
+    (d.JaroWinkler(0), tokens()),
     (d.Match(), categories()),
     (d.Match([1.0, 0.5, 2.0]), categories()),
     (d.SmoothedMatch(), categories()),
@@ -103,7 +131,19 @@ KERNELS = [
     *[(k.Matern(nu, 1.3), vectors()) for nu in (0.5, 1.5, 2.5, 0.8, 3.3, np.inf)],
     (k.RationalQuadratic(0.7, 1.4), vectors()),
     (k.ChiSquared(0.2), counts()),
-    (k.Intersection(), counts()),
+    (k.HistogramIntersection(), counts()),
+    *[
+        (kernel, samples)
+        for kernel in (k.Intersection(), k.DerivedSubsets(), k.Jaccard(), k.Dice())
+        for samples in (sets(), indicators())
+    ],
+    (k.Intersection().normalised(), sets()),
+    (k.DerivedSubsets().normalised(), sets()),
+    *[(k.EditRBF(0.3, variant), strings()) for variant in VARIANTS],
+    (k.EditRBF(2.0), tokens()),
+    (k.EditRBF(0.2).normalised(), strings()),
+    (k.FromDistance(d.Edit(normalised=True), 0.5), strings()),
+    (k.FromDistance(d.Jaccard(), 0.5), sets()),
     (k.Match(), categories()),
     (k.Match([1.0, 0.5, 2.0]), categories()),
     (k.FromDistance(d.Minkowski(1), 0.5), vectors()),

@@ -31,6 +31,8 @@ void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
+void bind_nearest(nb::module_& m);
+void bind_sets(nb::module_& m);
 void bind_subsets(nb::module_& m);
 
 }  // namespace mercer

@@ -11,6 +11,8 @@
 
 #include "distances.hpp"
 #include "linear_svm.hpp"
+#include "nearest.hpp"
+#include "sets.hpp"
 #include "smo.hpp"
 #include "subsets.hpp"
 
@@ -36,8 +38,12 @@ struct Loops {
     LinearBoxLoops linear_box;
     LinearLoops<float> linear32;
     LinearLoops<double> linear64;
+    NearestLoops<float> nearest32;
+    NearestLoops<double> nearest64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
+    SetLoops<float> sets32;
+    SetLoops<double> sets64;
     SubsetLoops<float> subsets32;
     SubsetLoops<double> subsets64;
 };

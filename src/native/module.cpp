@@ -30,5 +30,7 @@ NB_MODULE(_native, m) {
     bind_distances(m);
     bind_smo(m);
     bind_linear_svm(m);
+    bind_nearest(m);
+    bind_sets(m);
     bind_subsets(m);
 }

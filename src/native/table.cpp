@@ -17,8 +17,12 @@ extern const SmoLoops<double> smo64;
 extern const LinearBoxLoops linear_box;
 extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
+extern const NearestLoops<float> nearest32;
+extern const NearestLoops<double> nearest64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
+extern const SetLoops<float> sets32;
+extern const SetLoops<double> sets64;
 extern const SubsetLoops<float> subsets32;
 extern const SubsetLoops<double> subsets64;
 }  // namespace MERCER_ISA
@@ -35,8 +39,12 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::linear_box,
     MERCER_ISA::linear32,
     MERCER_ISA::linear64,
+    MERCER_ISA::nearest32,
+    MERCER_ISA::nearest64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
+    MERCER_ISA::sets32,
+    MERCER_ISA::sets64,
     MERCER_ISA::subsets32,
     MERCER_ISA::subsets64,
 };

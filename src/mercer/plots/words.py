@@ -42,7 +42,7 @@ ATOMS = {
     "AllSubsets": ("∏ⱼ (1 + xⱼ zⱼ)", "products of every subset of the columns"),
     "ANOVA": ("Σ over {degree} columns of ∏ xⱼ zⱼ", "products of {degree} different columns"),
     "ChiSquared": ("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are"),
-    "Intersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
+    "HistogramIntersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
     "Match": ("share of j with xⱼ = zⱼ", "the share of columns in which two rows agree"),
     "FromDistance": (
         "exp(−γ ρ(x, z)^{power})",
