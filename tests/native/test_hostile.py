@@ -161,6 +161,7 @@ def test_no_function_is_missing():
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
+    tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from mercer.gram.schedule import count_jobs, ordered_map
 
 __all__ = ["BruteForce"]
 
-EDGE = 512  # rows and columns of a tile
+EDGE, LEAST = 512, 32  # rows and columns of a tile, at most and at least
 TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
 NOBODY = np.iinfo(np.int64).max
 
@@ -116,6 +117,7 @@ class BruteForce(BaseEstimator):
         dtype = np.result_type(queries.X.dtype, self._rows.X.dtype)
         self._check_room(n * k, dtype, budget, f"k={k}")
         distances, indices = np.full((n, k), np.inf, dtype), np.full((n, k), NOBODY)
+        tiles = Tiles(queries, self._rows, self._edge(dtype, budget))
 
         def search(task: Task) -> tuple[np.ndarray, np.ndarray]:
             """The nearest of some rows, among some tiles of the training rows."""
@@ -123,7 +125,7 @@ class BruteForce(BaseEstimator):
             own = places if Z is None else np.full(len(places), -1)
             best = np.full((len(places), int(k)), np.inf, dtype)
             nearest = np.full(best.shape, NOBODY)
-            for columns, gap in task.tiles:
+            for columns, gap in tiles.of(task, np.inf):
                 worst = float(best[:, -1].max())
                 if gap**self.distance_.exponent > worst:
                     break
@@ -132,8 +134,9 @@ class BruteForce(BaseEstimator):
                 _native.keep_nearest(D, self._rows.order[columns], own, best, nearest)
             return best, nearest
 
-        tasks = list(self._tasks(queries, dtype, budget))
-        for task, (best, nearest) in zip(tasks, ordered_map(search, tasks, self.n_jobs)):
+        for task, (best, nearest) in zip(
+            tiles.tasks, ordered_map(search, tiles.tasks, self.n_jobs)
+        ):
             places = queries.order[task.rows]
             best = np.hstack([distances[places], best])
             nearest = np.hstack([indices[places], nearest])
@@ -170,32 +173,40 @@ class BruteForce(BaseEstimator):
         if not (isinstance(radius, Real) and radius >= 0):
             raise ValueError(f"radius={radius!r}: give a number >= 0.")
         dtype = np.result_type(queries.X.dtype, self._rows.X.dtype)
-        limit = float(radius) ** self.distance_.exponent
+        exponent = self.distance_.exponent
+        # a power and its root may round to less: what is found beyond the radius is left out below
+        limit = float(radius) ** exponent * (1 if exponent == 1 else 1 + 1e-6)
         n = len(queries.order)
+        tiles = Tiles(queries, self._rows, self._edge(dtype, budget))
+        total, counting = 0, Lock()
+
+        def count(pairs: int) -> None:
+            nonlocal total
+            with counting:
+                total += pairs * (2 if Z is None else 1)
+                # a second copy, and a third of the numbers by which they are sorted
+                self._check_room(3 * total, dtype, budget, f"radius={radius:g}")
 
         def search(task: Task) -> list[tuple[np.ndarray, ...]]:
             """Pairs of a row and a near training row, with their distances, from some tiles."""
             found = []
             X, places = queries.X[task.rows], queries.order[task.rows]
-            for columns, gap in task.tiles:
-                if gap > radius:
-                    break
+            for columns, _ in tiles.of(task, float(radius)):
                 if Z is None and columns.stop <= task.rows.start:
                     continue  # its mirror image is computed
                 D = self.distance_.within(X, self._rows.X[columns], limit)
-                i, j = np.divmod(np.flatnonzero(limit >= D), D.shape[1])
+                i, j = np.divmod(np.flatnonzero(np.less_equal(D, limit)), D.shape[1])
                 if Z is None:
                     above = i + task.rows.start < j + columns.start
                     i, j = i[above], j[above]
-                found.append((places[i], self._rows.order[columns][j], D[i, j].astype(dtype)))
+                near = self._root(D[i, j].astype(dtype))
+                inside = near <= radius
+                i, j = places[i[inside]], self._rows.order[columns][j[inside]]
+                found.append((i, j, near[inside]))
+                count(len(i))
             return found
 
-        tasks, found, total = list(self._tasks(queries, dtype, budget)), [], 0
-        for parts in ordered_map(search, tasks, self.n_jobs):
-            found += parts
-            total += sum(len(part[0]) for part in parts) * (2 if Z is None else 1)
-            # a second copy, and a third of the numbers by which they are sorted
-            self._check_room(3 * total, dtype, budget, f"radius={radius:g}")
+        found = [part for parts in ordered_map(search, tiles.tasks, self.n_jobs) for part in parts]
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
         i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
         if Z is None:
@@ -203,7 +214,7 @@ class BruteForce(BaseEstimator):
             distances = np.concatenate([distances, distances])
         order = np.lexsort((j, i))
         starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=n))))
-        return self._root(distances[order]), j[order], starts
+        return distances[order], j[order], starts
 
     def _queries(self, Z: Any) -> Ordered:
         check_is_fitted(self, "distance_")
@@ -211,23 +222,10 @@ class BruteForce(BaseEstimator):
             return self._rows
         return Ordered(self.distance_, self.distance_.encode(Z, like=self._rows.X))
 
-    def _tasks(self, queries: Ordered, dtype: np.dtype, budget: int) -> Iterator[Task]:
-        """Chunks of queries, each with tiles of training rows, those of nearest keys first.
-
-        Few queries are divided by tiles too, so that there is work for all threads.
-        """
-        room = budget / (count_jobs(self.n_jobs) * 8 * dtype.itemsize)  # some copies of a tile
-        edge = int(np.clip(np.sqrt(room), 32, EDGE))
-        columns = _slices(self.n_samples_fit_, edge)
-        low, high = (self._rows.keys[[c.start for c in columns]],
-                     self._rows.keys[[c.stop - 1 for c in columns]])  # fmt: skip
-        chunks = _slices(len(queries.order), edge)
-        parts = min(-(-TASKS // len(chunks)), len(columns))
-        for rows in chunks:
-            first, last = queries.keys[rows.start], queries.keys[rows.stop - 1]
-            gaps = np.maximum(np.maximum(low - last, first - high), 0)
-            tiles = [(columns[t], float(gaps[t])) for t in np.argsort(gaps, kind="stable")]
-            yield from (Task(rows, tiles[p::parts]) for p in range(parts))
+    def _edge(self, dtype: np.dtype, budget: int) -> int:
+        """Rows and columns of a tile: some copies of one for each thread fit the budget."""
+        room = budget / (count_jobs(self.n_jobs) * 8 * dtype.itemsize)
+        return int(np.clip(np.sqrt(room), LEAST, EDGE))
 
     def _check_room(self, pairs: int, dtype: np.dtype, budget: int, asked: str) -> None:
         needed = pairs * (dtype.itemsize + 16)
@@ -265,10 +263,35 @@ class Ordered:
 
 
 class Task(NamedTuple):
-    """A chunk of queries, and tiles of training rows with the gap between their keys."""
+    """A chunk of queries, and which part of the tiles of training rows to compare it with."""
 
     rows: slice
-    tiles: list[tuple[slice, float]]
+    part: int
+
+
+class Tiles:
+    """How the matrix of queries and training rows is divided into tasks, and these into tiles.
+
+    Few queries are divided by training rows too, so that there is work for all threads.
+    """
+
+    def __init__(self, queries: Ordered, training: Ordered, edge: int):
+        self.keys = queries.keys
+        self.columns = _slices(len(training.order), edge)
+        self.low = training.keys[[c.start for c in self.columns]]
+        self.high = training.keys[[c.stop - 1 for c in self.columns]]
+        chunks = _slices(len(queries.order), edge)
+        self.parts = min(-(-TASKS // len(chunks)), len(self.columns))
+        self.tasks = [Task(rows, part) for rows in chunks for part in range(self.parts)]
+
+    def of(self, task: Task, limit: float) -> Iterator[tuple[slice, float]]:
+        """Tiles of a task with the gap of their keys up to a limit, the narrowest ones first."""
+        first, last = self.keys[task.rows.start], self.keys[task.rows.stop - 1]
+        gaps = np.maximum(np.maximum(self.low - last, first - self.high), 0)
+        for t in np.argsort(gaps, kind="stable")[task.part :: self.parts].tolist():
+            if gaps[t] > limit:
+                break
+            yield self.columns[t], float(gaps[t])
 
 
 def _slices(n: int, step: int) -> list[slice]:
