@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = ["vector_exp", "gram_products", "svc_fit", "svm_fit", "svm_search", "svm_agreement",
-              "svm_large", "linear_svm", "ridge_search", "start_up", "main_job"]  # fmt: skip
+              "svm_large", "linear_svm", "ridge_search", "sets_and_edit", "start_up",
+              "main_job"]  # fmt: skip
 
 failed = []
 for name in BENCHMARKS:
