@@ -82,9 +82,79 @@ def angle(rho, x, z, S):
     return 0.0 if not (any(x) or any(z)) else math.acos(cosine(x, z))
 
 
-def jaccard(rho, x, z, S):
-    union = dot(x, x) + dot(z, z) - dot(x, z)
-    return 1 - dot(x, z) / union if union else 0.0
+def items(x):
+    """A set as it was given: a set, a list of items, or a row of 0 and 1."""
+    if isinstance(x, list) and all(isinstance(v, (float, int)) for v in x):
+        return {j for j, v in enumerate(x) if v}
+    return set(x)
+
+
+def jaccard(x, z):
+    a, b = items(x), items(z)
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def dice(x, z):
+    a, b = items(x), items(z)
+    return 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
+
+
+def edits(s, t, variant):
+    """The least cost of making s into t: the textbook recursion over their beginnings.
+
+    A deletion and an insertion cost 1 each; so does a replacement, which "indel" has not, and an
+    exchange of neighbours for "osa" and "damerau".
+    """
+    if variant == "hamming":
+        return sum(a != b for a, b in zip(s, t)) + abs(len(s) - len(t))
+    if variant == "lcs":
+        return max(len(s), len(t)) - (len(s) + len(t) - edits(s, t, "indel")) // 2
+    D = {}
+    for i in range(len(s) + 1):
+        for j in range(len(t) + 1):
+            ways = [D[i - 1, j] + 1] if i else []
+            ways += [D[i, j - 1] + 1] if j else []
+            if i and j and (variant != "indel" or s[i - 1] == t[j - 1]):
+                ways.append(D[i - 1, j - 1] + (s[i - 1] != t[j - 1]))
+            swapped = i > 1 and j > 1 and s[i - 2] == t[j - 1] and s[i - 1] == t[j - 2]
+            if variant == "osa" and swapped:
+                ways.append(D[i - 2, j - 2] + 1)
+            if variant == "damerau" and i and j:  # a...b -> b...a; what lies between costs 1 each
+                k = max((k for k in range(i - 1) if s[k] == t[j - 1]), default=None)
+                l = max((l for l in range(j - 1) if t[l] == s[i - 1]), default=None)
+                if k is not None and l is not None:
+                    ways.append(D[k, l] + (i - k - 2) + 1 + (j - l - 2))
+            D[i, j] = min(ways, default=0)
+    return D[len(s), len(t)]
+
+
+def edit(rho, x, z, S):
+    value = edits(x, z, rho.variant)
+    if not rho.normalised:
+        return value
+    longest = len(x) + len(z) if rho.variant == "indel" else max(len(x), len(z))
+    return value / longest if longest else 0.0
+
+
+def jaro_winkler(rho, x, z, S):
+    """As Winkler 1990 has it: symbols match within half the longer length, less 1."""
+    if not x and not z:
+        return 0.0
+    reach = max(max(len(x), len(z)) // 2 - 1, 0)
+    taken, left = set(), []
+    for i, symbol in enumerate(x):
+        near = range(max(0, i - reach), min(len(z), i + reach + 1))
+        j = next((j for j in near if z[j] == symbol and j not in taken), None)
+        if j is not None:
+            taken.add(j)
+            left.append(symbol)
+    m = len(left)
+    if not m:
+        return 1.0
+    moved = sum(a != z[j] for a, j in zip(left, sorted(taken))) // 2
+    jaro = (m / len(x) + m / len(z) + (m - moved) / m) / 3
+    prefix = next((i for i, (a, b) in enumerate(zip(x, z)) if a != b), min(len(x), len(z)))
+    return 1 - jaro - (min(prefix, 4) * rho.prefix_weight * (1 - jaro) if jaro > 0.7 else 0)
 
 
 def match(rho, x, z, S):
@@ -136,7 +206,10 @@ DISTANCES = {
     d.Minkowski: minkowski,
     d.Mahalanobis: mahalanobis,
     d.Cosine: angle,
-    d.Jaccard: jaccard,
+    d.Dice: lambda rho, x, z, S: 1 - dice(x, z),
+    d.Edit: edit,
+    d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
+    d.JaroWinkler: jaro_winkler,
     d.Match: match,
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,
@@ -369,7 +442,12 @@ KERNELS = {
         (1 + rho_of(k_, x, z, S, 2) ** 2 / (2 * k_.alpha * k_.length_scale**2)) ** -k_.alpha
     ),
     k.ChiSquared: chi_squared,
-    k.Intersection: lambda k_, x, z, S: sum(min(a, b) for a, b in zip(x, z)),
+    k.HistogramIntersection: lambda k_, x, z, S: sum(min(a, b) for a, b in zip(x, z)),
+    k.Intersection: lambda k_, x, z, S: len(items(x) & items(z)),
+    k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
+    k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
+    k.Dice: lambda k_, x, z, S: dice(x, z),
+    k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Match: lambda k_, x, z, S: sum(
         w for w, a, b in zip(weights_of(k_, x, 1 / len(x)), x, z) if a == b
     ),

@@ -12,6 +12,8 @@
 #include "distances.hpp"
 #include "kmers.hpp"
 #include "linear_svm.hpp"
+#include "nearest.hpp"
+#include "sets.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
 #include "subsets.hpp"
@@ -41,8 +43,12 @@ struct Loops {
     LinearBoxLoops linear_box;
     LinearLoops<float> linear32;
     LinearLoops<double> linear64;
+    NearestLoops<float> nearest32;
+    NearestLoops<double> nearest64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
+    SetLoops<float> sets32;
+    SetLoops<double> sets64;
     SubsequenceLoops<uint8_t> subsequences8;
     SubsequenceLoops<int32_t> subsequences32;
     SubsetLoops<float> subsets32;

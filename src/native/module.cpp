@@ -31,6 +31,8 @@ NB_MODULE(_native, m) {
     bind_smo(m);
     bind_kmers(m);
     bind_linear_svm(m);
+    bind_nearest(m);
+    bind_sets(m);
     bind_subsequences(m);
     bind_subsets(m);
 }

@@ -1,11 +1,12 @@
-"""How alike: kernels on vectors, strings, categories and tables, and their algebra."""
+"""How alike: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.edit import EditRBF
 from mercer.kernels.from_distance import FromDistance
-from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
 from mercer.kernels.mercer import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
@@ -19,6 +20,7 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
 from mercer.kernels.subsequences import (
     AllSubsequences,
     FixedLengthSubsequences,
@@ -39,6 +41,9 @@ __all__ = [
     "ChiSquared",
     "Convex",
     "Cosine",
+    "DerivedSubsets",
+    "Dice",
+    "EditRBF",
     "Exponential",
     "ExponentialPower",
     "FixedLengthSubsequences",
@@ -46,7 +51,9 @@ __all__ = [
     "FromDistance",
     "GapWeighted",
     "GappedKmer",
+    "HistogramIntersection",
     "Intersection",
+    "Jaccard",
     "Kernel",
     "Laplacian",
     "Linear",

@@ -130,7 +130,9 @@ class Radial(Kernel):
         return self.distance.kind
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        return self.distance.encode(super().encode(X, like), like)
+        if self.kind != "sets":  # which a distance may have to split first
+            X = super().encode(X, like)
+        return self.distance.encode(X, like)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.profile(self.distance.raw(X, Z))
