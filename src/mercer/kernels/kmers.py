@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +20,8 @@ __all__ = ["BlendedSpectrum", "Counting", "Spectrum", "check_length"]
 class Counting(Kernel):
     """Abstract: Σ over patterns of weight · Σ_u count_u(s) count_u(t). Define ``patterns``.
 
-    A bound kernel keeps the training strings as ``vocabulary``: what they hold is what ``features``
-    has columns for. They cost nothing until then.
+    ``vocabulary`` is for ``features`` alone, and is not learnt by ``bind``: a model would carry its
+    training strings, and searches could not share what all folds have in common.
     """
 
     kind = "strings"
@@ -34,14 +34,6 @@ class Counting(Kernel):
     def windows(self, X: Strings) -> Windows:
         """The windows that are counted."""
         return Windows.of(X)
-
-    def bind(self, X: Strings, y: Any = None) -> Self:
-        self.validate()
-        if self.vocabulary is not None:
-            return self
-        parameters = self.get_params(deep=False)
-        parameters["vocabulary"] = X
-        return type(self)(**parameters)
 
     def block(self, X: Strings, Z: Strings) -> np.ndarray:
         windows = self.windows(X)
@@ -59,10 +51,10 @@ class Counting(Kernel):
     def features(self, X: Strings) -> sp.csr_array:
         """Counts times the root of the weight, sparse, (n, p).
 
-        One column for each k-mer of the training sample, in the order of its alphabet; k-mers that
-        it lacks have none, so that products of features of new strings leave them out.
+        One column for each k-mer of the vocabulary, in the order of its alphabet; k-mers that it
+        lacks have none, so that products of features leave them out.
         """
-        windows, known = self.windows(X), self.windows(self.training_strings())
+        windows, known = self.windows(X), self.windows(self.known_strings(X))
         parts = []
         for pattern in self.patterns(X):
             scale = float(np.sqrt(pattern.weight))
@@ -70,12 +62,9 @@ class Counting(Kernel):
             parts.append(columns(ours, theirs, scale, X.dtype))
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
-    def training_strings(self) -> Strings:
-        """The vocabulary, which features need."""
-        if self.vocabulary is None:
-            name = type(self).__name__
-            raise ValueError(f"{name} has no vocabulary yet: bind it to the training sample.")
-        return self.vocabulary
+    def known_strings(self, X: Strings) -> Strings:
+        """The vocabulary in the codes of X: X itself where none is given."""
+        return X if self.vocabulary is None else self.encode(self.vocabulary, like=X)
 
 
 class Spectrum(Counting):
@@ -87,7 +76,8 @@ class Spectrum(Counting):
     k : int >= 1, default=3
         Length of the substrings that are counted, overlaps and all.
     vocabulary : samples, optional
-        The strings whose k-mers are the columns of ``features``; None: learnt by ``bind``.
+        The strings whose k-mers are the columns of ``features``; None: the
+        strings themselves.
 
     Notes
     -----
@@ -96,7 +86,6 @@ class Spectrum(Counting):
     k-mers are sorted: O((n + m) L) operations for strings of length L, and one for each pair of
     strings that hold the same k-mer. About 30 bytes for each symbol of a block, 60 where k-mers do
     not fit into 64 bits.
-    A bound kernel keeps a reference to the training strings, and so does its model file.
 
     References
     ----------
@@ -132,7 +121,8 @@ class BlendedSpectrum(Counting):
     decay : float in (0, 1], default=1.0
         λ, the factor for each symbol of a substring; below 1, long ones weigh less.
     vocabulary : samples, optional
-        The strings whose substrings are the columns of ``features``; None: learnt by ``bind``.
+        The strings whose substrings are the columns of ``features``; None: the
+        strings themselves.
 
     Notes
     -----

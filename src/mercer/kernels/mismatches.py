@@ -37,7 +37,8 @@ class GappedKmer(Counting):
         Whether DNA is read along both strands: each sequence is counted together with its reverse
         complement. Symbols must then be A, C, G, T, of either case, which is ignored.
     vocabulary : samples, optional
-        The strings whose gapped k-mers are the columns of ``features``; None: learnt by ``bind``.
+        The strings whose gapped k-mers are the columns of ``features``; None: the
+        strings themselves.
 
     Raises
     ------
@@ -145,7 +146,7 @@ class Mismatch(Counting):
         Places in which a k-mer may differ. ``m=0`` is the `Spectrum` kernel on known symbols.
     vocabulary : samples, optional
         The strings whose k-mers, and those within m of them, are the columns of ``features``;
-        None: learnt by ``bind``.
+        None: the strings themselves.
 
     Notes
     -----
@@ -190,10 +191,10 @@ class Mismatch(Counting):
     def features(self, X: Strings) -> sp.csr_array:
         """Counts of the k-mers within m of each u, sparse, (n, p).
 
-        One column for each u within m of a k-mer of the training sample, in the order of its
+        One column for each u within m of a k-mer of the vocabulary, in the order of its
         alphabet.
         """
-        windows, known = self.windows(X), self.windows(self.training_strings())
+        windows, known = self.windows(X), self.windows(self.known_strings(X))
         whole = Pattern(self.k, tuple(range(self.k)))
         numbers, known_numbers = numbered(whole, windows, known)[0]
         kmers, number = np.unique(numbers, return_inverse=True)

@@ -37,7 +37,8 @@ class WeightedDegree(Kernel):
         S. All strings must be of one length, whatever the shift.
     vocabulary : samples, optional
         The strings whose substrings are the columns of ``features`` (``shift=0`` alone has them);
-        None: learnt by ``bind``.
+        None: the
+        strings themselves.
 
     Raises
     ------
@@ -82,10 +83,6 @@ class WeightedDegree(Kernel):
         _common_length(X, X if like is None else like)
         return X
 
-    def bind(self, X: Strings, y: Any = None) -> WeightedDegree:
-        self.validate()
-        return WeightedDegree(self.degree, self.shift, X) if self.vocabulary is None else self
-
     def block(self, X: Strings, Z: Strings) -> np.ndarray:
         length, same = _common_length(X, Z), Z is X
         K = np.zeros((len(X), len(Z)))
@@ -112,12 +109,11 @@ class WeightedDegree(Kernel):
     def features(self, X: Strings) -> sp.csr_array:
         """Indicators of substrings at places, times the root of the weight; sparse, (n, p).
 
-        One column for each substring that stands at some place in the training sample.
+        One column for each substring that stands at some place in the vocabulary.
         """
-        if self.vocabulary is None:
-            raise ValueError("WeightedDegree has no vocabulary yet: bind it to the sample.")
-        base = max(len(X.alphabet), len(self.vocabulary.alphabet))
-        windows, known = _placed(X, base), _placed(self.vocabulary, base)
+        vocabulary = X if self.vocabulary is None else self.encode(self.vocabulary, like=X)
+        base = max(len(X.alphabet), len(vocabulary.alphabet))
+        windows, known = _placed(X, base), _placed(vocabulary, base)
         parts, D = [], int(self.degree)
         for d in range(D, 0, -1):
             scale = float(np.sqrt(2 * (D - d + 1) / (D * (D + 1))))
