@@ -13,6 +13,8 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
 
+ROUNDINGS = 16  # by which f may be off at the boundary
+
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     r"""Novelty detection: the plane that parts most of the data from the origin, as far as may be.
@@ -113,7 +115,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
-        self._store(X, K, [result], support, result.coef[:, None], kept)
+        self._store(X, K, [result], support, kept)
+        # free support vectors lie on the boundary: they are inside, however f is rounded
+        rounding = np.finfo(np.result_type(X.dtype, np.float32)).eps
+        self.intercept_ += ROUNDINGS * rounding * np.abs(self.intercept_)
         self.offset_ = -float(self.intercept_[0])
         return self
 
