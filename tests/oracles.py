@@ -474,3 +474,33 @@ KERNELS = {
     ),
     k.Convex: convex,
 }
+
+
+# --- solvers ----------------------------------------------------------------------------------
+
+
+def optimum(f, offset, y, C, alpha, groups):
+    """What `_native.smo_optimum` says, variable by variable."""
+    violation, levels, gap = 0.0, [], 0.0
+    for signs in [[1], [-1]] if groups else [[1, -1]]:
+        some = [i for i in range(len(f)) if y[i] in signs]
+        rise = [f[i] for i in some if (alpha[i] < C[i] if y[i] > 0 else alpha[i] > 0)]
+        fall = [f[i] for i in some if (alpha[i] > 0 if y[i] > 0 else alpha[i] < C[i])]
+        free = [f[i] for i in some if 0 < alpha[i] < C[i]]
+        if not some:
+            levels.append(math.nan)
+            continue
+        if rise and fall:
+            violation = max(violation, max(fall) - min(rise))
+        if free:
+            level = statistics.fmean(free)
+        else:
+            high = min(rise) if rise else max(f[i] for i in some)
+            level = (high + (max(fall) if fall else min(f[i] for i in some))) / 2
+        levels.append(level)
+        for i in some:
+            slope = y[i] * (f[i] - level)
+            gap += alpha[i] * slope - (C[i] * min(slope, 0) if C[i] < math.inf else 0)
+    square = sum(y[i] * alpha[i] * (f[i] - offset[i]) for i in range(len(f)))
+    linear = sum(y[i] * alpha[i] * offset[i] for i in range(len(f)))
+    return violation, levels[0], levels[-1], gap, square, linear

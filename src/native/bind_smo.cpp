@@ -20,6 +20,8 @@ using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::
 using Updated = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using Slots = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -31,27 +33,79 @@ void check_within(const Rows& indices, size_t size, const char* message, bool ne
     }
 }
 
+// The blocks of two classes as K; slots must be -1 or rows of room that are taken.
+template <class T>
+KernelRows<T> in_blocks(const Square<T>& first, const Square<T>& across, const Square<T>& second,
+                        const Output<T>& room, const Slots& slots) {
+    const size_t size = first.shape(0), rest = second.shape(0), n = size + rest;
+    if (first.shape(1) != size || second.shape(1) != rest || across.shape(0) != size ||
+        across.shape(1) != rest || room.shape(0) != n || room.shape(1) != n || slots.shape(0) != n)
+        throw std::invalid_argument(
+            "first and second must be square, across (first, second), room and slots of all rows");
+    check_aligned(first, across, second, room, slots);
+    size_t used = 0;
+    for (size_t k = 0; k < n; ++k) used += slots.data()[k] >= 0;
+    for (size_t k = 0; k < n; ++k)
+        if (slots.data()[k] < -1 || slots.data()[k] >= static_cast<int64_t>(used))
+            throw std::out_of_range("slots must be the first rows of room, or -1");
+    return {n, first.data(), across.data(), second.data(), size, room.data(), slots.data(), used};
+}
+
+template <class T>
+size_t solve(KernelRows<T> K, const Values& y, const Values& C, const Updated& alpha,
+             const Updated& f, size_t split, double tol, double relative_tol, size_t max_steps) {
+    const size_t n = K.n;
+    if (y.shape(0) != n || C.shape(0) != n || alpha.shape(0) != n || f.shape(0) != n || split > n)
+        throw std::invalid_argument(
+            "K must be (n, n), and y, C, alpha, f (n,); split must be within");
+    check_aligned(y, C, alpha, f);
+    const double *labels = y.data(), *bounds = C.data();
+    double *a = alpha.data(), *gradient = f.data();
+    nb::gil_scoped_release release;
+    return smo<T>().solve(&K, labels, bounds, a, gradient, split, tol, relative_tol, max_steps);
+}
+
 template <class T>
 void bind_smo_as(nb::module_& m) {
     m.def(
         "smo_solve",
         [](Square<T> K, Values y, Values C, Updated alpha, Updated f, size_t split, double tol,
            double relative_tol, size_t max_steps) {
-            const size_t n = y.shape(0);
-            if (K.shape(0) != n || K.shape(1) != n || C.shape(0) != n || alpha.shape(0) != n ||
-                f.shape(0) != n || split > n)
-                throw std::invalid_argument(
-                    "K must be (n, n), and y, C, alpha, f (n,); split must be within");
-            check_aligned(K, y, C, alpha, f);
-            const T* k = K.data();
-            const double *labels = y.data(), *bounds = C.data();
-            double *a = alpha.data(), *gradient = f.data();
-            nb::gil_scoped_release release;
-            return smo<T>().solve(k, labels, bounds, a, gradient, n, split, tol, relative_tol,
-                                  max_steps);
+            const size_t n = K.shape(0);
+            if (K.shape(1) != n) throw std::invalid_argument("K must be (n, n)");
+            check_aligned(K);
+            return solve<T>({n, K.data(), nullptr, nullptr, n, nullptr, nullptr, 0}, y, C, alpha, f,
+                            split, tol, relative_tol, max_steps);
         },
         nb::arg("K").noconvert(), nb::arg("y"), nb::arg("C"), nb::arg("alpha").noconvert(),
-        nb::arg("f").noconvert(), nb::arg("split"), nb::arg("tol"), nb::arg("relative_tol"), nb::arg("max_steps"));
+        nb::arg("f").noconvert(), nb::arg("split"), nb::arg("tol"), nb::arg("relative_tol"),
+        nb::arg("max_steps"));
+    m.def(
+        "smo_solve_blocks",
+        [](Square<T> first, Square<T> across, Square<T> second, Output<T> room, Slots slots,
+           Values y, Values C, Updated alpha, Updated f, size_t split, double tol,
+           double relative_tol, size_t max_steps) {
+            return solve<T>(in_blocks<T>(first, across, second, room, slots), y, C, alpha, f, split,
+                            tol, relative_tol, max_steps);
+        },
+        nb::arg("first").noconvert(), nb::arg("across").noconvert(), nb::arg("second").noconvert(),
+        nb::arg("room").noconvert(), nb::arg("slots").noconvert(), nb::arg("y"), nb::arg("C"),
+        nb::arg("alpha").noconvert(), nb::arg("f").noconvert(), nb::arg("split"), nb::arg("tol"),
+        nb::arg("relative_tol"), nb::arg("max_steps"));
+    m.def(
+        "smo_join",
+        [](Square<T> first, Square<T> across, Square<T> second, Output<T> room, Slots slots,
+           Rows rows) {
+            KernelRows<T> K = in_blocks<T>(first, across, second, room, slots);
+            check_aligned(rows);
+            check_within(rows, K.n, "rows must be rows of K");
+            const int64_t* indices = rows.data();
+            const size_t count = rows.shape(0);
+            nb::gil_scoped_release release;
+            smo<T>().join(&K, indices, count);
+        },
+        nb::arg("first").noconvert(), nb::arg("across").noconvert(), nb::arg("second").noconvert(),
+        nb::arg("room").noconvert(), nb::arg("slots").noconvert(), nb::arg("rows"));
     m.def(
         "smo_block",
         [](Square<T> K, Rows rows, Rows columns, size_t begin, size_t end, Output<T> out) {
@@ -109,6 +163,20 @@ void bind_smo_as(nb::module_& m) {
 }  // namespace
 
 void bind_smo(nb::module_& m) {
+    m.def(
+        "smo_optimum",
+        [](Values f, Values offset, Values y, Values C, Values alpha, bool groups) {
+            const size_t n = f.shape(0);
+            if (offset.shape(0) != n || y.shape(0) != n || C.shape(0) != n || alpha.shape(0) != n)
+                throw std::invalid_argument("f, offset, y, C and alpha must be alike");
+            check_aligned(f, offset, y, C, alpha);
+            double out[6];
+            loops->smo64.optimum(f.data(), offset.data(), y.data(), C.data(), alpha.data(), n,
+                                 groups, out);
+            return nb::make_tuple(out[0], out[1], out[2], out[3], out[4], out[5]);
+        },
+        nb::arg("f"), nb::arg("offset"), nb::arg("y"), nb::arg("C"), nb::arg("alpha"),
+        nb::arg("groups"));
     bind_smo_as<float>(m);
     bind_smo_as<double>(m);
 }

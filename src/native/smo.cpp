@@ -11,6 +11,10 @@ namespace mercer {
 namespace MERCER_ISA {
 namespace {
 
+// A variable may move up (towards larger y alpha) or down.
+inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
+inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
+
 constexpr double least_curvature = 1e-12;
 // What a key is that must not be found; larger than any other, and no true infinity is needed.
 template <class F>
@@ -109,14 +113,42 @@ Found partner(const F* __restrict f, const F* __restrict fall, const F* __restri
     return {first(begin, end, [&](size_t k) { return gains[k] == most; }), most};
 }
 
-// A variable may move up (towards larger y alpha) or down.
-inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
-inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
+template <class T>
+const T* row_of(KernelRows<T>* K, size_t i) {
+    if (K->slots == nullptr) return K->first + i * K->n;
+    if (K->slots[i] < 0) {
+        const size_t size = K->size, rest = K->n - size;
+        T* row = K->room + K->used * K->n;
+        if (i < size) {
+            for (size_t k = 0; k < size; ++k) row[k] = K->first[i * size + k];
+            for (size_t k = 0; k < rest; ++k) row[size + k] = K->across[i * rest + k];
+        } else {
+            for (size_t k = 0; k < size; ++k) row[k] = K->across[k * rest + (i - size)];
+            for (size_t k = 0; k < rest; ++k) row[size + k] = K->second[(i - size) * rest + k];
+        }
+        K->slots[i] = static_cast<int64_t>(K->used++);
+    }
+    return K->room + static_cast<size_t>(K->slots[i]) * K->n;
+}
+
+template <class T>
+double diagonal_of(const KernelRows<T>* K, size_t i) {
+    const size_t size = K->size;
+    return static_cast<double>(i < size ? K->first[i * (size + 1)]
+                                        : K->second[(i - size) * (K->n - size + 1)]);
+}
+
+template <class T>
+void join(KernelRows<T>* K, const int64_t* rows, size_t count) {
+    for (size_t k = 0; k < count; ++k) row_of(K, static_cast<size_t>(rows[k]));
+}
 
 // SMO with f held in F.
 template <class T, class F>
-size_t solve_in(const T* K, const double* y, const double* C, double* alpha, double* gradient,
-                size_t n, size_t split, double tol, double relative_tol, size_t max_steps) {
+size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alpha,
+                double* gradient, size_t split, double tol, double relative_tol,
+                size_t max_steps) {
+    const size_t n = K->n;
     // Workspace: f, and penalties that keep variables which cannot move out of the searches.
     F* f = new F[4 * n];
     float* gains = new float[n];
@@ -125,11 +157,11 @@ size_t solve_in(const T* K, const double* y, const double* C, double* alpha, dou
         f[j] = static_cast<F>(gradient[j]);
         rise[j] = can_rise(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
         fall[j] = can_fall(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
-        diagonal[j] = static_cast<F>(K[j * n + j]);
+        diagonal[j] = static_cast<F>(diagonal_of(K, j));
     }
     const size_t begins[2] = {0, split}, ends[2] = {split, n};
     Found lowest[2];
-    for (int g = 0; g < 2; ++g) lowest[g] = update(f, rise, K, K, F(0), begins[g], ends[g]);
+    for (int g = 0; g < 2; ++g) lowest[g] = update(f, rise, diagonal, diagonal, F(0), begins[g], ends[g]);
     double stop = tol;
     size_t step = 0;
     for (; step < max_steps; ++step) {
@@ -138,7 +170,7 @@ size_t solve_in(const T* K, const double* y, const double* C, double* alpha, dou
         for (int g = 0; g < 2; ++g) {
             const size_t low = lowest[g].at;
             if (low == none) continue;
-            const Found other = partner(f, fall, diagonal, K + low * n, f[low], diagonal[low],
+            const Found other = partner(f, fall, diagonal, row_of(K, low), f[low], diagonal[low],
                                         begins[g], ends[g], gains, &worst);
             if (other.at != none && other.value > most) {
                 most = other.value;
@@ -148,9 +180,8 @@ size_t solve_in(const T* K, const double* y, const double* C, double* alpha, dou
         }
         if (step == 0 && relative_tol * worst > stop) stop = relative_tol * worst;
         if (!(worst > stop) || j == none) break;
-        const T *row_i = K + i * n, *row_j = K + j * n;
-        double curvature = static_cast<double>(row_i[i]) + static_cast<double>(row_j[j]) -
-                           2 * static_cast<double>(row_i[j]);
+        const T *row_i = row_of(K, i), *row_j = row_of(K, j);
+        double curvature = diagonal_of(K, i) + diagonal_of(K, j) - 2 * static_cast<double>(row_i[j]);
         curvature = curvature > least_curvature ? curvature : least_curvature;
         // y_i alpha_i rises and y_j alpha_j falls by the same amount, as far as the box allows.
         double amount = (static_cast<double>(f[j]) - static_cast<double>(f[i])) / curvature;
@@ -180,17 +211,78 @@ size_t solve_in(const T* K, const double* y, const double* C, double* alpha, dou
 // f is held in float where K is and the tolerance has room for that: twice the variables in a
 // vector, and half the bytes.
 template <class T>
-size_t solve(const T* K, const double* y, const double* C, double* alpha, double* f, size_t n,
+size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, double* f,
              size_t split, double tol, double relative_tol, size_t max_steps) {
+    const size_t n = K->n;
     if (n == 0) return 0;
     if constexpr (sizeof(T) == 4) {
         double largest = 0;
         for (size_t j = 0; j < n; ++j) largest = std::fmax(largest, std::fabs(f[j]));
         constexpr double rounding = 6e-8;
         if (256 * rounding * largest < tol)
-            return solve_in<T, float>(K, y, C, alpha, f, n, split, tol, relative_tol, max_steps);
+            return solve_in<T, float>(K, y, C, alpha, f, split, tol, relative_tol, max_steps);
     }
-    return solve_in<T, double>(K, y, C, alpha, f, n, split, tol, relative_tol, max_steps);
+    return solve_in<T, double>(K, y, C, alpha, f, split, tol, relative_tol, max_steps);
+}
+
+// f of the variables of one sign, or of both: the smallest that can rise, the largest that can fall,
+// and beside these the smallest and largest of all, and the mean of those that are free.
+struct Levels {
+    double rising = infinity<double>, falling = -infinity<double>;
+    double least = infinity<double>, most = -infinity<double>;
+    double sum = 0, free = 0;
+    bool any = false;
+
+    double violation() const {
+        const double gap = falling - rising;
+        return rising < infinity<double> && falling > -infinity<double> && gap > 0 ? gap : 0;
+    }
+    double level() const {
+        if (!any) return NAN;
+        if (free > 0) return sum / free;
+        const double high = rising < infinity<double> ? rising : most;
+        const double low = falling > -infinity<double> ? falling : least;
+        return (high + low) / 2;
+    }
+};
+
+void optimum(const double* f, const double* offset, const double* y, const double* C,
+             const double* alpha, size_t n, bool groups, double* out) {
+    Levels of[2];
+    bool finite = true;
+    for (size_t k = 0; k < n; ++k) {
+        Levels& group = of[groups && y[k] < 0];
+        finite = finite && f[k] < infinity<double> && f[k] > -infinity<double>;
+        group.any = true;
+        group.least = f[k] < group.least ? f[k] : group.least;
+        group.most = f[k] > group.most ? f[k] : group.most;
+        if (can_rise(y[k], alpha[k], C[k]) && f[k] < group.rising) group.rising = f[k];
+        if (can_fall(y[k], alpha[k], C[k]) && f[k] > group.falling) group.falling = f[k];
+        if (alpha[k] > 0 && alpha[k] < C[k]) {
+            group.sum += f[k];
+            group.free += 1;
+        }
+    }
+    if (!finite) {
+        for (size_t k = 0; k < 6; ++k) out[k] = NAN;
+        return;
+    }
+    const double levels[2] = {of[0].level(), of[groups].level()};
+    double gap = 0, square = 0, linear = 0;
+    for (size_t k = 0; k < n; ++k) {
+        // complementarity: what each alpha alone could still gain, slope being that of its term
+        const double slope = y[k] * (f[k] - levels[y[k] < 0]);
+        gap += alpha[k] * slope;
+        if (slope < 0 && C[k] < infinity<double>) gap -= C[k] * slope;
+        square += y[k] * alpha[k] * (f[k] - offset[k]);
+        linear += y[k] * alpha[k] * offset[k];
+    }
+    out[0] = of[0].violation() > of[1].violation() ? of[0].violation() : of[1].violation();
+    out[1] = levels[0];
+    out[2] = levels[1];
+    out[3] = gap;
+    out[4] = square;
+    out[5] = linear;
 }
 
 template <class T>
@@ -239,9 +331,9 @@ void narrow(T* K, size_t rows, size_t width, const int64_t* kept, size_t count) 
 
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
-const SmoLoops<float> smo32 = {solve<float>, block<float>, add_rows<float>,
+const SmoLoops<float> smo32 = {solve<float>, join<float>, optimum, block<float>, add_rows<float>,
                                 narrow<float>};
-const SmoLoops<double> smo64 = {solve<double>, block<double>, add_rows<double>,
+const SmoLoops<double> smo64 = {solve<double>, join<double>, optimum, block<double>, add_rows<double>,
                                  narrow<double>};
 
 }  // namespace MERCER_ISA

@@ -20,6 +20,7 @@ from mercer.gram import (
 )
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import require
+from mercer.gram.pair import PairGram
 from mercer.gram.schedule import count_jobs, ordered_map
 from mercer.kernels import RBF, Laplacian, Linear, QueryKey, TableKernel
 from mercer.testing import GramContract
@@ -70,6 +71,10 @@ OPERATORS = {
     "dense": lambda: (Gram(RBF(0.5), X64), RBF(0.5)(X64)),
     "dense, transposed": lambda: (Gram(QUERY, X64, Z64).T, QUERY(X64, Z64).T),
     "precomputed": lambda: (DenseGram(K64, symmetric=True), K64),
+    "pair of classes": lambda: (
+        PairGram(K64[:40, :40].copy(), K64[:40, 40:].copy(), K64[40:, 40:].copy()),
+        K64,
+    ),
     "table": table_operator,
     "low rank": low_rank,
     "centred": lambda: (CentredGram(TiledGram(RBF(0.5), X64[:90])), CENTRE @ K64 @ CENTRE),

@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from learners.machines import IRIS, WINE, values
 from mercer import SVC, NuSVC
-from mercer.gram import DenseGram, FeatureGram, TiledGram
+from mercer.gram import FeatureGram, TiledGram
+from mercer.gram.pair import PairGram
 from mercer.kernels import RBF
-from mercer.learners.pairs import PairGrams, all_pairs, by_class, by_pair, votes
+from mercer.learners.pairs import PairGrams, all_pairs, by_pair, votes
 
 RNG = np.random.default_rng(0)
 
@@ -84,15 +85,19 @@ def test_two_classes_are_one_machine_however_they_are_asked_for():
     assert_array_equal(one.dual_coef_, other.dual_coef_)
 
 
-def test_the_layout_of_coefficients_comes_back():
-    for k in (2, 3, 5):
-        codes = np.sort(RNG.integers(0, k, 40))
-        beta = np.zeros((40, k * (k - 1) // 2))
-        for machine, pair in enumerate(all_pairs(k)):
-            rows = np.isin(codes, pair)
-            beta[rows, machine] = RNG.normal(size=rows.sum())
-        assert by_class(beta, codes, k).shape == (k - 1, 40)
-        assert_array_equal(by_pair(by_class(beta, codes, k), codes, k), beta)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_layout_of_coefficients_comes_back(k):
+    codes = RNG.permutation(np.arange(40) % k)
+    grams = PairGrams(TiledGram(RBF(0.3), np.zeros((40, 2))), codes, 0, 0)
+    beta, coefs = np.zeros((40, k * (k - 1) // 2)), []
+    for machine, pair in enumerate(all_pairs(k)):
+        rows = grams.rows_of(*pair)
+        assert_array_equal(np.sort(rows), np.flatnonzero(np.isin(codes, pair)))
+        coefs.append(RNG.normal(size=len(rows)))
+        beta[rows, machine] = coefs[-1]
+    dual = grams.by_class(coefs)
+    assert dual.shape == (k - 1, 40)
+    assert_array_equal(by_pair(dual, codes, k), beta)
 
 
 def test_votes_are_counted():
@@ -135,7 +140,7 @@ def test_each_value_of_the_kernel_is_computed_once(k):
     grams = PairGrams(K, y, small=2048, memory=2**30)
     for first, second in all_pairs(k):
         rows, part = grams.of(first, second)
-        assert isinstance(part, DenseGram)
+        assert isinstance(part, PairGram)
         assert_array_equal(rows, [*np.flatnonzero(y == first), *np.flatnonzero(y == second)])
         assert_allclose(part.dense(), RBF(0.3)(X[rows]), atol=1e-12)
         assert_allclose(part.dense(), part.dense().T, atol=0)
@@ -151,7 +156,7 @@ def test_pairs_that_are_large_or_many_are_parts_of_the_whole(small, memory):
     assert not grams.own
     for first, second in all_pairs(4):
         rows, part = grams.of(first, second)
-        assert not isinstance(part, DenseGram)
+        assert not isinstance(part, PairGram)
         assert_allclose(part.dense(), RBF(0.3)(X[rows]), atol=1e-12)
 
 
@@ -163,7 +168,7 @@ def test_pairs_of_very_different_sizes():
     assert sorted(grams.own) == [1, 2, 3]
     for pair in all_pairs(4):
         rows, part = grams.of(*pair)
-        assert isinstance(part, DenseGram) == (0 not in pair)
+        assert isinstance(part, PairGram) == (0 not in pair)
         assert_allclose(part.dense(), RBF(0.3)(X[rows]), atol=1e-12)
 
 

@@ -90,7 +90,7 @@ def test_ctrl_c_keeps_the_best_so_far(Machine, monkeypatch):
     t = target(Machine, Y)
     model = Machine(**parameters(Machine), warm_start=True)
     with monkeypatch.context() as patch:
-        patch.setattr("mercer.solvers.smo._native.smo_solve", interrupted)
+        patch.setattr("mercer.solvers.smo_rows._native.smo_solve", interrupted)
         with pytest.warns(ConvergenceWarning, match=r"interrupted: the best solution so far.*gap"):
             model.fit(X, t)
     assert not model.converged_

@@ -161,7 +161,9 @@ def test_no_function_is_missing():
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
     tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
+    tested |= {"smo_solve_blocks", "smo_join", "smo_optimum"}
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
+    tested |= {"all_subsequences", "all_subsequences_scaled", "gap_weighted"}  # ..._strings.py
     tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
@@ -638,6 +640,7 @@ def test_a_gram_matrix_is_taken_as_it_is_or_refused(how):
         ("smo_block", [K, rows, rows, 0, 4, np.empty((4, 4))], [0, 5], []),
         ("smo_narrow", [K.copy(), 4, rows], [0], []),
         ("smo_add_rows", [K, rows, v, v.copy()], [0, 3], [0, 4]),
+        ("smo_join", [np.eye(2), np.eye(2), np.eye(2), K.copy(), rows - 9, rows], [0, 1, 2, 3], []),
     ]:
         for k in exact:
             if how == "fortran" and arrays[k].ndim == 1:
@@ -670,6 +673,72 @@ def test_gram_matrices_that_bytes_have_shifted_are_refused():
     ):
         with pytest.raises(ValueError, match="aligned"):
             call()
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pairs_of_every_size(dtype, shift):
+    rng = np.random.default_rng(0)
+    for a, b in itertools.product([0, 1, 15, 16, 17], [0, 1, 2, 33]):
+        n = a + b
+        A = rng.normal(size=(n, 4))
+        K = (A @ A.T + np.eye(n)).astype(dtype)
+        blocks = [place(np.ascontiguousarray(B), shift) for B in (K[:a, :a], K[:a, a:], K[a:, a:])]
+        room, slots = place(np.full((n, n), 5, dtype), shift), place(np.full(n, -1), shift)
+        y = place(np.where(rng.random(n) < 0.5, 1.0, -1.0), shift)
+        C = place(np.full(n, 2.0), shift)
+        alpha, f = place(np.zeros(n), shift), place(-y, shift)
+        _native.smo_join(*blocks, room, slots, place(np.arange(n)[n // 2 : n // 2 + 2], shift))
+        _native.smo_solve_blocks(*blocks, room, slots, y, C, alpha, f, n, 1e-7, 0.0, 100_000)
+        assert_allclose(f, K.astype(float) @ (y * alpha) - y, atol=1e-7)
+        held = np.flatnonzero(slots >= 0)
+        assert_array_equal(room[slots[held]], K[held])
+        assert (room[len(held) :] == 5).all()
+        for array in (room, alpha, f, slots):
+            assert_guarded(array, shift)
+
+
+def test_blocks_that_do_not_fit_are_refused():
+    first, across, second = np.eye(2), np.zeros((2, 3)), np.eye(3)
+    room, slots, rows = np.empty((5, 5)), np.full(5, -1), np.arange(5)
+    given = [first, across, second, room, slots]
+    for k, wrong in [
+        (0, np.eye(3)), (0, np.zeros((2, 1))), (1, across.T.copy()), (2, np.zeros((3, 2))),
+        (3, np.empty((5, 4))), (3, np.empty((6, 6))), (4, np.full(4, -1)), (4, np.full(6, -1)),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="must be square"):
+            _native.smo_join(*given[:k], wrong, *given[k + 1 :], rows)
+    for bad in (1, 5, 2**62, -2, -(2**63)):  # of one row that is there, the place is 0
+        with pytest.raises(IndexError, match="first rows of room"):
+            _native.smo_join(*given[:4], np.array([-1, bad, -1, -1, -1]), rows)
+    for bad in (-1, 5, 2**62):
+        with pytest.raises(IndexError, match="rows of K"):
+            _native.smo_join(*given, np.array([bad]))
+    v = np.ones(5)
+    for vectors in ([v[:4], v, v, v], [v, v[:4], v, v], [v, v, v[:4], v], [v, v, v, v[:4]]):
+        labels, C, alpha, f = (vector.copy() for vector in vectors)
+        with pytest.raises(ValueError, match="must be"):
+            _native.smo_solve_blocks(*given, labels, C, alpha, f, 4, 1.0, 0.0, 1)
+    with pytest.raises(ValueError, match="split must be within"):
+        _native.smo_solve_blocks(*given, v, v, v.copy(), v.copy(), 6, 1.0, 0.0, 1)
+    assert (slots == -1).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+def test_optima_of_every_size(shift):
+    rng = np.random.default_rng(0)
+    for n in [0, 1, 2, 15, 16, 17, 33]:
+        f, offset, C = (place(rng.random(n), shift) for _ in range(3))
+        y, alpha = place(np.where(rng.random(n) < 0.5, 1.0, -1.0), shift), place(C / 2, shift)
+        for groups in (True, False):
+            found = _native.smo_optimum(f, offset, y, C, alpha, groups)
+            assert_allclose(found[5], (y * alpha) @ offset, rtol=1e-12, atol=1e-12)
+    one = np.ones(2)
+    for k in range(5):
+        vectors = [one] * 5
+        vectors[k] = np.ones(3)
+        with pytest.raises(ValueError, match="must be alike"):
+            _native.smo_optimum(*vectors, False)
 
 
 # --- linear machines ---------------------------------------------------------------------------

@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import DenseGram, FeatureGram, TiledGram, pivoted_cholesky
+from mercer.gram.pair import PairGram
 from mercer.kernels import RBF, Linear
 from mercer.solvers import smo_rows
-from mercer.solvers.smo_rows import CachedRows, FactorRows, HeldRows, add_products, row_source
+from mercer.solvers.smo_rows import (
+    CachedRows,
+    FactorRows,
+    HeldRows,
+    PairRows,
+    add_products,
+    row_source,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -21,10 +29,16 @@ def cached(rows):
     return CachedRows(TiledGram(RBF(0.5), X), rows * 150 * 8, 0.0, 1)
 
 
+def pair_gram(size):
+    return PairGram(K[:size, :size].copy(), K[:size, size:].copy(), K[size:, size:].copy())
+
+
 SOURCES = {
     "held": lambda: (HeldRows(DenseGram(K, symmetric=True), 1), K),
     "held, threads": lambda: (HeldRows(DenseGram(K, symmetric=True), 3), K),
     "held, fortran order": lambda: (HeldRows(DenseGram(np.asfortranarray(K)), 1), K),
+    "pair": lambda: (PairRows(pair_gram(61), 1), K),
+    "pair, threads": lambda: (PairRows(pair_gram(1), 3), K),
     "cache of 1 row": lambda: (cached(1), K),
     "cache of 7 rows": lambda: (cached(7), K),
     "cache of all": lambda: (cached(1000), K),
@@ -53,7 +67,8 @@ def test_blocks_and_sums(source):
         assert block.flags.c_contiguous
         assert_allclose(block, dense[np.ix_(rows[place], rows[place])], atol=1e-12)
         change = rng.normal(size=len(rows))
-        (rows_of.add_once if round_ % 4 == 3 else rows_of.add)(rows, change, g)
+        again = None if round_ % 4 < 3 else rng.random(len(rows)) < 0.5
+        rows_of.add(rows, change, g, again)
         beta[rows] += change
         assert_allclose(g, dense @ beta, atol=1e-10)
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import _native
 from mercer.gram import DenseGram, FeatureGram, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.solvers import smo, smo_rows
+from mercer.solvers import smo, smo_rows, smo_state
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoSolver
@@ -37,10 +37,10 @@ def rows_one_by_one(monkeypatch):
 def often(monkeypatch):
     """Variables are left out often and by few; what was said of g is checked when they return."""
     monkeypatch.setattr(smo, "SHRINK_ROUNDS", 2)
-    monkeypatch.setattr(smo, "SHRINKABLE", 10)
-    monkeypatch.setattr(smo, "SHRUNK", 0.999)
+    monkeypatch.setattr(smo_state, "SHRINKABLE", 10)
+    monkeypatch.setattr(smo_state, "SHRUNK", 0.999)
     seen = []
-    shrink, widen = smo._State.shrink, smo._State.widen
+    shrink, widen = smo_state.State.shrink, smo_state.State.widen
 
     def shrinking(state):
         before = len(state.active_rows)
@@ -56,8 +56,8 @@ def often(monkeypatch):
             beta = np.bincount(state.problem.rows, state.problem.y * state.whole_alpha, N)
             assert_allclose(state.whole_g, K @ beta, atol=1e-8 * (1 + np.abs(beta).sum()))
 
-    monkeypatch.setattr(smo._State, "shrink", shrinking)
-    monkeypatch.setattr(smo._State, "widen", widening)
+    monkeypatch.setattr(smo_state.State, "shrink", shrinking)
+    monkeypatch.setattr(smo_state.State, "widen", widening)
     return seen
 
 
@@ -80,7 +80,7 @@ def test_leaving_out_gives_the_same(name, cache_rows, often):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_wrong_guesses_are_repaired(name, often, monkeypatch):
     """A third of the rows left out at random, whatever they are."""
-    real = smo._State.shrink
+    real = smo_state.State.shrink
     rng = np.random.default_rng(0)
 
     def shrink(state):
@@ -90,9 +90,9 @@ def test_wrong_guesses_are_repaired(name, often, monkeypatch):
             patch.setattr(state, "masks", lambda: tuple(mask & some for mask in masks))
             real(state)
 
-    monkeypatch.setattr(smo._State, "shrink", shrink)
+    monkeypatch.setattr(smo_state.State, "shrink", shrink)
     found = SmoSolver(**SHARP).solve(TiledGram(RBF(0.5), X), PROBLEMS[name])
-    assert often.count("widened") == smo.WIDENINGS  # then it gave up guessing
+    assert often.count("widened") == smo_state.WIDENINGS  # then it gave up guessing
     monkeypatch.undo()
     wanted = SmoSolver(**SHARP, shrinking=False).solve(TiledGram(RBF(0.5), X), PROBLEMS[name])
     assert found.converged
@@ -144,15 +144,15 @@ def test_the_working_set_grows_where_little_moves():
     problem = DualProblem.classification(Y, np.full(N, 1e4))
     sizes = []
     solver = SmoSolver(tol=1e-3, working_set=16, whole=0)
-    real = smo._State._choose
+    real = smo_state.State._choose
 
-    class Watched(smo._State):
+    class Watched(smo_state.State):
         def _choose(self, size):
             sizes.append(size)
             return real(self, size)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(smo, "_State", Watched)
+        patch.setattr(smo, "State", Watched)
         result = solver.solve(TiledGram(RBF(0.01), X), problem)
     assert sizes[0] == 16
     assert sizes == sorted(sizes)

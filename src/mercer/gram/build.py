@@ -50,6 +50,7 @@ def fill(tiled: GramOperator, n_jobs: int | None = None) -> np.ndarray:
     n, m = tiled.shape
     K = np.empty((n, m), tiled.dtype)
     step = tiled.edge(512)
+    below = np.tri(min(n, step), k=-1, dtype=bool)
 
     def strip(s: int) -> None:
         e = min(s + step, n)
@@ -59,8 +60,8 @@ def fill(tiled: GramOperator, n_jobs: int | None = None) -> np.ndarray:
             if tiled.symmetric and t > s:
                 K[j, s:e] = K[s:e, j].T
             elif tiled.symmetric:  # rounding differs across the diagonal of a tile too
-                upper = np.triu(K[s:e, j], 1)
-                K[s:e, j] = upper + upper.T + np.diag(K[s:e, j].diagonal())
+                tile = K[s:e, j]
+                tile[...] = np.where(below[: e - s, : e - s], tile.T, tile)
 
     for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass

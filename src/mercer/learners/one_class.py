@@ -13,7 +13,7 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
 
-ROUNDINGS = 16  # of a decision function, at most
+ROUNDINGS = 16  # by which f may be off at the boundary
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
@@ -115,10 +115,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
-        self._store(X, K, [result], support, result.coef[:, None], kept)
-        # f = 0 on the border up to roundings, whose sign would decide: the border is no outlier
-        size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
-        self.intercept_ += ROUNDINGS * float(np.finfo(K.dtype).eps) * size
+        self._store(X, K, [result], support, kept)
+        # free support vectors lie on the boundary: they are inside, however f is rounded
+        rounding = np.finfo(np.result_type(X.dtype, np.float32)).eps
+        self.intercept_ += ROUNDINGS * rounding * np.abs(self.intercept_)
         self.offset_ = -float(self.intercept_[0])
         return self
 

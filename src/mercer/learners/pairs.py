@@ -11,10 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
-from mercer.gram import DenseGram, GramOperator
+from mercer.gram import GramOperator
 from mercer.gram.build import fill
+from mercer.gram.pair import PairGram
+from mercer.gram.schedule import count_jobs, ordered_map
 
-__all__ = ["PairGrams", "all_pairs", "by_class", "by_pair", "votes"]
+__all__ = ["PairGrams", "all_pairs", "by_pair", "votes"]
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:
@@ -37,7 +39,7 @@ class PairGrams:
     small : int
         Rows up to which a pair's matrix is held.
     memory : int
-        Bytes for the parts that are shared.
+        Bytes for what is held: the parts that are shared, and in each thread those of a pair.
     n_jobs : int or None
     """
 
@@ -48,18 +50,19 @@ class PairGrams:
         self.rows = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
         self.own: dict[int, np.ndarray] = {}
         sizes = sorted(len(rows) for rows in self.rows)
-        numbers = sum(size**2 for size in sizes if size < small)
+        shared = [c for c, rows in enumerate(self.rows) if len(rows) + sizes[0] <= small]
+        self.largest = min(small, sizes[-1] + sizes[-2])  # rows of a pair that is held
+        numbers = sum(len(self.rows[c]) ** 2 for c in shared)
+        numbers += count_jobs(n_jobs) * 2 * self.largest**2
         if len(sizes) > 2 and numbers * np.dtype(K.dtype).itemsize <= memory:
-            self.own = {
-                c: fill(K.part(rows), n_jobs) for c, rows in enumerate(self.rows)
-                if len(rows) + sizes[0] <= small
-            }  # fmt: skip
+            parts = ordered_map(lambda c: fill(K.part(self.rows[c]), 1), shared, n_jobs)
+            self.own = dict(zip(shared, parts))
 
-    def _square(self, n: int, dtype: np.dtype) -> np.ndarray:
-        """Room for a matrix, the same for all pairs of a thread: fresh memory is slow."""
+    def _room(self) -> np.ndarray:
+        """Memory for rows of K, the same for all pairs of a thread: fresh memory is slow."""
         if not hasattr(self.here, "room"):
-            self.here.room = np.empty(self.small**2, dtype)
-        return self.here.room[: n * n].reshape(n, n)
+            self.here.room = np.empty(self.largest**2, self.K.dtype)
+        return self.here.room
 
     def rows_of(self, first: int, second: int) -> np.ndarray:
         """The rows of a pair, those of the first class first; of two classes all, in order."""
@@ -76,11 +79,19 @@ class PairGrams:
         a, b = self.rows[first], self.rows[second]
         if len(rows) > self.small or first not in self.own or second not in self.own:
             return rows, self.K.part(rows)
-        across = self.K.block(a, b)
-        K = self._square(len(rows), across.dtype)
-        K[: len(a), : len(a)], K[len(a) :, len(a) :] = self.own[first], self.own[second]
-        K[: len(a), len(a) :], K[len(a) :, : len(a)] = across, across.T
-        return rows, DenseGram(K, symmetric=True)
+        own = self.own[first], self.own[second]
+        return rows, PairGram(own[0], self.K.block(a, b), own[1], self._room())
+
+    def by_class(self, coefs: list[np.ndarray]) -> np.ndarray:
+        """scikit-learn's layout of the pairs' β: row r of column i belongs to the pair of i's class
+        with the r-th of the other classes; (k - 1, n)."""
+        if len(coefs) == 1:
+            return coefs[0][None]
+        dual = np.zeros((len(self.rows) - 1, self.K.shape[0]))
+        for (first, second), coef in zip(all_pairs(len(self.rows)), coefs):
+            a, b = self.rows[first], self.rows[second]
+            dual[second - 1, a], dual[first, b] = coef[: len(a)], coef[len(a) :]
+        return dual
 
 
 def votes(values: np.ndarray, k: int) -> np.ndarray:
@@ -95,21 +106,11 @@ def votes(values: np.ndarray, k: int) -> np.ndarray:
     return counts + sums / (3 * (np.abs(sums) + 1))  # scikit-learn's one-vs-rest decision function
 
 
-def by_class(beta: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """scikit-learn's layout of β (support vectors, pairs): row r of a support vector of class c
-    belongs to the pair of c with the r-th of the other classes; (k - 1, support vectors)."""
-    out = np.zeros((k - 1, len(codes)))
-    for column, (first, second) in enumerate(all_pairs(k)):
-        out[second - 1, codes == first] = beta[codes == first, column]
-        out[first, codes == second] = beta[codes == second, column]
-    return out
-
-
 def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """β (support vectors, pairs) of scikit-learn's layout: what `by_class` made of it."""
-    pairs = all_pairs(k)
+    """β (rows, pairs) of scikit-learn's layout, which `PairGrams.by_class` gives."""
+    pairs, members = all_pairs(k), [np.flatnonzero(codes == c) for c in range(k)]
     beta = np.zeros((len(codes), len(pairs)))
     for column, (first, second) in enumerate(pairs):
-        beta[codes == first, column] = dual_coef[second - 1, codes == first]
-        beta[codes == second, column] = dual_coef[first, codes == second]
+        a, b = members[first], members[second]
+        beta[a, column], beta[b, column] = dual_coef[second - 1, a], dual_coef[first, b]
     return beta

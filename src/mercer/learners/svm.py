@@ -26,7 +26,13 @@ from mercer.learners.base import FitPath, KernelLearner, describe_gram
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult, SmoSolver
-from mercer.solvers.smo_rows import ROUNDED_ROWS, RowSource, rounds_to_float32
+from mercer.solvers.smo_rows import (
+    ROUNDED_ROWS,
+    SMALL,
+    RowSource,
+    rounding_room,
+    rounds_to_float32,
+)
 
 __all__ = ["SupportVectorMachine", "WarmStarts"]
 
@@ -150,11 +156,10 @@ class SupportVectorMachine(KernelLearner, ABC):
         large = self.solver == "auto" and n > EXACT_ROWS
         if (large or self.solver == "low_rank") and not self._is_linear():
             return self._low_rank(X)
-        solver = self._solver()
-        room = solver.room(bounds)
+        room = rounding_room(self.tol, bounds)
         if self._path is not None:
             return self._path.rounded(self._gram(X), room)
-        if self._is_linear() and n > solver.whole:
+        if self._is_linear() and n > SMALL:
             return FeatureGram(X, n_jobs=self.n_jobs)
         if isinstance(X, np.ndarray) and X.dtype == np.float32 and n < ROUNDED_ROWS:
             X = self._sharper(X, room)
@@ -245,9 +250,9 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def _store(
         self, X: Any, K: GramOperator, results: list[SmoResult], support: np.ndarray,
-        beta: np.ndarray, kept: np.ndarray,
+        kept: np.ndarray,
     ) -> None:  # fmt: skip
-        """Certificate and support vectors; ``beta`` is (rows, machines)."""
+        """Certificate and support vectors, when ``dual_coef_`` is known."""
         self.objective_ = float(sum(r.objective for r in results))
         self.dual_gap_ = float(max(r.gap for r in results))
         self.converged_ = all(r.converged for r in results)
@@ -269,7 +274,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.X_fit_ = self.support_vectors_ = X[support]
         if isinstance(K, LowRankGram):
             self.X_fit_ = X[K.centres]
-            weights = [K.combine(support, b) for b in beta[support].T]
+            weights = [K.combine(support, beta) for beta in self._pair_coef().T]
             self._center_coef = K.lift(np.stack(weights, axis=1))
         worst = max(results, key=lambda r: (not r.converged, r.gap))
         worst.warn_unless_converged(

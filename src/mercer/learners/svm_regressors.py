@@ -52,7 +52,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
-        self._store(X, K, [result], support, result.coef[:, None], kept)
+        self._store(X, K, [result], support, kept)
         return result
 
     def _infeasible(self) -> str:

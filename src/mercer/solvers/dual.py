@@ -79,6 +79,8 @@ class DualProblem:
 
         Without prescribed sums the heavier sign is scaled down to the lighter one.
         """
+        if alpha is None and self.sums is None:
+            return np.zeros(len(self.y))
         alpha = np.zeros(len(self.y)) if alpha is None else np.clip(alpha, 0, self.C)
         signs = [self.y > 0, self.y < 0]
         sums = self.sums or [min(alpha[sign].sum() for sign in signs)] * 2

@@ -1,0 +1,281 @@
+"""Support vector classifiers of any number of classes, whatever their duals: what SVC and NuSVC
+(svm_classifiers.py) share. Machines for pairs of classes or for one class against the rest, their
+votes, and probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import GramOperator
+from mercer.gram.schedule import count_jobs
+from mercer.learners.calibration import Method, calibrate
+from mercer.learners.classes import encode_classes, weigh_classes
+from mercer.learners.machines import solve_all
+from mercer.learners.pairs import PairGrams, all_pairs, by_pair, votes
+from mercer.learners.svm import SupportVectorMachine
+from mercer.solvers.dual import DualProblem
+from mercer.solvers.result import ConvergenceWarning, Reason
+from mercer.solvers.smo import SmoResult, SmoSolver
+from mercer.solvers.smo_rows import RowSource
+
+__all__ = ["SupportVectorClassifier"]
+
+METHODS = get_args(Method)  # of calibration
+LARGEST_PAIR = 4096  # rows of two classes between which all of K is computed
+MANY_PAIRS = 10  # whose machines end within the tolerance, and are not made exact
+
+
+def _with_probability(learner: SupportVectorClassifier) -> bool:
+    if learner.probability:
+        return True
+    raise AttributeError("predict_proba is available when probability=True is given before fit.")
+
+
+def _interrupted(results: list[SmoResult]) -> bool:
+    return any(result.reason is Reason.INTERRUPTED for result in results)
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair."""
+
+    probability: bool | str
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+    multi_class: str
+
+    @abstractmethod
+    def _penalties(self, w: np.ndarray) -> np.ndarray:
+        """Upper bounds of α for rows of weight w."""
+
+    @abstractmethod
+    def _pair_problem(
+        self, labels: np.ndarray, bounds: np.ndarray, pair: str, of_fold: bool
+    ) -> DualProblem:
+        """The dual of a machine; ``pair`` names its classes for errors."""
+
+    def _fit_machine(
+        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
+        source: RowSource | None = None,
+    ) -> SmoResult:  # fmt: skip
+        """The machine of a dual; ``machine`` is its number, None without a warm start."""
+        if machine is None:
+            return solver.solve(K, problem, source=source)
+        return self._solve(K, problem, machine, solver, source)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        """Fit to samples X and class labels y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, there is one class, X, y, weights do not fit, or no
+            machine exists (a hard margin between classes that overlap, too large a ν).
+        """
+        self._check_parameters()
+        X, y, w, kept = self._samples_and_weights(X, y, sample_weight)
+        self.classes_, codes = encode_classes(y)
+        self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
+        self.class_weight_ = self._class_weights(y, codes, w)
+        bounds = self._penalties(w * self.class_weight_[codes])
+        K = self._operator(X, bounds)
+        results, dual = self._solve_machines(K, codes, bounds, warm=True)
+        support = np.flatnonzero(dual.any(axis=0))
+        support = support[np.argsort(codes[support], kind="stable")]
+        self._n_support = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
+        self.n_iter_ = np.array([r.iterations for r in results], dtype=np.int32)
+        self.dual_coef_ = dual[:, support]
+        self._store(X, K, results, support, kept)
+        vars(self).pop("calibration_", None)
+        if self.probability and not _interrupted(results):
+            self._fit_probabilities(K, codes, bounds, w)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, known in (
+            ("decision_function_shape", ("ovr", "ovo")),
+            ("multi_class", ("ovo", "ovr")),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f'{name}={getattr(self, name)!r}: give "{known[0]}" or "{known[1]}".'
+                )
+        if isinstance(self.probability, str) and self.probability not in METHODS:
+            raise ValueError(f"probability={self.probability!r}: give a bool or one of {METHODS}.")
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'multi_class="ovr" has no pairs of classes: give decision_function_shape="ovr".'
+            )
+
+    def _class_weights(self, y: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """One factor for each class."""
+        k = len(self.classes_)
+        if self.class_weight is None:
+            return np.ones(k)
+        weighed = weigh_classes(self.class_weight, y, w) / w
+        factors = np.zeros(k)
+        factors[codes] = weighed
+        if not (factors > 0).all():
+            raise ValueError(f"class_weight={self.class_weight!r}: weights must be > 0.")
+        return factors
+
+    # --- machines -------------------------------------------------------------------------------
+
+    def _solve_machines(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, warm: bool = False
+    ) -> tuple[list[SmoResult], np.ndarray]:
+        """Results of the machines, and β in the layout of ``dual_coef_`` for all rows."""
+        if self._in_pairs:
+            return self._solve_pairs(K, codes, bounds, warm)
+        # one against the rest: all machines read the same rows of K
+        solver = self._solver()
+        source = solver.rows_of(K, bounds)
+
+        def task(c: int) -> Callable:
+            problem = self._problem(np.where(codes == c, 1.0, -1.0), bounds, (c, None), not warm)
+            machine = c if warm else None
+            return lambda stop: self._fit_machine(
+                K, problem, machine, self._stopping(solver, stop), source
+            )
+
+        results = solve_all([task(c) for c in range(len(self.classes_))], 1)
+        return results, np.stack([r.coef for r in results])
+
+    def _solve_pairs(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, warm: bool
+    ) -> tuple[list[SmoResult], np.ndarray]:
+        """One machine for each pair of classes; several at a time where there are several."""
+        pairs = all_pairs(len(self.classes_))
+        jobs = min(count_jobs(self.n_jobs), len(pairs))
+        solver = self._solver(1 if len(pairs) > 1 else None, 1 / jobs)
+        solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
+        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, self.n_jobs)
+
+        def task(machine: int) -> Callable:
+            def solve(stop: Callable[[], bool]) -> SmoResult:
+                first, second = pairs[machine]
+                rows, part = grams.of(first, second)
+                labels = np.where(codes[rows] == first, 1.0, -1.0)
+                if len(pairs) == 1:  # two classes: the second is positive, as in scikit-learn
+                    labels = -labels
+                problem = self._problem(labels, bounds[rows], (first, second), not warm)
+                number = machine if warm else None
+                return self._fit_machine(part, problem, number, self._stopping(solver, stop))
+
+            return solve
+
+        results = solve_all([task(machine) for machine in range(len(pairs))], jobs)
+        return results, grams.by_class([r.coef for r in results])
+
+    def _problem(self, labels, bounds, classes: tuple[int, int | None], of_fold) -> DualProblem:
+        first, second = classes
+        other = "the rest" if second is None else repr(self.classes_.tolist()[second])
+        pair = f"{self.classes_.tolist()[first]!r} and {other}"
+        return self._pair_problem(labels, bounds, pair, of_fold)
+
+    def _pair_coef(self) -> np.ndarray:
+        codes = np.repeat(np.arange(len(self.classes_)), self._n_support)
+        return self._by_machine(self.dual_coef_, codes)
+
+    def _by_machine(self, dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """β (rows, machines) of the layout of ``dual_coef_``."""
+        return by_pair(dual, codes, len(self.classes_)) if self._in_pairs else dual.T
+
+    # --- predictions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance, (n,), positive for ``classes_[1]``; for more classes votes refined by
+        distances (n, classes), or with "ovo" the pairs' values (n, pairs). With
+        ``multi_class="ovr"`` the machines' values (n, classes)."""
+        values = self._values(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if self.decision_function_shape == "ovo" or not self._in_pairs:
+            return values
+        return votes(values, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of each row, (n,): by votes of the pairs, ties to the first class; or that of the
+        machine with the largest value."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        scores = self._scores(self._values(X))
+        if self._in_pairs and len(self.classes_) > 2 and not self.break_ties:
+            scores = np.round(scores)  # the fractions break ties; without them votes are integers
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _scores(self, values: np.ndarray) -> np.ndarray:
+        """One score a class, (n, classes): two classes have f and -f."""
+        if len(self.classes_) == 2:
+            return np.stack([-values[:, 0], values[:, 0]], axis=1)
+        return votes(values, len(self.classes_)) if self._in_pairs else values
+
+    # --- probabilities --------------------------------------------------------------------------
+
+    def _fit_probabilities(self, K, codes, bounds, w) -> None:
+        """Calibrate on the decision values of 5 folds, each predicted by the others."""
+        scores = np.zeros((len(codes), len(self.classes_)))
+        counts = np.bincount(codes)
+        folds = int(min(5, counts.min()))
+        if folds < 2:
+            raise ValueError(
+                "probability=True needs two rows of each class; class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} has one."
+            )
+        split = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
+        for train, test in split.split(codes, codes):
+            results, dual = self._solve_machines(K.part(train), codes[train], bounds[train])
+            if _interrupted(results):
+                warnings.warn(
+                    "The calibration of probabilities was interrupted: the machine is fitted, "
+                    "predict_proba is not available.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+                return
+            b = np.array([r.intercept for r in results])
+            used = np.flatnonzero(dual.any(axis=0))
+            beta = self._by_machine(dual[:, used], codes[train[used]])
+            scores[test] = self._scores(K.part(test, train[used]) @ beta + b)
+        method: Any = self.probability if isinstance(self.probability, str) else "sigmoid"
+        self.calibration_ = calibrate(scores, codes, weights=w, method=method)
+
+    @available_if(_with_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class in the order of ``classes_``, (n, classes).
+
+        For two classes the larger one is that of ``predict``; for more it is so up to ties of
+        the votes and the shifts of calibration.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: set "
+                "probability=True before fit (and let it end)."
+            )
+        return self.calibration_(self._scores(self._values(X)))
+
+    @available_if(_with_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
