@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["vector_exp", "gram_products", "svc_fit", "svm_fit", "svm_search", "svm_agreement",
-              "svm_large", "linear_svm", "ridge_search", "start_up", "main_job"]  # fmt: skip
+BENCHMARKS = ["vector_exp", "gram_products", "kmers", "strings", "sets_and_edit", "svc_fit",
+              "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
+              "start_up",
+              "main_job"]  # fmt: skip
 
 failed = []
 for name in BENCHMARKS:

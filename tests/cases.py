@@ -39,6 +39,39 @@ def categories():
     ).astype(object)
 
 
+def texts():
+    """Strings with repetitions, empty and short ones, NUL, a surrogate, a character beyond 2^16."""
+    words = ["banana", "ananas", "", "a", "bananas and an ananas", "\0\0\0", "é\ud800a😀", "anna"]
+    return [*words, "nan" * 12, "banana"]
+
+
+def dna(n=9, length=30):
+    rng = np.random.default_rng(4)
+    strings = ["".join(rng.choice(list("ACGT"), length)) for _ in range(n)]
+    return [*strings, strings[0], strings[1][3:] + "ACG", "A" * length]
+
+
+def tokens():
+    words = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "dog", "sat", "on", "the"]
+    return [words[i : 3 * i] for i in range(6)]
+
+
+def sets():
+    """With an empty one, twins, and one of many items."""
+    return [{"tea", "milk"}, {"milk", "tea"}, set(), {1, ("a", 2), "tea"}, ["rum"], {*range(90)},
+            {*range(50, 99)}, set()]  # fmt: skip
+
+
+def names():
+    """With an empty one, twins, NUL, a surrogate, and lengths about 64."""
+    return ["kitten", "sitting", "", "kitten", "ca\0t", "é\ud800", "ac", "ab" * 31 + "c",
+            "ab" * 32, "ba" * 33 + "é", ""]  # fmt: skip
+
+
+def phrases():
+    return [["to", "be"], ["or", "not", "to", "be"], [], ["be", "to"], [1, ("x", 2)], ["to", "be"]]
+
+
 def table():
     numbers, words = vectors(11), categories()
     return pd.DataFrame(
@@ -46,11 +79,21 @@ def table():
     )
 
 
+def short_strings():
+    """Duplicates, an empty string, one symbol, symbols beyond ASCII, and none in common."""
+    return ["gattaca", "gattaca", "tagacat", "", "a", "aaaaaa", "cat", "éa∂t", "zz", "gcgcatgcat"]
+
+
+def many_symbols():
+    """Over more symbols than a byte can number."""
+    return [list(range(300)), list(range(299, -1, -5)), [7, 7, 7, 295], [1, 2, 3], [], [290, 7, 1]]
+
+
 def rows(X):
     """The raw rows that the oracles read."""
     if isinstance(X, pd.DataFrame):
         return X.to_dict("records")
-    return X.tolist()
+    return X.tolist() if isinstance(X, np.ndarray) else X
 
 
 def one_plus_dot(X, Z):
@@ -65,6 +108,8 @@ WEIGHTS = [0.5, 0.0, 2.0, 1.5]
 S = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.2], [0.0, 0.0, 0.2, 0.5]]
 NUMBERS, WORDS = ["age", "pay"], ["job", "sex"]
 
+VARIANTS = ["levenshtein", "indel", "osa", "damerau", "lcs", "hamming"]
+
 DISTANCES = [
     *[(d.Minkowski(p), vectors()) for p in (0, 0.5, 1, 1.5, 2, 3.7, np.inf)],
     *[(d.Minkowski(p, WEIGHTS), vectors()) for p in (0, 0.5, 1, 2, 3, np.inf)],
@@ -72,6 +117,14 @@ DISTANCES = [
     (d.Mahalanobis(S), vectors()),
     (d.Cosine(), vectors()),
     (d.Jaccard(), indicators()),
+    (d.Jaccard(), sets()),
+    (d.Dice(), sets()),
+    *[(d.Edit(variant), names()) for variant in VARIANTS],
+    *[(d.Edit(variant, normalised=True), names()) for variant in VARIANTS],
+    *[(d.Edit(variant), phrases()) for variant in ("indel", "damerau")],
+    (d.Edit(), [s.encode("utf-8", "surrogatepass") for s in names()]),
+    (d.JaroWinkler(), names()),
+    (d.JaroWinkler(0), phrases()),
     (d.Match(), categories()),
     (d.Match([1.0, 0.5, 2.0]), categories()),
     (d.SmoothedMatch(), categories()),
@@ -103,7 +156,19 @@ KERNELS = [
     *[(k.Matern(nu, 1.3), vectors()) for nu in (0.5, 1.5, 2.5, 0.8, 3.3, np.inf)],
     (k.RationalQuadratic(0.7, 1.4), vectors()),
     (k.ChiSquared(0.2), counts()),
-    (k.Intersection(), counts()),
+    (k.HistogramIntersection(), counts()),
+    *[
+        (kernel, samples)
+        for kernel in (k.Intersection(), k.DerivedSubsets(), k.Jaccard(), k.Dice())
+        for samples in (sets(), indicators())
+    ],
+    (k.Intersection().normalised(), sets()),
+    (k.DerivedSubsets().normalised(), sets()),
+    *[(k.EditRBF(0.3, variant), names()) for variant in VARIANTS],
+    (k.EditRBF(2.0), phrases()),
+    (k.EditRBF(0.2).normalised(), names()),
+    (k.FromDistance(d.Edit(normalised=True), 0.5), names()),
+    (k.FromDistance(d.Jaccard(), 0.5), sets()),
     (k.Match(), categories()),
     (k.Match([1.0, 0.5, 2.0]), categories()),
     (k.FromDistance(d.Minkowski(1), 0.5), vectors()),
@@ -111,6 +176,25 @@ KERNELS = [
     (k.FromDistance(d.SmoothedMatch()), categories()),
     (k.FromDistance(d.LogFrequency(), 0.3, 2.0), categories()),
     (k.FromDistance(d.Mixed([(d.Minkowski(1), NUMBERS), (d.Match(), WORDS)])), table()),
+    *[(k.Spectrum(length), texts()) for length in (1, 2, 3)],
+    (k.Spectrum(3).normalised(), texts()),
+    (k.Spectrum(6), dna()),
+    (k.Spectrum(2), tokens()),
+    (k.BlendedSpectrum(4, 0.7), texts()),
+    (k.BlendedSpectrum(12), dna()),
+    (k.Mismatch(3, 1), texts()),
+    (k.Mismatch(2, 0), texts()),
+    *[(k.Mismatch(length, most), dna()) for length, most in ((4, 1), (4, 2), (3, 2), (1, 0))],
+    (k.Mismatch(2, 1), tokens()),
+    (k.GappedKmer(3, 2), texts()),
+    (k.GappedKmer(7, 5), dna()),
+    (k.GappedKmer(4, 4), dna()),
+    (k.GappedKmer(6, 4, both_strands=True), dna()),
+    (k.GappedKmer(6, 4, both_strands=True).normalised(), [s.lower() for s in dna()]),
+    (k.GappedKmer(5, 3, both_strands=True), [s.encode() for s in dna()]),
+    *[(k.WeightedDegree(degree), dna()) for degree in (1, 3, 8, 40)],
+    *[(k.WeightedDegree(3, shift), dna()) for shift in (1, 4, 50)],
+    (k.WeightedDegree(2, 1), ["", "", "", ""]),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.QueryKey([[1.0, 0, 0, 2], [0, 1, 0, 0]], [[1.0, 0, 1, 0], [0, 0, 0, 1]]), vectors()),
     (k.RBF(0.5).on(*NUMBERS), table()),
@@ -141,6 +225,16 @@ KERNELS = [
     (k.Modulated(k.RBF(0.5), one_plus_first_squared), vectors()),
     (k.Modulated(k.Linear(), one_plus_first_squared), vectors()),
     (k.Mapped(k.Linear(), np.abs), vectors()),
+    (k.AllSubsequences(), short_strings()),
+    (k.AllSubsequences(0.5), short_strings()),
+    (k.AllSubsequences().normalised(), short_strings()),
+    (k.AllSubsequences(0.3).normalised(), many_symbols()),
+    (k.FixedLengthSubsequences(1), short_strings()),
+    (k.FixedLengthSubsequences(3), short_strings()),
+    (k.FixedLengthSubsequences(9), short_strings()),
+    *[(k.GapWeighted(p, decay), short_strings()) for p, decay in ((1, 0.5), (3, 0.5), (4, 1.0))],
+    (k.GapWeighted(3, 0.7, up_to=True), short_strings()),
+    (k.GapWeighted(2, 0.9).normalised(), many_symbols()),
     (k.Convex([k.Linear(), k.RBF("scale")], [0.25, 0.75]), vectors()),
     (k.Convex([k.Linear(), k.Polynomial(2)]), vectors()),
 ]

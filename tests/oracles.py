@@ -7,6 +7,8 @@ learn for themselves what the fast versions learn in ``bind``.
 
 from __future__ import annotations
 
+import collections
+import functools
 import itertools
 import math
 import statistics
@@ -80,9 +82,79 @@ def angle(rho, x, z, S):
     return 0.0 if not (any(x) or any(z)) else math.acos(cosine(x, z))
 
 
-def jaccard(rho, x, z, S):
-    union = dot(x, x) + dot(z, z) - dot(x, z)
-    return 1 - dot(x, z) / union if union else 0.0
+def items(x):
+    """A set as it was given: a set, a list of items, or a row of 0 and 1."""
+    if isinstance(x, list) and all(isinstance(v, (float, int)) for v in x):
+        return {j for j, v in enumerate(x) if v}
+    return set(x)
+
+
+def jaccard(x, z):
+    a, b = items(x), items(z)
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def dice(x, z):
+    a, b = items(x), items(z)
+    return 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
+
+
+def edits(s, t, variant):
+    """The least cost of making s into t: the textbook recursion over their beginnings.
+
+    A deletion and an insertion cost 1 each; so does a replacement, which "indel" has not, and an
+    exchange of neighbours for "osa" and "damerau".
+    """
+    if variant == "hamming":
+        return sum(a != b for a, b in zip(s, t)) + abs(len(s) - len(t))
+    if variant == "lcs":
+        return max(len(s), len(t)) - (len(s) + len(t) - edits(s, t, "indel")) // 2
+    D = {}
+    for i in range(len(s) + 1):
+        for j in range(len(t) + 1):
+            ways = [D[i - 1, j] + 1] if i else []
+            ways += [D[i, j - 1] + 1] if j else []
+            if i and j and (variant != "indel" or s[i - 1] == t[j - 1]):
+                ways.append(D[i - 1, j - 1] + (s[i - 1] != t[j - 1]))
+            swapped = i > 1 and j > 1 and s[i - 2] == t[j - 1] and s[i - 1] == t[j - 2]
+            if variant == "osa" and swapped:
+                ways.append(D[i - 2, j - 2] + 1)
+            if variant == "damerau" and i and j:  # a...b -> b...a; what lies between costs 1 each
+                k = max((k for k in range(i - 1) if s[k] == t[j - 1]), default=None)
+                l = max((l for l in range(j - 1) if t[l] == s[i - 1]), default=None)
+                if k is not None and l is not None:
+                    ways.append(D[k, l] + (i - k - 2) + 1 + (j - l - 2))
+            D[i, j] = min(ways, default=0)
+    return D[len(s), len(t)]
+
+
+def edit(rho, x, z, S):
+    value = edits(x, z, rho.variant)
+    if not rho.normalised:
+        return value
+    longest = len(x) + len(z) if rho.variant == "indel" else max(len(x), len(z))
+    return value / longest if longest else 0.0
+
+
+def jaro_winkler(rho, x, z, S):
+    """As Winkler 1990 has it: symbols match within half the longer length, less 1."""
+    if not x and not z:
+        return 0.0
+    reach = max(max(len(x), len(z)) // 2 - 1, 0)
+    taken, left = set(), []
+    for i, symbol in enumerate(x):
+        near = range(max(0, i - reach), min(len(z), i + reach + 1))
+        j = next((j for j in near if z[j] == symbol and j not in taken), None)
+        if j is not None:
+            taken.add(j)
+            left.append(symbol)
+    m = len(left)
+    if not m:
+        return 1.0
+    moved = sum(a != z[j] for a, j in zip(left, sorted(taken))) // 2
+    jaro = (m / len(x) + m / len(z) + (m - moved) / m) / 3
+    prefix = next((i for i, (a, b) in enumerate(zip(x, z)) if a != b), min(len(x), len(z)))
+    return 1 - jaro - (min(prefix, 4) * rho.prefix_weight * (1 - jaro) if jaro > 0.7 else 0)
 
 
 def match(rho, x, z, S):
@@ -134,7 +206,10 @@ DISTANCES = {
     d.Minkowski: minkowski,
     d.Mahalanobis: mahalanobis,
     d.Cosine: angle,
-    d.Jaccard: jaccard,
+    d.Dice: lambda rho, x, z, S: 1 - dice(x, z),
+    d.Edit: edit,
+    d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
+    d.JaroWinkler: jaro_winkler,
     d.Match: match,
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,
@@ -233,7 +308,121 @@ def query_key(k_, x, z, S):
     return math.exp(dot(q, s) / math.sqrt(len(k_.queries)))
 
 
+def occurrences(s, length):
+    """Where each substring of some length begins in s: {substring: [places]}."""
+    found = {}
+    for i in range(len(s) - length + 1):
+        found.setdefault(tuple(s[i : i + length]), []).append(i)
+    return found
+
+
+def spectrum(k_, x, z, S, length=None):
+    ours, theirs = (occurrences(s, k_.k if length is None else length) for s in (x, z))
+    return float(sum(len(places) * len(theirs.get(u, ())) for u, places in ours.items()))
+
+
+def blended_spectrum(k_, x, z, S):
+    return sum(k_.decay ** (2 * j) * spectrum(k_, x, z, S, j) for j in range(1, k_.k + 1))
+
+
+def gapped(k_, x, z, S):
+    """Features one by one: k of l places and the symbols that stand there."""
+
+    def counts(s):
+        strands = [list(s)]
+        if k_.both_strands:
+            s = bytes(s).decode() if isinstance(s, bytes) else "".join(s)
+            partner = {"A": "T", "C": "G", "G": "C", "T": "A"}
+            strands = [list(s.upper()), [partner[c] for c in reversed(s.upper())]]
+        return collections.Counter(
+            (places, tuple(strand[i + p] for p in places))
+            for strand in strands
+            for i in range(len(strand) - k_.l + 1)
+            for places in itertools.combinations(range(k_.l), k_.k)
+        )
+
+    ours, theirs = counts(x), counts(z)
+    return float(sum(count * theirs[u] for u, count in ours.items()))
+
+
+def mismatch(k_, x, z, S):
+    alphabet = tuple(sorted({c for s in S for c in s}))
+    ours, theirs = (near_counts(tuple(s), alphabet, k_.k, k_.m) for s in (x, z))
+    return float(sum(ours[u] * theirs[u] for u in ours))
+
+
+@functools.cache
+def near_counts(s, alphabet, length, most):
+    """How many k-mers of s differ in few places from each string over the alphabet."""
+    kmers = [s[i : i + length] for i in range(len(s) - length + 1)]
+    kmers = collections.Counter(u for u in kmers if set(u) <= set(alphabet))
+    found = collections.Counter()
+    for u in itertools.product(alphabet, repeat=length):
+        for kmer, count in kmers.items():
+            if sum(a != b for a, b in zip(u, kmer)) <= most:
+                found[u] += count
+    return found
+
+
+def weighted_degree(k_, x, z, S):
+    D, total = k_.degree, 0.0
+    for length in range(1, D + 1):
+        for i in range(len(x) - length + 1):
+            for j in range(len(z) - length + 1):
+                gap = abs(i - j)
+                if gap <= k_.shift and list(x[i : i + length]) == list(z[j : j + length]):
+                    near = 1 if gap == 0 else 1 / (2 * (gap + 1))
+                    total += 2 * (D - length + 1) / (D * (D + 1)) * near
+    return total
+
+
+def index_tuples(s, p):
+    """(subsequence of p symbols, its span) for every ascending tuple of p indices."""
+    for i in itertools.combinations(range(len(s)), p):
+        yield tuple(s[index] for index in i), (i[-1] - i[0] + 1 if i else 0)
+
+
+def subsequence_features(s, p, decay):
+    """u -> the sum of decay ** span over its occurrences."""
+    features = {}
+    for u, span in index_tuples(s, p):
+        features[u] = features.get(u, 0) + decay**span
+    return features
+
+
+def subsequences_of_length(s, t, p, decay=1):
+    a, b = subsequence_features(s, p, decay), subsequence_features(t, p, decay)
+    return float(sum(value * b.get(u, 0) for u, value in a.items()))
+
+
+def gap_weighted(k_, x, z, S):
+    lengths = range(1, k_.p + 1) if k_.up_to else [k_.p]
+    return sum(subsequences_of_length(x, z, p, k_.decay) for p in lengths)
+
+
+def all_subsequences(k_, x, z, S):
+    if max(len(x), len(z)) <= 10:
+        lengths = range(min(len(x), len(z)) + 1)
+        return sum(k_.decay ** (2 * p) * subsequences_of_length(x, z, p) for p in lengths)
+    return float(count_subsequences(x, z, k_.decay**2))
+
+
+def count_subsequences(s, t, weight=1):
+    """K(sa, t) = K(s, t) + weight * sum of K(s, t[:j]) over the j with t[j] = a; exact for an
+    integer weight."""
+    row = [1] * (len(t) + 1)  # K(s, t[:j]) for all j
+    for a in s:
+        below, row, matched = row, [1], 0
+        for j, b in enumerate(t):
+            matched += weight * below[j] if a == b else 0
+            row.append(below[j + 1] + matched)
+    return row[-1]
+
+
 KERNELS = {
+    k.AllSubsequences: all_subsequences,
+    k.FixedLengthSubsequences: lambda k_, x, z, S: subsequences_of_length(x, z, k_.p),
+    k.GapWeighted: gap_weighted,
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
     k.Sigmoid: lambda k_, x, z, S: math.tanh(gamma_of(k_, S, 2, 2) * dot(x, z) + k_.coef0),
@@ -253,7 +442,12 @@ KERNELS = {
         (1 + rho_of(k_, x, z, S, 2) ** 2 / (2 * k_.alpha * k_.length_scale**2)) ** -k_.alpha
     ),
     k.ChiSquared: chi_squared,
-    k.Intersection: lambda k_, x, z, S: sum(min(a, b) for a, b in zip(x, z)),
+    k.HistogramIntersection: lambda k_, x, z, S: sum(min(a, b) for a, b in zip(x, z)),
+    k.Intersection: lambda k_, x, z, S: len(items(x) & items(z)),
+    k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
+    k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
+    k.Dice: lambda k_, x, z, S: dice(x, z),
+    k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Match: lambda k_, x, z, S: sum(
         w for w, a, b in zip(weights_of(k_, x, 1 / len(x)), x, z) if a == b
     ),
@@ -262,6 +456,11 @@ KERNELS = {
     k.QueryKey: query_key,
     k.On: on,
     k.TableKernel: table,
+    k.Spectrum: spectrum,
+    k.BlendedSpectrum: blended_spectrum,
+    k.GappedKmer: gapped,
+    k.Mismatch: mismatch,
+    k.WeightedDegree: weighted_degree,
     k.Sum: lambda k_, x, z, S: kernel(k_.left, x, z, S) + kernel(k_.right, x, z, S),
     k.Product: lambda k_, x, z, S: kernel(k_.left, x, z, S) * kernel(k_.right, x, z, S),
     k.Scaled: lambda k_, x, z, S: k_.factor * kernel(k_.kernel, x, z, S),

@@ -30,7 +30,11 @@ void check_aligned(const Arrays&... arrays) {
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_smo(nb::module_& m);
+void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
+void bind_nearest(nb::module_& m);
+void bind_sets(nb::module_& m);
+void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);
 
 }  // namespace mercer

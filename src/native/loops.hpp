@@ -10,8 +10,12 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "kmers.hpp"
 #include "linear_svm.hpp"
+#include "nearest.hpp"
+#include "sets.hpp"
 #include "smo.hpp"
+#include "subsequences.hpp"
 #include "subsets.hpp"
 
 namespace mercer {
@@ -33,11 +37,20 @@ struct Loops {
     PairLoops<double> pairs64;
     SmoLoops<float> smo32;
     SmoLoops<double> smo64;
+    KmerLoops<uint8_t> kmers8;
+    KmerLoops<int32_t> kmers32;
+    KmerCountLoops kmer_counts;
     LinearBoxLoops linear_box;
     LinearLoops<float> linear32;
     LinearLoops<double> linear64;
+    NearestLoops<float> nearest32;
+    NearestLoops<double> nearest64;
     PowerLoops<float> powers32;
     PowerLoops<double> powers64;
+    SetLoops<float> sets32;
+    SetLoops<double> sets64;
+    SubsequenceLoops<uint8_t> subsequences8;
+    SubsequenceLoops<int32_t> subsequences32;
     SubsetLoops<float> subsets32;
     SubsetLoops<double> subsets64;
 };

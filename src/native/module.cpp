@@ -29,6 +29,10 @@ NB_MODULE(_native, m) {
     bind_radial(m);
     bind_distances(m);
     bind_smo(m);
+    bind_kmers(m);
     bind_linear_svm(m);
+    bind_nearest(m);
+    bind_sets(m);
+    bind_subsequences(m);
     bind_subsets(m);
 }

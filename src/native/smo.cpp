@@ -1,6 +1,8 @@
 // The inner solver of batch SMO (see smo.hpp). The steps are those of LIBSVM's second-order
-// selection (Fan, Chen & Lin 2005), on a block of the kernel that stays in cache. Searches run in
-// lanes, so that the compiler vectorises them, and ties go to the lowest index.
+// selection (Fan, Chen & Lin 2005), on a block of the kernel that stays in cache. A search
+// finds the best of each lane in one pass, and where it is in another: compilers turn one choice a
+// variable into vector instructions, but two into branches that are hard to predict. Both passes
+// must round alike, so that this file is compiled without reassociation.
 #include <cmath>
 
 #include "loops.hpp"
@@ -9,13 +11,10 @@ namespace mercer {
 namespace MERCER_ISA {
 namespace {
 
-constexpr size_t lanes = 16;
-constexpr double infinity = 1e308;  // larger than any key; no true infinity is needed
 constexpr double least_curvature = 1e-12;
-
-// A variable may move up (towards larger y alpha) or down.
-inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
-inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
+// What a key is that must not be found; larger than any other, and no true infinity is needed.
+template <class F>
+constexpr F infinity = sizeof(F) == 4 ? F(1e38f) : F(1e308);
 
 // What a search found: the index of the best, ``none`` if there is none.
 constexpr size_t none = ~static_cast<size_t>(0);
@@ -24,91 +23,95 @@ struct Found {
     double value;
 };
 
+// The first index for which a condition holds that holds somewhere.
+template <class Condition>
+size_t first(size_t begin, size_t end, Condition holds) {
+    for (; begin + 64 <= end; begin += 64) {
+        int any = 0;
+        for (size_t k = begin; k < begin + 64; ++k) any |= holds(k);
+        if (any) break;
+    }
+    while (begin < end && !holds(begin)) ++begin;
+    return begin;
+}
+
+constexpr size_t lanes = 16;
+
 // f += amount * (row_i - row_j) on [begin, end), and the smallest f of those that can rise
 // (rise is 0 for them, infinite for the others).
-template <class T>
-Found update(double* __restrict f, const double* __restrict rise, const T* row_i, const T* row_j,
-             double amount, size_t begin, size_t end) {
-    double best[lanes];
-    int64_t at[lanes];
-    for (size_t l = 0; l < lanes; ++l) {
-        best[l] = infinity;
-        at[l] = -1;
-    }
+template <class T, class F>
+Found update(F* __restrict f, const F* __restrict rise, const T* row_i, const T* row_j, F amount,
+             size_t begin, size_t end) {
+    F best[lanes];
+    for (size_t l = 0; l < lanes; ++l) best[l] = infinity<F>;
     const size_t whole = begin + (end - begin) / lanes * lanes;
     for (size_t s = begin; s < whole; s += lanes) {
         for (size_t l = 0; l < lanes; ++l) {
             const size_t k = s + l;
-            f[k] += amount * (static_cast<double>(row_i[k]) - static_cast<double>(row_j[k]));
-            const double key = f[k] + rise[k];
-            const bool better = key < best[l];
-            best[l] = better ? key : best[l];
-            at[l] = better ? static_cast<int64_t>(k) : at[l];
+            f[k] += amount * (static_cast<F>(row_i[k]) - static_cast<F>(row_j[k]));
+            const F key = f[k] + rise[k];
+            best[l] = key < best[l] ? key : best[l];
         }
     }
-    Found found = {none, infinity};
-    for (size_t l = 0; l < lanes; ++l) {
-        const size_t index = static_cast<size_t>(at[l]);
-        if (best[l] < found.value || (best[l] == found.value && index < found.at))
-            found = {index, best[l]};
-    }
+    F least = infinity<F>;
+    for (size_t l = 0; l < lanes; ++l) least = best[l] < least ? best[l] : least;
     for (size_t k = whole; k < end; ++k) {
-        f[k] += amount * (static_cast<double>(row_i[k]) - static_cast<double>(row_j[k]));
-        if (f[k] + rise[k] < found.value) found = {k, f[k] + rise[k]};
+        f[k] += amount * (static_cast<F>(row_i[k]) - static_cast<F>(row_j[k]));
+        const F key = f[k] + rise[k];
+        least = key < least ? key : least;
     }
-    return found.value < infinity ? found : Found{none, infinity};
+    if (!(least < infinity<F>)) return {none, infinity<F>};
+    return {first(begin, end, [&](size_t k) { return f[k] + rise[k] == least; }), least};
 }
 
 // The partner of i of the largest decrease, among those on [begin, end) that can fall, and the
 // largest violation beside it. The choice is made in float: it need not be exact, and divisions
-// are most of the work.
-template <class T>
-Found partner(const double* __restrict f, const double* __restrict fall,
-              const double* __restrict diagonal, const T* __restrict row_i, double f_i, double K_ii,
-              size_t begin, size_t end, double* violation) {
+// are most of the work. ``gains`` is workspace.
+template <class T, class F>
+Found partner(const F* __restrict f, const F* __restrict fall, const F* __restrict diagonal,
+              const T* __restrict row_i, F f_i, F K_ii, size_t begin, size_t end,
+              float* __restrict gains, double* violation) {
     float best[lanes], worst[lanes];
-    int32_t at[lanes];
     for (size_t l = 0; l < lanes; ++l) {
         best[l] = 0;
         worst[l] = -1;
-        at[l] = -1;
     }
-    const size_t whole = begin + (end - begin) / lanes * lanes;
     const float least = static_cast<float>(least_curvature);
+    const size_t whole = begin + (end - begin) / lanes * lanes;
     for (size_t s = begin; s < whole; s += lanes) {
         for (size_t l = 0; l < lanes; ++l) {
             const size_t k = s + l;
             const float difference = static_cast<float>(f[k] - fall[k] - f_i);
-            float curvature =
-                static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<double>(row_i[k]));
+            float curvature = static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<F>(row_i[k]));
             curvature = curvature > least ? curvature : least;
             const float positive = difference > 0 ? difference : 0;
             const float gain = positive * (positive / curvature);
-            const bool better = gain > best[l];
-            best[l] = better ? gain : best[l];
-            at[l] = better ? static_cast<int32_t>(k) : at[l];
+            gains[k] = gain;
+            best[l] = gain > best[l] ? gain : best[l];
             worst[l] = difference > worst[l] ? difference : worst[l];
         }
     }
-    Found found = {none, 0};
+    float most = 0;
     for (size_t l = 0; l < lanes; ++l) {
-        const size_t index = at[l] < 0 ? none : static_cast<size_t>(at[l]);
-        if (best[l] > found.value || (best[l] == found.value && index < found.at))
-            found = {index, best[l]};
+        most = best[l] > most ? best[l] : most;
         *violation = worst[l] > *violation ? worst[l] : *violation;
     }
     for (size_t k = whole; k < end; ++k) {
         const float difference = static_cast<float>(f[k] - fall[k] - f_i);
-        float curvature =
-            static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<double>(row_i[k]));
+        float curvature = static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<F>(row_i[k]));
         curvature = curvature > least ? curvature : least;
         const float positive = difference > 0 ? difference : 0;
-        const float gain = positive * (positive / curvature);
-        if (gain > found.value) found = {k, gain};
+        gains[k] = positive * (positive / curvature);
+        most = gains[k] > most ? gains[k] : most;
         *violation = difference > *violation ? difference : *violation;
     }
-    return found;
+    if (!(most > 0)) return {none, 0};
+    return {first(begin, end, [&](size_t k) { return gains[k] == most; }), most};
 }
+
+// A variable may move up (towards larger y alpha) or down.
+inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
+inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
 
 template <class T>
 const T* row_of(KernelRows<T>* K, size_t i) {
@@ -140,23 +143,26 @@ void join(KernelRows<T>* K, const int64_t* rows, size_t count) {
     for (size_t k = 0; k < count; ++k) row_of(K, static_cast<size_t>(rows[k]));
 }
 
-template <class T>
-size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, double* f,
-             size_t split, double tol, double relative_tol, size_t max_steps) {
+// SMO with f held in F.
+template <class T, class F>
+size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alpha,
+                double* gradient, size_t split, double tol, double relative_tol,
+                size_t max_steps) {
     const size_t n = K->n;
-    if (n == 0) return 0;
-    // Workspace: penalties that keep variables which cannot move out of the searches.
-    double* rise = new double[3 * n];
-    double *fall = rise + n, *diagonal = fall + n;
+    // Workspace: f, and penalties that keep variables which cannot move out of the searches.
+    F* f = new F[4 * n];
+    float* gains = new float[n];
+    F *rise = f + n, *fall = f + 2 * n, *diagonal = f + 3 * n;
     for (size_t j = 0; j < n; ++j) {
-        rise[j] = can_rise(y[j], alpha[j], C[j]) ? 0.0 : infinity;
-        fall[j] = can_fall(y[j], alpha[j], C[j]) ? 0.0 : infinity;
-        diagonal[j] = diagonal_of(K, j);
+        f[j] = static_cast<F>(gradient[j]);
+        rise[j] = can_rise(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
+        fall[j] = can_fall(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
+        diagonal[j] = static_cast<F>(diagonal_of(K, j));
     }
     const size_t begins[2] = {0, split}, ends[2] = {split, n};
     Found lowest[2];
     for (int g = 0; g < 2; ++g)
-        lowest[g] = update(f, rise, diagonal, diagonal, 0.0, begins[g], ends[g]);
+        lowest[g] = update(f, rise, diagonal, diagonal, F(0), begins[g], ends[g]);
     double stop = tol;
     size_t step = 0;
     for (; step < max_steps; ++step) {
@@ -166,7 +172,7 @@ size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, 
             const size_t low = lowest[g].at;
             if (low == none) continue;
             const Found other = partner(f, fall, diagonal, row_of(K, low), f[low], diagonal[low],
-                                        begins[g], ends[g], &worst);
+                                        begins[g], ends[g], gains, &worst);
             if (other.at != none && other.value > most) {
                 most = other.value;
                 i = low;
@@ -176,10 +182,11 @@ size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, 
         if (step == 0 && relative_tol * worst > stop) stop = relative_tol * worst;
         if (!(worst > stop) || j == none) break;
         const T *row_i = row_of(K, i), *row_j = row_of(K, j);
-        double curvature = diagonal[i] + diagonal[j] - 2 * static_cast<double>(row_i[j]);
+        double curvature = static_cast<double>(row_i[i]) + static_cast<double>(row_j[j]) -
+                           2 * static_cast<double>(row_i[j]);
         curvature = curvature > least_curvature ? curvature : least_curvature;
         // y_i alpha_i rises and y_j alpha_j falls by the same amount, as far as the box allows.
-        double amount = (f[j] - f[i]) / curvature;
+        double amount = (static_cast<double>(f[j]) - static_cast<double>(f[i])) / curvature;
         const double room_i = y[i] > 0 ? C[i] - alpha[i] : alpha[i];
         const double room_j = y[j] > 0 ? alpha[j] : C[j] - alpha[j];
         bool i_ends = false, j_ends = false;
@@ -191,32 +198,51 @@ size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, 
         if (j_ends) alpha[j] = y[j] > 0 ? 0.0 : C[j];
         for (int side = 0; side < 2; ++side) {
             const size_t k = side ? j : i;
-            rise[k] = can_rise(y[k], alpha[k], C[k]) ? 0.0 : infinity;
-            fall[k] = can_fall(y[k], alpha[k], C[k]) ? 0.0 : infinity;
+            rise[k] = can_rise(y[k], alpha[k], C[k]) ? F(0) : infinity<F>;
+            fall[k] = can_fall(y[k], alpha[k], C[k]) ? F(0) : infinity<F>;
         }
         for (int g = 0; g < 2; ++g)
-            lowest[g] = update(f, rise, row_i, row_j, amount, begins[g], ends[g]);
+            lowest[g] = update(f, rise, row_i, row_j, static_cast<F>(amount), begins[g], ends[g]);
     }
-    delete[] rise;
+    for (size_t j = 0; j < n; ++j) gradient[j] = static_cast<double>(f[j]);
+    delete[] gains;
+    delete[] f;
     return step;
+}
+
+// f is held in float where K is and the tolerance has room for that: twice the variables in a
+// vector, and half the bytes.
+template <class T>
+size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, double* f,
+             size_t split, double tol, double relative_tol, size_t max_steps) {
+    const size_t n = K->n;
+    if (n == 0) return 0;
+    if constexpr (sizeof(T) == 4) {
+        double largest = 0;
+        for (size_t j = 0; j < n; ++j) largest = std::fmax(largest, std::fabs(f[j]));
+        constexpr double rounding = 6e-8;
+        if (256 * rounding * largest < tol)
+            return solve_in<T, float>(K, y, C, alpha, f, split, tol, relative_tol, max_steps);
+    }
+    return solve_in<T, double>(K, y, C, alpha, f, split, tol, relative_tol, max_steps);
 }
 
 // f of the variables of one sign, or of both: the smallest that can rise, the largest that can fall,
 // and beside these the smallest and largest of all, and the mean of those that are free.
 struct Levels {
-    double rising = infinity, falling = -infinity, least = infinity, most = -infinity;
+    double rising = infinity<double>, falling = -infinity<double>, least = infinity<double>, most = -infinity<double>;
     double sum = 0, free = 0;
     bool any = false;
 
     double violation() const {
         const double gap = falling - rising;
-        return rising < infinity && falling > -infinity && gap > 0 ? gap : 0;
+        return rising < infinity<double> && falling > -infinity<double> && gap > 0 ? gap : 0;
     }
     double level() const {
         if (!any) return NAN;
         if (free > 0) return sum / free;
-        const double high = rising < infinity ? rising : most;
-        const double low = falling > -infinity ? falling : least;
+        const double high = rising < infinity<double> ? rising : most;
+        const double low = falling > -infinity<double> ? falling : least;
         return (high + low) / 2;
     }
 };
@@ -227,7 +253,7 @@ void optimum(const double* f, const double* offset, const double* y, const doubl
     bool finite = true;
     for (size_t k = 0; k < n; ++k) {
         Levels& group = of[groups && y[k] < 0];
-        finite = finite && f[k] < infinity && f[k] > -infinity;
+        finite = finite && f[k] < infinity<double> && f[k] > -infinity<double>;
         group.any = true;
         group.least = f[k] < group.least ? f[k] : group.least;
         group.most = f[k] > group.most ? f[k] : group.most;
@@ -248,7 +274,7 @@ void optimum(const double* f, const double* offset, const double* y, const doubl
         // complementarity: what each alpha alone could still gain, slope being that of its term
         const double slope = y[k] * (f[k] - levels[y[k] < 0]);
         gap += alpha[k] * slope;
-        if (slope < 0 && C[k] < infinity) gap -= C[k] * slope;
+        if (slope < 0 && C[k] < infinity<double>) gap -= C[k] * slope;
         square += y[k] * alpha[k] * (f[k] - offset[k]);
         linear += y[k] * alpha[k] * offset[k];
     }

@@ -14,11 +14,20 @@ extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
+extern const KmerLoops<uint8_t> kmers8;
+extern const KmerLoops<int32_t> kmers32;
+extern const KmerCountLoops kmer_counts;
 extern const LinearBoxLoops linear_box;
 extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
+extern const NearestLoops<float> nearest32;
+extern const NearestLoops<double> nearest64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
+extern const SetLoops<float> sets32;
+extern const SetLoops<double> sets64;
+extern const SubsequenceLoops<uint8_t> subsequences8;
+extern const SubsequenceLoops<int32_t> subsequences32;
 extern const SubsetLoops<float> subsets32;
 extern const SubsetLoops<double> subsets64;
 }  // namespace MERCER_ISA
@@ -32,11 +41,20 @@ const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::pairs64,
     MERCER_ISA::smo32,
     MERCER_ISA::smo64,
+    MERCER_ISA::kmers8,
+    MERCER_ISA::kmers32,
+    MERCER_ISA::kmer_counts,
     MERCER_ISA::linear_box,
     MERCER_ISA::linear32,
     MERCER_ISA::linear64,
+    MERCER_ISA::nearest32,
+    MERCER_ISA::nearest64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
+    MERCER_ISA::sets32,
+    MERCER_ISA::sets64,
+    MERCER_ISA::subsequences8,
+    MERCER_ISA::subsequences32,
     MERCER_ISA::subsets32,
     MERCER_ISA::subsets64,
 };

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from mercer import _native
-from mercer.distances import Cosine, Jaccard, Mahalanobis, Minkowski
+from mercer.distances import Cosine, Mahalanobis, Minkowski
 
 SIZES = [(1, 1, 1), (2, 15, 16), (3, 16, 1), (1, 17, 33), (5, 63, 2), (2, 64, 7), (3, 65, 31),
          (2, 511, 3), (2, 513, 4), (1, 1030, 2)]  # fmt: skip
@@ -115,7 +114,7 @@ def test_the_same_rows_are_at_distance_zero():
 @pytest.mark.parametrize(
     ("distance", "metric"),
     [(Minkowski(0), True), (Minkowski(0.5), False), (Minkowski(1), True),
-     (Minkowski(np.inf), True), (Mahalanobis(), True), (Jaccard(), True)],
+     (Minkowski(np.inf), True), (Mahalanobis(), True)],
 )  # fmt: skip
 def test_who_is_a_metric(distance, metric):
     assert distance.metric is metric
@@ -182,14 +181,6 @@ def test_angles():
     assert_allclose(np.degrees(Cosine()(X)[0]), expected, atol=1e-5)
     D = Cosine().block(X[3:], X[3:].copy())
     assert_array_equal(D, 0)
-
-
-def test_jaccard_agrees_with_scipy_and_sparse():
-    X = (np.random.default_rng(0).random((20, 9)) > 0.6).astype(float)
-    X[0] = X[1] = 0
-    D = Jaccard()(X)
-    assert_allclose(D, cdist(X.astype(bool), X.astype(bool), "jaccard"))
-    assert_allclose(Jaccard()(sp.csr_array(X)), D)
 
 
 def test_nearer_to_the_origin_in_spite_of_noise():

@@ -16,7 +16,7 @@ from mercer.kernels import (
     ChiSquared,
     Cosine,
     FromCallable,
-    Intersection,
+    HistogramIntersection,
     Linear,
     Match,
     Polynomial,
@@ -140,15 +140,15 @@ def test_zero_vectors_have_cosine_zero():
 
 
 def test_histograms_must_not_be_negative():
-    for kernel in (ChiSquared(), Intersection()):
+    for kernel in (ChiSquared(), HistogramIntersection()):
         for samples in (X, sp.csr_array(X)):
             with pytest.raises(ValueError, match="compares non-negative vectors"):
                 kernel(samples)
 
 
-def test_intersection_counts_shared_elements():
+def test_histogram_intersection_counts_shared_elements():
     A = (X > 0).astype(float)
-    assert_allclose(Intersection()(A), A @ A.T)
+    assert_allclose(HistogramIntersection()(A), A @ A.T)
 
 
 def test_queries_and_keys_live_in_two_domains():

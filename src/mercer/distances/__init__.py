@@ -1,18 +1,23 @@
-"""How far: distances between vectors, categories and mixed columns."""
+"""How far: distances between vectors, categories, sets, strings and mixed columns."""
 
 from mercer.distances.base import Distance
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mixed import Mixed
-from mercer.distances.vectors import Cosine, Jaccard, Mahalanobis, Minkowski
+from mercer.distances.sets import Dice, Jaccard
+from mercer.distances.strings import Edit, JaroWinkler
+from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
 __all__ = [
     "Comparison",
     "Cosine",
+    "Dice",
     "Distance",
+    "Edit",
     "Jaccard",
+    "JaroWinkler",
     "KernelDistance",
     "LogFrequency",
     "Mahalanobis",

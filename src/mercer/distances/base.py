@@ -27,3 +27,17 @@ class Distance(Comparison):
         A fresh array, which the caller may overwrite.
         """
         return self.block(X, Z)
+
+    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+        """`raw` where it is at most ``limit``, and anything above ``limit`` elsewhere: (n, m).
+
+        Override it where pairs that are too far apart can be given up early.
+        """
+        return self.raw(X, Z)
+
+    def key(self, X: Any) -> np.ndarray | None:
+        """A number for each sample, no two of which differ by more than ρ of the two: (n,).
+
+        Searches pass over samples whose keys are too far apart. None: there is no such number.
+        """
+        return None

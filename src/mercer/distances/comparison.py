@@ -67,6 +67,18 @@ class Comparison(BaseEstimator, ABC):
             if isinstance(value, Comparison):
                 yield from value.column_groups()
 
+    def pair_cost(self, X: Any) -> float:
+        """Operations for one pair of rows of encoded samples, about; 0: few, whatever the rows.
+
+        Where pairs are costly, as those of long strings are, Gram matrices are computed by smaller
+        tiles. The default adds up the comparisons that this one is made of.
+        """
+        if self.kind == "table":
+            groups = self.column_groups()
+            return sum(c.pair_cost(X.parts[part_key(c.kind, columns)]) for c, columns in groups)
+        parts = self.get_params(deep=False).values()
+        return sum(part.pair_cost(X) for part in parts if isinstance(part, Comparison))
+
     def bind(self, X: Any, y: Any = None) -> Self:
         """A frozen copy that has learnt what it needs from the encoded training sample.
 

@@ -18,7 +18,6 @@ from mercer.distances.base import Distance
 
 __all__ = [
     "Cosine",
-    "Jaccard",
     "Mahalanobis",
     "Minkowski",
     "dense",
@@ -210,31 +209,6 @@ class Cosine(Distance):
         if X is Z:
             np.fill_diagonal(D, 0)
         return D
-
-
-class Jaccard(Distance):
-    r"""Jaccard distance of 0/1 vectors,
-    :math:`1 - \langle x, z\rangle / (\|x\|^2 + \|z\|^2 - \langle x, z\rangle)`.
-
-    Two empty sets (zero vectors) are at distance 0. On other vectors it is the Tanimoto distance,
-    which may lack the triangle inequality.
-
-    Notes
-    -----
-    O(n m d) operations; sparse rows stay sparse.
-
-    Examples
-    --------
-    >>> Jaccard()([[1, 1, 0]], [[1, 0, 1]]).round(4)
-    array([[0.6667]])
-    """
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        shared = inner_products(X, Z)
-        union = squared_norms(X)[:, None] + squared_norms(Z) - shared
-        empty = union <= 0
-        shared[empty] = union[empty] = 1
-        return 1 - shared / union
 
 
 def inner_products(X: Any, Z: Any) -> np.ndarray:

@@ -49,7 +49,7 @@ def fill(tiled: GramOperator, n_jobs: int | None = None) -> np.ndarray:
     """The whole matrix by block rows; of a symmetric one the upper triangle is mirrored."""
     n, m = tiled.shape
     K = np.empty((n, m), tiled.dtype)
-    step = 512
+    step = tiled.edge(512)
     below = np.tri(min(n, step), k=-1, dtype=bool)
 
     def strip(s: int) -> None:

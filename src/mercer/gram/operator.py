@@ -55,16 +55,20 @@ class GramOperator(ABC):
     def tiles(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """(rows, columns, K[rows, columns]) covering K once; the upper triangle when symmetric."""
         n, m = self.shape
-        step = tile_edge(self.dtype)
+        step = self.edge()
         for s in range(0, n, step):
             for t in range(s if self.symmetric else 0, m, step):
                 i, j = slice(s, min(s + step, n)), slice(t, min(t + step, m))
                 yield i, j, self.block(i, j)
 
+    def edge(self, most: int | None = None) -> int:
+        """Edge of the square tiles that K is computed by, at most so many rows if given."""
+        return tile_edge(self.dtype) if most is None else most
+
     def __matmul__(self, V: Any) -> np.ndarray:
         """K @ V for V of shape (m,) or (m, c)."""
         V = np.asarray(V)
-        step = tile_edge(self.dtype)
+        step = self.edge()
         strips = [self.rows(slice(s, s + step)) @ V for s in range(0, self.shape[0], step)]
         return np.concatenate(strips)
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
+from mercer.distances.abandoned import Abandonment
+
 __all__ = ["blas_limit", "count_jobs", "ordered_map"]
 
 
@@ -51,11 +53,12 @@ def ordered_map(
     task: Callable[[Any], Any],
     items: Iterable,
     n_jobs: int | None,
-    stop: Callable[[], Any] = lambda: None,
+    stop: Callable[[], Any] | None = None,
 ) -> Iterator:
     """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight.
 
-    ``stop`` is called when the map is abandoned, before it waits for the tasks that run.
+    When the map is abandoned, ``stop`` is called before it waits for the tasks that run; without
+    it they are told to give up (see `mercer.distances.abandoned`).
     """
     jobs = count_jobs(n_jobs)
     if jobs == 1:
@@ -63,9 +66,10 @@ def ordered_map(
         return
     with _blas().limit(limits=1, user_api="blas"), _threads(jobs) as pool:
         flying: deque = deque()
+        abandonment = Abandonment()
         try:
             for item in items:
-                flying.append(pool.submit(task, item))
+                flying.append(pool.submit(abandonment.run, task, item))
                 if len(flying) >= 2 * jobs:
                     yield flying[0].result()
                     flying.popleft()
@@ -76,7 +80,7 @@ def ordered_map(
             for future in flying:
                 future.cancel()
             if flying:
-                stop()
+                (stop or abandonment.set)()
             wait(flying)  # what still runs may write to arrays of the caller
 
 

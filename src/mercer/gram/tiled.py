@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.operator import GramOperator, Rows, tile_edge
+from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.schedule import ordered_map
 
 __all__ = ["TiledGram"]
 
 STRIP = 1024  # columns at least of a block of rows that one thread computes at a time
 WIDE = 2**20  # numbers at most in such a block of more columns
+WORK = 1e9  # operations of a tile where pairs are costly: some tenths of a second
 
 
 class TiledGram(GramOperator):
@@ -23,8 +24,18 @@ class TiledGram(GramOperator):
         self.Z = X if Z is None else Z
         self.symmetric = (Z is None or Z is X) and kernel.symmetric
         self.shape = (self.X.shape[0], self.Z.shape[0])
+        self.cost = kernel.pair_cost(self.X)  # of one pair
         self.dtype = np.result_type(self.X.dtype, self.Z.dtype)
         self.n_jobs = n_jobs
+
+    def edge(self, most: int | None = None) -> int:
+        most = super().edge(most)
+        # Of at least 8 rows, since normalised kernels need k(x, x) too for every row of a tile, and
+        # of an eighth of all where these are few, so that threads can share the work.
+        enough = np.sqrt(WORK / max(self.cost, WORK / most**2))
+        if enough < most:
+            enough = min(enough, max(self.shape) / 8)
+        return min(most, max(8, int(enough)))
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         if self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j:
@@ -52,6 +63,9 @@ class TiledGram(GramOperator):
         # wide strips, since threads that return to Python often wait for each other; the same
         # for any number of threads, so that the result is
         step = max(STRIP, min(WIDE // max(X.shape[0], 1), -(-m // 4)))
+        costly = self.cost * X.shape[0]
+        if costly * step > WORK:
+            step = max(1, int(WORK / costly))
 
         def strip(s: int) -> None:
             values[:, s : s + step] = self.kernel.block(X, self.Z[s : s + step])
@@ -65,7 +79,7 @@ class TiledGram(GramOperator):
         V = np.asarray(V)
         columns = V.reshape(m, -1)
         out = np.zeros((n, columns.shape[1]), dtype=np.float64)
-        step = tile_edge(self.dtype)
+        step = self.edge()
 
         def strip(s: int) -> np.ndarray:
             """Rows s.. of the product, from the tiles of one block row (and their mirrors)."""

@@ -1,12 +1,15 @@
-"""How alike: kernels on vectors, categories and tables, and their algebra."""
+"""How alike: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.edit import EditRBF
 from mercer.kernels.from_distance import FromDistance
-from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.histograms import ChiSquared, HistogramIntersection
+from mercer.kernels.kmers import BlendedSpectrum, Spectrum
 from mercer.kernels.mercer import MercerCheck, check_mercer, repair
+from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import FromCallable, as_kernel
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import (
@@ -17,23 +20,40 @@ from mercer.kernels.radial import (
     Matern,
     RationalQuadratic,
 )
+from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
+from mercer.kernels.subsequences import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
+from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA",
     "RBF",
+    "AllSubsequences",
     "AllSubsets",
+    "BlendedSpectrum",
     "Centred",
     "ChiSquared",
     "Convex",
     "Cosine",
+    "DerivedSubsets",
+    "Dice",
+    "EditRBF",
     "Exponential",
     "ExponentialPower",
+    "FixedLengthSubsequences",
     "FromCallable",
     "FromDistance",
+    "GapWeighted",
+    "GappedKmer",
+    "HistogramIntersection",
     "Intersection",
+    "Jaccard",
     "Kernel",
     "Laplacian",
     "Linear",
@@ -42,6 +62,7 @@ __all__ = [
     "Match",
     "Matern",
     "MercerCheck",
+    "Mismatch",
     "Modulated",
     "Normalised",
     "On",
@@ -53,8 +74,10 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
     "Sum",
     "TableKernel",
+    "WeightedDegree",
     "as_kernel",
     "check_mercer",
     "repair",

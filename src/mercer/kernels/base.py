@@ -11,10 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance
+from mercer.kernels.mantissas import logarithms
 
 __all__ = ["Kernel", "Radial"]
+
+
+def _has_scaled_block(kernel: Kernel) -> bool:
+    return hasattr(kernel, "scaled_block")
 
 
 class Kernel(Comparison):
@@ -38,6 +44,16 @@ class Kernel(Comparison):
         n, step = X.shape[0], 64
         parts = [self.block(X[s : s + step], X[s : s + step]).diagonal() for s in range(0, n, step)]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
+
+    @available_if(_has_scaled_block)
+    def log(self, X: Any, Z: Any = None) -> np.ndarray:
+        """log abs k on raw data, (n, n) or (n, m), also where k is beyond floats; -inf where k = 0.
+
+        Only kernels whose values may overflow have it (those with ``scaled_block``).
+        """
+        self.validate()
+        X = self.encode(X)
+        return logarithms(self.scaled_block(X, X if Z is None else self.encode(Z, like=X)))
 
     # The algebra: the nodes live in algebra.py and transforms.py, imported on use since they are
     # kernels themselves.
@@ -114,7 +130,9 @@ class Radial(Kernel):
         return self.distance.kind
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        return self.distance.encode(super().encode(X, like), like)
+        if self.kind != "sets":  # which a distance may have to split first
+            X = super().encode(X, like)
+        return self.distance.encode(X, like)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.profile(self.distance.raw(X, Z))

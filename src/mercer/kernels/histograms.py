@@ -11,7 +11,7 @@ from mercer import _native
 from mercer.distances.vectors import feature_sum
 from mercer.kernels.base import Kernel
 
-__all__ = ["ChiSquared", "Intersection"]
+__all__ = ["ChiSquared", "HistogramIntersection"]
 
 
 class ChiSquared(Kernel):
@@ -53,10 +53,10 @@ class ChiSquared(Kernel):
         return np.ones(X.shape[0], X.dtype)
 
 
-class Intersection(Kernel):
+class HistogramIntersection(Kernel):
     r"""Histogram intersection :math:`k(x, z) = \sum_j \min(x_j, z_j)`, x, z >= 0.
 
-    On 0/1 vectors it counts shared elements, #(A ∩ B).
+    On 0/1 vectors it counts shared items, as `Intersection` does on sets.
 
     Notes
     -----
@@ -65,12 +65,12 @@ class Intersection(Kernel):
 
     Examples
     --------
-    >>> Intersection()([[1.0, 3.0]], [[2.0, 2.0]])
+    >>> HistogramIntersection()([[1.0, 3.0]], [[2.0, 2.0]])
     array([[3.]])
     """
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        return _refuse_negative(super().encode(X, like), "Intersection")
+        return _refuse_negative(super().encode(X, like), "HistogramIntersection")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from mercer.distances import Distance
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.histograms import ChiSquared, Intersection
+from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.radial import RBF, Laplacian, Matern
+from mercer.kernels.sets import Intersection, Jaccard
 
 __all__ = ["FromCallable", "as_kernel"]
 
@@ -28,7 +29,9 @@ NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
     "sigmoid": (Sigmoid, {"gamma": "auto", "coef0": 1}),
     "cosine": (Cosine, {}),
     "chi2": (ChiSquared, {"gamma": 1.0}),
+    "histogram_intersection": (HistogramIntersection, {}),
     "intersection": (Intersection, {}),
+    "jaccard": (Jaccard, {}),
     "matern": (Matern, {}),
 }
 

@@ -5,6 +5,7 @@ Like the nodes of algebra.py, each keeps positive semidefiniteness.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,10 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import normalised, values
 
 __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
+
+
+SEEN = 8  # rows that are looked at for a Gram matrix that is the identity
+SEEN_WORK = 2e9  # operations that this may take
 
 
 def _may_overflow(node: Normalised) -> bool:
@@ -45,12 +50,19 @@ class Normalised(Node):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
+    def bind(self, X: Any, y: Any = None) -> Kernel:
+        bound = super().bind(X, y)
+        if hasattr(bound, "scaled_block"):
+            _warn_of_identity(bound, X)
+        return bound
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         if hasattr(self.kernel, "scaled_block"):
             return values(self.scaled_block(X, Z), X.dtype)
         K = self.kernel.block(X, Z)
-        K *= self._scale(X)[:, None]
-        K *= self._scale(Z)
+        scale = self._scale(X)  # which may cost as much as the block
+        K *= scale[:, None]
+        K *= scale if Z is X else self._scale(Z)
         return K
 
     @available_if(_may_overflow)
@@ -61,7 +73,9 @@ class Normalised(Node):
         return normalised(self.kernel.scaled_block(X, Z), *diags)
 
     def diag(self, X: Any) -> np.ndarray:
-        return (self.kernel.diag(X) > 0).astype(X.dtype)
+        scaled = hasattr(self.kernel, "scaled_diag")  # whose plain values may vanish
+        d = self.kernel.scaled_diag(X)[0] if scaled else self.kernel.diag(X)
+        return (d > 0).astype(X.dtype)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -71,6 +85,28 @@ class Normalised(Node):
     def _scale(self, X: Any) -> np.ndarray:
         d = self.kernel.diag(X)
         return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(X.dtype)
+
+
+def _warn_of_identity(kernel: Any, X: Any) -> None:
+    """Warn when a normalised kernel sees no two of some rows as alike."""
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, SEEN).astype(int))
+    cost = np.array([kernel.pair_cost(X[i : i + 1]) for i in rows])
+    order = np.argsort(cost, kind="stable")  # the cheapest, as many as can be had at once
+    rows = rows[order[: max(2, int((cost[order] * SEEN**2 < SEEN_WORK).sum()))]]
+    S = X[np.sort(rows)]
+    K = values(kernel.scaled_block(S, S), np.dtype(float))
+    K = K[np.ix_(K.diagonal() > 0, K.diagonal() > 0)]
+    others = K[np.triu_indices(len(K), 1)]
+    # equal rows tell nothing, nor do rows that share nothing, as most do under sparse kernels
+    others = others[(others < 1 - 1e-9) & (others != 0)]
+    if len(others) and (np.abs(others) < np.finfo(float).eps).all():
+        warnings.warn(
+            f"{kernel!r}: of {len(S)} rows no two different ones are alike (values below "
+            f"{np.abs(others).max():.1e}): the Gram matrix is numerically the identity, and "
+            "nothing can be learnt from it. Take a kernel that forgives differences: a decay < 1 "
+            "or a smaller p, or GapWeighted or Spectrum for strings.",
+            stacklevel=4,
+        )
 
 
 class Centred(Node):

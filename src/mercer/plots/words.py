@@ -42,7 +42,15 @@ ATOMS = {
     "AllSubsets": ("∏ⱼ (1 + xⱼ zⱼ)", "products of every subset of the columns"),
     "ANOVA": ("Σ over {degree} columns of ∏ xⱼ zⱼ", "products of {degree} different columns"),
     "ChiSquared": ("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are"),
-    "Intersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
+    "HistogramIntersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
+    "Intersection": ("#(A ∩ B)", "how many items two sets share"),
+    "DerivedSubsets": ("2^#(A ∩ B)", "how many subsets of items two sets share"),
+    "Jaccard": ("#(A ∩ B) / #(A ∪ B)", "the share of items that two sets have in common"),
+    "Dice": ("2 #(A ∩ B) / (#A + #B)", "the items in common, against the mean size of two sets"),
+    "EditRBF": (
+        "exp(−γ edit(s, t))",
+        "1 for equal strings, falling exponentially with the edits from one to the other",
+    ),
     "Match": ("share of j with xⱼ = zⱼ", "the share of columns in which two rows agree"),
     "FromDistance": (
         "exp(−γ ρ(x, z)^{power})",

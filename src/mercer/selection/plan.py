@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from math import frexp
 from numbers import Real
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from mercer.selection.sharing import Rows, SharedKernel, SharedSamples, fingerpr
 
 __all__ = ["Plan", "Sharing"]
 
+MOST_TOGETHER = 8  # kernels whose matrices are held at a time
 LEVELS = {
     "gram": "one Gram matrix",
     "gram of distances": "one Gram matrix from shared distances",
@@ -149,7 +151,7 @@ class Plan:
     def stage(self, candidates: Iterable[int], folds: Iterable[int]) -> None:
         """From now on only these candidates will be asked for, on these folds."""
         self._wanted, self._folds = set(candidates), list(folds)
-        self._open: _Group | None = None
+        self._open: list[_Group] = []
 
     def rows(self, numbers: np.ndarray) -> Rows:
         """The same object for the same rows, so that what is computed for them is found again."""
@@ -158,8 +160,8 @@ class Plan:
     def fit(self, i: int, numbers: np.ndarray) -> KernelLearner:
         """The fit of candidate i to the rows of a fold; an error that it raised is raised."""
         group = self._of[i]
-        if group is not self._open:
-            self._enter(group)
+        if group not in self._open:
+            self._enter(self._batch(group))
         result = self._fits[i, numbers.tobytes()]
         if isinstance(result, _Failure):
             raise result.error.with_traceback(result.trace)
@@ -264,17 +266,55 @@ class Plan:
 
     # --- fits ---------------------------------------------------------------------------------
 
-    def _enter(self, group: _Group) -> None:
-        """Compute what the group shares, and all its fits; those of the last are forgotten."""
+    def _batch(self, first: _Group) -> list[_Group]:
+        """The groups whose matrices are computed together, so that no core waits between them."""
+        if not first.sharing.level.startswith("gram"):
+            return [first]
+        self.shared.use(first.samples, first.encoding)
+        fits = 4 * count_jobs(self.shared.n_jobs)  # matrices' worth of room for them
+        spare = self.shared.memory // self.shared.matrix_bytes() - fits
+        start = self.groups.index(first)
+        batch = self.groups[start : start + max(1, min(MOST_TOGETHER, spare - 1))]
+
+        def alike(group: _Group) -> bool:
+            same = group.encoding == first.encoding and group.distance == first.distance
+            return same and group.sharing.level == first.sharing.level
+
+        return list(takewhile(alike, batch))
+
+    def _enter(self, batch: list[_Group]) -> None:
+        """Compute what the groups share, and all their fits; those of the last are forgotten."""
         start = time.perf_counter()
-        self._open = group
+        self._open = batch
         self._fits.clear()
         self._rows.clear()
-        self.shared.use(group.samples, group.encoding)
-        if group.sharing.level.startswith("gram"):
-            self.shared.forget_parts()
+        self.shared.use(batch[0].samples, batch[0].encoding)
+        if batch[0].sharing.level.startswith("gram"):
+            self.shared.leave_grams()
         else:
-            self.shared.forget_gram()
+            self.shared.forget_grams()
+        ready = [group for group in batch if self._hold(group)]
+        paths = [(g, [i for i in path if i in self._wanted]) for g in ready for path in g.paths]
+        tasks = [(g, f, path) for g, path in paths for f in self._folds if path]
+        opening = (time.perf_counter() - start) / max(1, sum(len(path) for _, _, path in tasks))
+        for _, f, path in tasks:
+            self.seconds[path, f] += opening
+        jobs = self._jobs(len(ready), len(tasks))
+        running: set[FitPath] = set()
+
+        def stop() -> None:
+            for handed in list(running):
+                handed.stopped.set()
+
+        def fit(task: tuple[_Group, int, list[int]]) -> list:
+            return self._fit_path(*task, jobs, running)
+
+        for (_, f, path), models in zip(tasks, ordered_map(fit, tasks, jobs, stop)):
+            train = self.splits[f][0].tobytes()
+            self._fits.update({(i, train): model for i, model in zip(path, models)})
+
+    def _hold(self, group: _Group) -> bool:
+        """Compute what the fits of a group share; an error is that of each of them."""
         try:
             if group.sharing.level in ("distances", "gram of distances"):
                 self.shared.hold_distances(group.bound)
@@ -285,32 +325,14 @@ class Plan:
             for f in self._folds:
                 train = self.splits[f][0].tobytes()
                 self._fits.update({(i, train): failure for i in group.candidates})
-            return
-        paths = [[i for i in path if i in self._wanted] for path in group.paths]
-        folds = [(f, path) for f in self._folds for path in paths if path]
-        opening = (time.perf_counter() - start) / max(1, sum(len(path) for _, path in folds))
-        for f, path in folds:
-            self.seconds[path, f] += opening
-        jobs = self._jobs(group)
-        running: set[FitPath] = set()
+            return False
+        return True
 
-        def stop() -> None:
-            for handed in list(running):
-                handed.stopped.set()
-
-        def fit(fold: tuple[int, list[int]]) -> list:
-            return self._fit_path(group, *fold, jobs, running)
-
-        for (f, path), models in zip(folds, ordered_map(fit, folds, jobs, stop)):
-            train = self.splits[f][0].tobytes()
-            self._fits.update({(i, train): model for i, model in zip(path, models)})
-
-    def _jobs(self, group: _Group) -> int:
+    def _jobs(self, groups: int, tasks: int) -> int:
         """Fits at a time: each holds its rows of K, and the factors of its solver beside."""
-        held = 2 if group.sharing.level == "gram of distances" else 1
+        held = groups + (self.shared.distances is not None)
         room = (self.shared.memory // self.shared.matrix_bytes() - held) // 4
-        tasks = len(self.splits) * len(group.paths)
-        return int(np.clip(room, 1, min(count_jobs(self.shared.n_jobs), tasks)))
+        return int(np.clip(room, 1, min(count_jobs(self.shared.n_jobs), max(tasks, 1))))
 
     def _fit_path(
         self, group: _Group, f: int, path: list[int], jobs: int, running: set[FitPath]

@@ -80,9 +80,9 @@ class SharedSamples:
         self.samples: Any = None
         self.encoding: Any = None
         self.distances: tuple[Any, np.ndarray] | None = None
-        self.gram: tuple[Any, np.ndarray] | None = None
-        self._held: Kernel | None = None  # whose values ``gram`` are, by so many squarings
-        self._squarings = 0
+        self.grams: dict[Any, np.ndarray] = {}
+        self._last: tuple[Kernel | None, np.ndarray] | None = None  # the newest of them
+        self._squarings = 0  # that it came by
         self._crossed: dict[tuple, np.ndarray] = {}
 
     def use(self, samples: Any, encoding: Any) -> None:
@@ -104,7 +104,7 @@ class SharedSamples:
         key = fingerprint(kernel.distance)
         if self.distances is None or self.distances[0] != key:
             self.distances = None  # its memory is for the next
-            self.forget_gram()
+            self.forget_grams()
             self.distances = key, self._evaluate(_RawDistance(kernel.distance))
 
     def hold_gram(self, kernel: Kernel | None) -> None:
@@ -112,22 +112,21 @@ class SharedSamples:
 
         None: the samples are K itself.
         """
-        known, self.gram = self.gram, None  # its memory is for the next
-        if known is not None and self._squares(kernel):
-            K = np.square(known[1], out=known[1])
+        if self._last is not None and self._squares(kernel, self._last[0]):
+            # where the matrix that is squared is wanted no more, its memory is
+            K = np.square(self._last[1], out=None if self.grams else self._last[1])
             self._squarings += 1
         else:
-            del known
+            self._last = None  # its memory is for the next
             K, self._squarings = self._compute(kernel), 0
-        self._held = kernel
-        self.gram = fingerprint(kernel), K
+        self._last = kernel, K
+        self.grams[fingerprint(kernel)] = K
 
-    def _squares(self, kernel: Kernel | None) -> bool:
+    def _squares(self, kernel: Kernel | None, held: Kernel | None) -> bool:
         """Whether K is the square of the matrix that is held: k with 2γ is k with γ, squared.
 
         Each time relative errors double, so that there is an end to it.
         """
-        held = self._held
         if not (isinstance(kernel, Radial) and isinstance(held, Radial)):
             return False
         return self._squarings < SQUARINGS and kernel.is_square_of(held)
@@ -141,38 +140,40 @@ class SharedSamples:
 
     def forget(self) -> None:
         self.distances = None
-        self.forget_gram()
+        self.forget_grams()
 
-    def forget_gram(self) -> None:
-        self.gram = self._held = None
-        self.forget_parts()
+    def forget_grams(self) -> None:
+        self._last = None
+        self.leave_grams()
 
-    def forget_parts(self) -> None:
-        """What was kept of the matrix for models to come."""
+    def leave_grams(self) -> None:
+        """Forget the matrices but the newest, of which the next may be the square."""
+        self.grams.clear()
         self._crossed.clear()
 
-    def source(self, kernel: Kernel | None) -> str:
-        """Where blocks of a bound kernel come from: "gram", "distances" or "samples"."""
-        if self.gram is not None and self.gram[0] == fingerprint(kernel):
-            return "gram"
-        return "distances" if self._reads_distances(kernel) else "samples"
+    def source(self, kernel: Kernel | None) -> tuple[str, Any]:
+        """Where blocks of a bound kernel come from, and its key."""
+        key = fingerprint(kernel)
+        if key in self.grams:
+            return "gram", key
+        return "distances" if self._reads_distances(kernel) else "samples", key
 
-    def block(self, kernel: Any, source: str, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def block(self, kernel: Any, source: tuple, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """k between rows i and j; a fresh array."""
-        if source == "gram":
-            return gather(self.gram[1], i, j)  # type: ignore[index]
-        if source == "distances":
+        if source[0] == "gram":
+            return gather(self.grams[source[1]], i, j)
+        if source[0] == "distances":
             return kernel.profile(gather(self.distances[1], i, j))  # type: ignore[index]
         return kernel.block(self.samples[i], self.samples[j])
 
-    def crossed(self, kernel: Any, source: str, X: Rows, Z: Rows) -> np.ndarray:
+    def crossed(self, kernel: Any, source: tuple, X: Rows, Z: Rows) -> np.ndarray:
         """k between all of X and Z; between different rows it is kept for the next model.
 
         All that is kept takes as much as one matrix of all rows at most.
         """
         if X is Z:
             return self.block(kernel, source, X.numbers, Z.numbers)
-        key = fingerprint(kernel), X.numbers.tobytes(), Z.numbers.tobytes()
+        key = source[1], X.numbers.tobytes(), Z.numbers.tobytes()
         if key not in self._crossed:
             K = self.block(kernel, source, X.numbers, Z.numbers)
             if sum(kept.nbytes for kept in self._crossed.values()) + K.nbytes > self.matrix_bytes():
@@ -249,7 +250,7 @@ class SharedKernel(Kernel):
         self.kernel = kernel
         self.shared = shared
         self.bound = bound
-        self.source = shared.source(kernel) if bound else "samples"
+        self.source = shared.source(kernel) if bound else ("samples", None)
 
     def __sklearn_clone__(self) -> SharedKernel:
         return self  # the matrices are not copied
@@ -277,7 +278,7 @@ class SharedKernel(Kernel):
 
     def held(self, X: Rows, Z: Rows) -> np.ndarray | None:
         """The whole matrix for `Gram`, where it is looked up rather than computed."""
-        if self.source == "samples":
+        if self.source[0] == "samples":
             return None
         return self.shared.crossed(self.kernel, self.source, X, Z)
 

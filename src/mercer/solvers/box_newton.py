@@ -17,6 +17,7 @@ __all__ = ["newton_steps"]
 
 STEPS = 8  # at most, for each call
 LENGTHS = (1.0, 0.3, 0.1)  # of a step that is bent along the bounds
+MOST_HELD = 64  # variables that reach a bound before H is factored anew, or a 16th of all
 RIDGES = (64.0, 1e5, 1e8)  # on the diagonal, in roundings of K: from Newton's step to a careful one
 
 
@@ -35,52 +36,104 @@ def newton_steps(
     The arguments are those of `_native.smo_solve`: α and f are updated in place, and α stays
     feasible. False if no step lowered the objective. O(m³) for m free variables.
     """
+    system = None
     moves = False
     for _ in range(steps):
-        free = np.flatnonzero((alpha > 0) & (alpha < C))
-        groups = [part for part in (free[free < split], free[free >= split]) if len(part) > 1]
-        free = np.concatenate(groups) if groups else free[:0]
-        spread = max((np.ptp(f[part]) for part in groups), default=0.0)
-        if spread <= tol:
+        free = (alpha > 0) & (alpha < C)
+        groups = [part for part in _parts(np.flatnonzero(free), split) if len(part) > 1]
+        if max((np.ptp(f[part]) for part in groups), default=0.0) <= tol:
             return True
-        sizes = [len(part) for part in groups]
-        H = K[np.ix_(free, free)]
-        # in terms of β = y α, whose bounds are 0 and y C
-        beta, edge = y[free] * alpha[free], y[free] * C[free]
-        bounds = np.minimum(edge, 0), np.maximum(edge, 0)
-        moved = None
-        for ridge in RIDGES:
-            step = _direction(H, f[free], sizes, ridge)
-            moved = None if step is None else _feasible_step(H, f[free], beta, step, bounds, sizes)
-            if moved is not None:
-                break
-        if moved is None:
+        step = None if system is None else system.step(free, y, C, alpha, f)
+        if step is None:
+            chosen = np.concatenate(groups)
+            for ridge in RIDGES:
+                system = _System(K, chosen, [len(part) for part in groups], ridge)
+                step = system.step(free, y, C, alpha, f)
+                if step is not None:
+                    break
+        if step is None or system is None:
             return moves
         moves = True
+        moved, beta = step
         change = np.zeros(len(K), K.dtype)
-        change[free] = moved - beta
+        change[system.free] = moved - beta
         f += K @ change
-        alpha[free] = y[free] * moved
+        alpha[system.free] = y[system.free] * moved
     return moves
 
 
-def _direction(H: np.ndarray, f: np.ndarray, sizes: list[int], ridge: float) -> np.ndarray | None:
-    """Δ with (H + ridge) Δ + f = ρ within each group, and Σ Δ = 0 there."""
-    m = len(f)
-    right = np.zeros((m, 1 + len(sizes)))
-    right[:, 0] = -f
-    right[np.arange(m), 1 + np.repeat(np.arange(len(sizes)), sizes)] = 1
-    A = H.copy().T  # symmetric, and now in the order that LAPACK wants
-    A[np.diag_indices(m)] += ridge * np.finfo(H.dtype).eps * float(H.diagonal().max())
-    with blas_limit(m):
-        if not cholesky_factor(A):
+def _parts(free: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """The free variables of each of the two groups that exchange."""
+    return free[free < split], free[free >= split]
+
+
+class _System:
+    """(H + ridge) Δ + f = ρ within each group and Σ Δ = 0 there, H = K on some free variables.
+
+    H is factored once. A variable that has reached a bound since is held there by one more
+    constraint, Δ = 0, which costs two triangular solves instead of another factor.
+    """
+
+    def __init__(self, K: np.ndarray, free: np.ndarray, sizes: list[int], ridge: float):
+        m = len(free)
+        self.free, self.sizes = free, sizes
+        self.H = K[np.ix_(free, free)]
+        self.factor = self.H.copy().T  # symmetric, and now in the order that LAPACK wants
+        peak = float(self.H.diagonal().max())
+        self.factor[np.diag_indices(m)] += ridge * np.finfo(K.dtype).eps * peak
+        with blas_limit(m):
+            self.is_definite = cholesky_factor(self.factor)
+        self.sums = np.repeat(np.eye(len(sizes)), sizes, axis=0)
+        self.held = np.empty(0, np.int64)  # places in ``free`` of what has reached a bound
+        self.solved = np.empty((m, 0))  # H⁻¹ of the constraints' columns
+
+    def step(self, free, y, C, alpha, f) -> tuple[np.ndarray, np.ndarray] | None:
+        """β of the variables after a step that lowers the objective, and before it."""
+        if not (self.is_definite and self._hold(np.flatnonzero(~free[self.free]))):
             return None
-        Z = solve_factored(A, right).astype(np.float64)
-        ones = right[:, 1:]
-        rho = np.linalg.lstsq(ones.T @ Z[:, 1:], ones.T @ Z[:, 0], rcond=None)[0]
-    step = Z[:, 0] - Z[:, 1:] @ rho
-    step -= ones @ ((ones.T @ step) / sizes)  # what rounding left of the sums, or a singular H
-    return step if np.isfinite(step).all() else None
+        # in terms of β = y α, whose bounds are 0 and y C
+        rows = self.free
+        beta, edge = y[rows] * alpha[rows], y[rows] * C[rows]
+        direction = self._direction(f[rows])
+        if direction is None:
+            return None
+        bounds = np.minimum(edge, 0), np.maximum(edge, 0)
+        for end in bounds:
+            end[self.held] = beta[self.held]
+        moved = _feasible_step(self.H, f[rows], beta, direction, bounds, self.sizes)
+        return None if moved is None else (moved, beta)
+
+    def _hold(self, places: np.ndarray) -> bool:
+        """Constraints for these variables; False where there are too many for this factor."""
+        new = np.setdiff1d(places, self.held)
+        if len(places) > max(MOST_HELD, len(self.free) // 16):
+            return False
+        columns = np.zeros((len(self.free), len(new)))
+        columns[new, np.arange(len(new))] = 1
+        if not self.solved.shape[1]:
+            columns = np.hstack([self.sums, columns])
+        self.held = np.concatenate([self.held, new])
+        with blas_limit(len(self.free)):
+            self.solved = np.hstack([self.solved, solve_factored(self.factor, columns)])
+        return True
+
+    def _direction(self, f: np.ndarray) -> np.ndarray | None:
+        """Δ with (H + ridge) Δ + f = Σ ν a over the constraints aᵀΔ = 0."""
+
+        with blas_limit(len(f)):
+            downhill = solve_factored(self.factor, -f[:, None]).astype(np.float64)[:, 0]
+            nu = np.linalg.lstsq(self._values(self.solved), self._values(downhill), rcond=None)[0]
+        step = downhill - self.solved @ nu
+        if not np.isfinite(step).all():
+            return None
+        # what rounding left of the sums, or a singular H
+        inside = self.sums.copy()
+        inside[self.held] = step[self.held] = 0
+        return step - inside @ ((self.sums.T @ step) / np.maximum(inside.sum(axis=0), 1))
+
+    def _values(self, columns: np.ndarray) -> np.ndarray:
+        """Of the constraints: sums over groups, and entries of what is held."""
+        return np.concatenate([self.sums.T @ columns, columns[self.held]])
 
 
 def _feasible_step(H, f, beta, step, bounds, sizes) -> np.ndarray | None:

@@ -56,7 +56,8 @@ def rounds_to_float32(K: GramOperator, room: float) -> bool:
     """Whether K is large, and its entries may be off by their rounding to float32."""
     if K.shape[0] < ROUNDED_ROWS or K.dtype == np.float32:
         return False
-    return float(np.finfo(np.float32).eps * np.abs(K.diag()).max()) <= room
+    rounding = float(np.finfo(np.float32).eps) / 2  # relative, at most
+    return rounding * float(np.abs(K.diag()).max()) <= room
 
 
 class InnerSteps:

@@ -277,7 +277,7 @@ class State:
         y, C, before = self.y[variables], self.C[variables], self.alpha[variables]
         f_before = self.f()[variables]
         alpha, f, tol = before.copy(), f_before.copy(), 0.5 * self.tol
-        steps = max(INNER_STEPS * len(chosen), len(chosen) ** 2 // 256)
+        steps = INNER_STEPS * len(alpha)
         for _ in range(REFINEMENTS):
             taken = inner.smo(y, C, alpha, f, split, tol, relative_tol, steps)
             if taken < steps and not (self.hard and taken):
@@ -325,7 +325,7 @@ class State:
         y, before = self.y[chosen], alpha[chosen]
         a, f = before.copy(), self.f()[chosen]
         block = self.source.block(rows, place)
-        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12, steps=1)
+        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12)
         if np.array_equal(a, before):
             return
         self.alpha[chosen] = a

@@ -1,0 +1,112 @@
+"""Distances between strings: the textbook recursion, hostile strings, cutoffs and keys."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import oracles
+from cases import VARIANTS
+from mercer.distances import Edit, JaroWinkler
+
+ANY = st.text(st.sampled_from("ab\0é\ud800😀"), max_size=12)
+LONG = st.builds("".join, st.lists(st.sampled_from(["a" * 20, "b", "ab"]), max_size=8))  # about 64
+STRINGS = st.lists(ANY, min_size=1, max_size=4)
+TOKENS = st.lists(st.lists(st.sampled_from(["to", "be", 1, ("a", 2)]), max_size=8), min_size=1)
+DISTANCES = [
+    *[Edit(variant, normalised) for variant in VARIANTS for normalised in (False, True)],
+    JaroWinkler(),
+    JaroWinkler(0.25),
+]
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@settings(max_examples=40)
+@given(old=STRINGS | TOKENS, new=STRINGS)
+def test_values_are_those_of_the_recursion(distance, old, new):
+    X = distance.encode(old)
+    Z = distance.encode(new, like=X) if isinstance(old[0], str) else X
+    new = new if Z is not X else old
+    expected = oracles.block(oracles.distance, distance, old, new, old)
+    assert_allclose(distance.block(X, Z), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@settings(max_examples=10, deadline=None)
+@given(texts=st.lists(LONG, min_size=1, max_size=3))
+def test_strings_about_the_width_of_a_word(distance, texts):
+    expected = oracles.block(oracles.distance, distance, texts, texts, texts)
+    assert_allclose(distance(texts), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@settings(max_examples=30)
+@given(texts=STRINGS, limit=st.sampled_from([0, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 10, 2**31, np.inf]))
+def test_within_a_limit(distance, texts, limit):
+    """Exact up to the limit; above it, anything that is too."""
+    X = distance.encode(texts)
+    for Y in (X, X.astype(np.float32)):
+        D = distance.block(Y, Y)
+        for limits in (limit, *D.ravel()[:3].tolist()):
+            near = distance.within(Y, Y, limits)
+            assert_array_equal(near <= limits, limits >= D)
+            assert_array_equal(near[limits >= D], D[limits >= D])
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=repr)
+@given(STRINGS)
+def test_keys_differ_by_no_more_than_the_distance(distance, texts):
+    X = distance.encode(texts)
+    keys = distance.key(X)
+    if keys is None:
+        assert not isinstance(distance, Edit) or distance.normalised
+    else:
+        assert (np.abs(keys[:, None] - keys) <= distance.block(X, X)).all()
+
+
+def test_known_values():
+    assert Edit()(["kitten"], ["sitting"])[0, 0] == 3
+    assert [Edit(v)(["ca"], ["abc"])[0, 0] for v in VARIANTS] == [3, 3, 3, 2, 2, 3]
+    # Winkler 1990, table 3: MARTHA and MARHTA, DWAYNE and DUANE, DIXON and DICKSONX
+    names = JaroWinkler()(["MARTHA", "DWAYNE", "DIXON"], ["MARHTA", "DUANE", "DICKSONX"])
+    assert_allclose(1 - names.diagonal(), [0.961, 0.840, 0.813], atol=5e-4)
+
+
+def test_symbols_beyond_the_surrogates_and_many_tokens():
+    tokens = list(range(60_000))
+    D = Edit()([tokens, tokens[:100]], [tokens[1:100], [*tokens[:50], "new", *tokens[51:100]]])
+    assert_array_equal(D, [[59_901, 59_901], [1, 1]])
+
+
+def test_two_symbols_are_equal_or_not_whatever_they_are():
+    texts = ["a\0b", "ab", "a\ud800b", "a\udfffb", "aéb", "ae\u0301b"]
+    D = Edit()(texts)
+    assert_array_equal(D[0], [0, 1, 1, 1, 1, 2])
+    as_bytes = Edit()([s.encode("utf-8", "surrogatepass") for s in texts])
+    assert as_bytes[0, 4] == 2
+
+
+def test_float32_and_one_half_of_the_pairs():
+    X = Edit().encode(["abc", "abd", ""]).astype(np.float32)
+    D = Edit().block(X, X)
+    assert D.dtype == np.float32
+    assert_array_equal(D, Edit().block(X, X[:]))
+
+
+@pytest.mark.parametrize(
+    ("distance", "X", "error", "message"),
+    [
+        (Edit("levenstein"), ["a"], ValueError, r"variant='levenstein'.*'levenshtein', 'indel'"),
+        (Edit(normalised="yes"), ["a"], TypeError, "normalised='yes'"),
+        (JaroWinkler(0.3), ["a"], ValueError, r"prefix_weight=0\.3: must be in"),
+        (Edit(), "abc", TypeError, "a single string"),
+        (Edit(), [1, 2], TypeError, r"X\[0\] is 1, but Edit compares strings"),
+        (Edit(), ["a", None], TypeError, r"X\[1\] is missing"),
+        (Edit(), ["a", b"a"], TypeError, "mixes str and bytes"),
+        (JaroWinkler(), [], ValueError, "X is empty"),
+    ],
+)
+def test_bad_input_is_refused(distance, X, error, message):
+    with pytest.raises(error, match=message):
+        distance(X)
