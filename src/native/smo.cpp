@@ -11,6 +11,10 @@ namespace mercer {
 namespace MERCER_ISA {
 namespace {
 
+// A variable may move up (towards larger y alpha) or down.
+inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
+inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
+
 constexpr double least_curvature = 1e-12;
 // What a key is that must not be found; larger than any other, and no true infinity is needed.
 template <class F>
@@ -109,10 +113,6 @@ Found partner(const F* __restrict f, const F* __restrict fall, const F* __restri
     return {first(begin, end, [&](size_t k) { return gains[k] == most; }), most};
 }
 
-// A variable may move up (towards larger y alpha) or down.
-inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
-inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
-
 template <class T>
 const T* row_of(KernelRows<T>* K, size_t i) {
     if (K->slots == nullptr) return K->first + i * K->n;
@@ -182,8 +182,7 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
         if (step == 0 && relative_tol * worst > stop) stop = relative_tol * worst;
         if (!(worst > stop) || j == none) break;
         const T *row_i = row_of(K, i), *row_j = row_of(K, j);
-        double curvature = static_cast<double>(row_i[i]) + static_cast<double>(row_j[j]) -
-                           2 * static_cast<double>(row_i[j]);
+        double curvature = diagonal_of(K, i) + diagonal_of(K, j) - 2 * static_cast<double>(row_i[j]);
         curvature = curvature > least_curvature ? curvature : least_curvature;
         // y_i alpha_i rises and y_j alpha_j falls by the same amount, as far as the box allows.
         double amount = (static_cast<double>(f[j]) - static_cast<double>(f[i])) / curvature;
@@ -230,7 +229,8 @@ size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, 
 // f of the variables of one sign, or of both: the smallest that can rise, the largest that can fall,
 // and beside these the smallest and largest of all, and the mean of those that are free.
 struct Levels {
-    double rising = infinity<double>, falling = -infinity<double>, least = infinity<double>, most = -infinity<double>;
+    double rising = infinity<double>, falling = -infinity<double>;
+    double least = infinity<double>, most = -infinity<double>;
     double sum = 0, free = 0;
     bool any = false;
 

@@ -216,6 +216,9 @@ class _RawDistance:
     def encode(self, X: Any, like: Any = None) -> Any:
         return X
 
+    def pair_cost(self, X: Any) -> float:
+        return self.distance.pair_cost(X)
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.distance.raw(X, Z)
 
@@ -275,6 +278,11 @@ class SharedKernel(Kernel):
         if kernel is not None:
             kernel = kernel.bind(self.shared.samples[X.numbers], y)
         return SharedKernel(kernel, self.shared, bound=True)
+
+    def pair_cost(self, X: Rows) -> float:
+        if self.kernel is None or self.source[0] != "samples":  # looked up
+            return 0.0
+        return self.kernel.pair_cost(self.shared.samples)
 
     def held(self, X: Rows, Z: Rows) -> np.ndarray | None:
         """The whole matrix for `Gram`, where it is looked up rather than computed."""

@@ -277,7 +277,7 @@ class State:
         y, C, before = self.y[variables], self.C[variables], self.alpha[variables]
         f_before = self.f()[variables]
         alpha, f, tol = before.copy(), f_before.copy(), 0.5 * self.tol
-        steps = INNER_STEPS * len(alpha)
+        steps = INNER_STEPS * len(chosen)
         for _ in range(REFINEMENTS):
             taken = inner.smo(y, C, alpha, f, split, tol, relative_tol, steps)
             if taken < steps and not (self.hard and taken):
