@@ -161,7 +161,8 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
     }
     const size_t begins[2] = {0, split}, ends[2] = {split, n};
     Found lowest[2];
-    for (int g = 0; g < 2; ++g) lowest[g] = update(f, rise, diagonal, diagonal, F(0), begins[g], ends[g]);
+    for (int g = 0; g < 2; ++g)
+        lowest[g] = update(f, rise, diagonal, diagonal, F(0), begins[g], ends[g]);
     double stop = tol;
     size_t step = 0;
     for (; step < max_steps; ++step) {

@@ -13,7 +13,7 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
 
-ROUNDINGS = 16  # by which f may be off at the boundary
+ROUNDINGS = 16  # of a decision function, at most
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
@@ -116,9 +116,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
         self._store(X, K, [result], support, kept)
-        # free support vectors lie on the boundary: they are inside, however f is rounded
-        rounding = np.finfo(np.result_type(X.dtype, np.float32)).eps
-        self.intercept_ += ROUNDINGS * rounding * np.abs(self.intercept_)
+        # f = 0 on the border up to roundings, whose sign would decide: the border is no outlier
+        size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
+        rounding = np.finfo(np.result_type(X.dtype, np.float32)).eps  # predictions', not K's
+        self.intercept_ += ROUNDINGS * float(rounding) * size
         self.offset_ = -float(self.intercept_[0])
         return self
 

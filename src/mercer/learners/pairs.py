@@ -53,9 +53,11 @@ class PairGrams:
         shared = [c for c, rows in enumerate(self.rows) if len(rows) + sizes[0] <= small]
         self.largest = min(small, sizes[-1] + sizes[-2])  # rows of a pair that is held
         numbers = sum(len(self.rows[c]) ** 2 for c in shared)
-        numbers += count_jobs(n_jobs) * 2 * self.largest**2
+        jobs = count_jobs(n_jobs)
+        numbers += jobs * 2 * self.largest**2
         if len(sizes) > 2 and numbers * np.dtype(K.dtype).itemsize <= memory:
-            parts = ordered_map(lambda c: fill(K.part(self.rows[c]), 1), shared, n_jobs)
+            outer, inner = (jobs, 1) if len(shared) >= jobs else (1, jobs)  # threads
+            parts = ordered_map(lambda c: fill(K.part(self.rows[c]), inner), shared, outer)
             self.own = dict(zip(shared, parts))
 
     def _room(self) -> np.ndarray:
