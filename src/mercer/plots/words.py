@@ -45,6 +45,14 @@ ATOMS = {
     "HistogramIntersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
     "Intersection": ("#(A ∩ B)", "how many items two sets share"),
     "DerivedSubsets": ("2^#(A ∩ B)", "how many subsets of items two sets share"),
+    "Spectrum": (
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols",
+        "how many substrings of {k} symbols two strings share",
+    ),
+    "BlendedSpectrum": (
+        "Σᵤ λ^(2|u|) #ᵤ(x) #ᵤ(z), u of 1 to {k} symbols",
+        "how many substrings of up to {k} symbols two strings share, by length",
+    ),
     "Jaccard": ("#(A ∩ B) / #(A ∪ B)", "the share of items that two sets have in common"),
     "Dice": ("2 #(A ∩ B) / (#A + #B)", "the items in common, against the mean size of two sets"),
     "EditRBF": (
@@ -58,7 +66,8 @@ ATOMS = {
     ),
 }
 
-SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α"}
+SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
+           "decay": "λ"}  # fmt: skip
 
 TABLES = {
     "product": ("∏ⱼ kⱼ(x, z)", "Two rows are alike when they are alike in every group of columns."),
@@ -180,7 +189,7 @@ def _meaning(kernel: Any) -> str:
 
 def _parameters(kernel: Any, prefix: str = "") -> list[tuple[str, str]]:
     out = []
-    shown = [name for name in ("power", "degree", "nu") if type(kernel).__name__ in ATOMS]
+    shown = [name for name in ("power", "degree", "nu", "k") if type(kernel).__name__ in ATOMS]
     for name, value in kernel.get_params(deep=False).items():
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")
