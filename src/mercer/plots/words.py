@@ -159,6 +159,9 @@ def _formula(kernel: Any) -> str:
     name, get = type(kernel).__name__, kernel.get_params(deep=False)
     if name in ATOMS:
         return _fill(ATOMS[name][0], get)
+    if name == "Convex":
+        first, last = _formula(kernel.kernels[0]), _formula(kernel.kernels[-1])
+        return f"mean of {len(kernel.kernels)} kernels, from {first} to {last}"
     if name in ("Sum", "Product"):
         left, right = _formula(kernel.left), _formula(kernel.right)
         return f"{left} + {right}" if name == "Sum" else f"[{left}] · [{right}]"
@@ -183,6 +186,8 @@ def _meaning(kernel: Any) -> str:
         return "Similarity is the sum of two kernels: either may make rows alike."
     if name == "Product":
         return "Similarity is the product of two kernels: rows must be alike in both."
+    if name == "Convex":
+        return "Similarity is the mean of several kernels."
     inner = get.get("kernel")
     return _meaning(inner) if isinstance(inner, Kernel) else ""
 

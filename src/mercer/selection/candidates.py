@@ -8,12 +8,13 @@ from typing import Any
 from mercer.distances import Match as MatchDistance
 from mercer.kernels import (
     RBF,
-    BlendedSpectrum,
+    Convex,
     FromDistance,
     Jaccard,
     Kernel,
     Laplacian,
     Match,
+    Spectrum,
     TableKernel,
 )
 from mercer.samples import Table
@@ -31,8 +32,6 @@ TEXTS = {
     "short substrings": (3, 0),
     "long substrings": (8, 0),
 }
-#: √2: every further symbol doubles what a shared substring adds, since long ones are rare
-DECAY = 1.414
 
 
 @dataclass(frozen=True)
@@ -125,9 +124,17 @@ class Candidate:
             if f.kind == "items":
                 parts.append((Jaccard(), [j]))
             elif f.kind in lengths and longest:
-                decay = DECAY if f.kind == "characters" else 1.0
-                parts.append((BlendedSpectrum(longest, decay).normalised(), [j]))
+                parts.append((_substrings(longest), [j]))
         return parts
+
+
+def _substrings(longest: int) -> Kernel:
+    """Shared substrings of 1 to ``longest`` symbols, every length with the same weight.
+
+    In one sum of counts, as in `BlendedSpectrum`, short substrings would drown the long ones.
+    """
+    lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
+    return Convex(lengths).normalised()
 
 
 def candidates(features: list[Feature]) -> list[Candidate]:
