@@ -138,6 +138,10 @@ def test_sets_are_told_by_their_separator_or_their_cells():
     assert only([b.split(";") for b in BASKETS]).kind == "set"
     clauses = [f"the {i}th clause, then {i * i} more; and {i} again" for i in range(2 * N)]
     assert only(clauses).kind == "text"
+    seldom = [f"word {i} {i % 5}" + ";x" * (i % 9 == 0) for i in range(2 * N)]
+    assert only(seldom).kind != "set", "less than half of the cells hold the separator"
+    few = [f"item {i % 30}" + ";item 3" * (i % 3 == 0) for i in range(6 * N)]
+    assert only(few).kind == "category"
     column = only(["a b", "b", "c a b"] * 10, kind={"x": "set"})
     assert (column.separator, column.levels[0]) == (None, "b")
     assert column.reason == "as you said; sets of 3 different items, separated by blanks"

@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor, load, save
-from mercer.samples import EncodedColumns, Sets, Strings
-from mercer.selection.candidates import TEXTS, candidates
+from mercer.kernels import Spectrum
+from mercer.samples import EncodedColumns, Sets, Strings, as_samples
+from mercer.selection.candidates import TEXTS, Candidate, candidates
 from mercer.selection.cells import as_items, as_texts, separator_of, words
-from mercer.selection.encoding import TableEncoder
+from mercer.selection.encoding import Feature, TableEncoder
 
 RANDOM = np.random.default_rng(0)
 N = 90
@@ -93,6 +94,18 @@ def test_texts_are_read_in_several_ways_and_combined_with_the_other_columns():
     assert [c.name for c in candidates(only)] == list(TEXTS)
     only = TableEncoder().fit(TABLE[["bag"]]).features_
     assert [c.name for c in candidates(only)] == ["sets"]
+
+
+def test_substrings_of_every_length_count_alike():
+    features = [Feature(0, "0", "characters")]
+    M = EncodedColumns(np.zeros((3, 1)), {0: as_samples(["abcab", "abd", ""], "strings")})
+    for text, longest in (("short substrings", 3), ("characters", 5)):
+        kernel, X = Candidate("objects", text=text).bound(features, M)
+        each = [Spectrum(k).normalised()(["abcab", "abd", ""]) for k in range(1, longest + 1)]
+        K = np.mean(each, axis=0)
+        d = np.sqrt(K.diagonal())
+        expected = K / np.where(d > 0, d, 1) / np.where(d > 0, d, 1)[:, None]
+        assert_allclose(kernel.block(X, X), expected)
 
 
 def test_a_text_decides():

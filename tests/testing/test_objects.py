@@ -16,7 +16,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.kernels import BlendedSpectrum, Jaccard
+from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
 from mercer.testing import (
     check_object_estimator,
     object_checks,
@@ -50,6 +50,7 @@ AUTOMATIC = [
 ]
 OTHERS = [
     *[(SVC(kernel=BlendedSpectrum(2)), kind) for kind in ("bytes", "tokens")],
+    (KernelSearchCV(SVC(kernel=GapWeighted(2, 0.5).normalised()), {"C": [0.5, 2.0]}), "strings"),
     (SVC(kernel=SharedSymbols()), "strings"),  # of another module: no model files
     (SVC(kernel=SharedItems()), "sets"),
 ]
