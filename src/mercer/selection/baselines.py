@@ -97,7 +97,7 @@ class _Counts(TransformerMixin, BaseEstimator):
         cells = M.objects[self.column]
         self.kernel_ = None
         if isinstance(cells, Strings):
-            self.kernel_ = Spectrum(3 if cells.form == "text" else 1).bind(cells)
+            self.kernel_ = Spectrum(3 if cells.form == "text" else 1, vocabulary=cells)
         return self
 
     def transform(self, M: EncodedColumns) -> sp.csr_array:

@@ -98,18 +98,10 @@ class Candidate:
         return TableKernel(parts, "product")
 
     def bound(self, features: list[Feature], M: Any) -> tuple[TableKernel, Table]:
-        """The kernel, bound to rows of the encoded columns, and these rows as it reads them.
-
-        Kernels on strings and sets have nothing to learn, and keep no copy of the rows.
-        """
+        """The kernel, bound to rows of the encoded columns, and these rows as it reads them."""
         kernel = self.kernel(features)
         X = kernel.encode(M)
-        bound = kernel.bind(X)
-        parts: list = [
-            (given if given.kind in ("strings", "sets") else learnt, columns)
-            for (given, columns), (learnt, _) in zip(kernel.parts, bound.parts)  # type: ignore
-        ]
-        return TableKernel(parts, kernel.combine, kernel.weights), X
+        return kernel.bind(X), X
 
     def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
         """Kernels with k(x, x) = 1 on the columns of texts and sets."""

@@ -273,10 +273,6 @@ class SharedKernel(Kernel):
     def encode(self, X: Rows, like: Any = None) -> Rows:
         return X
 
-    def pair_cost(self, X: Rows) -> float:
-        looked_up = self.kernel is None or self.source == "gram"
-        return 0.0 if looked_up else self.kernel.pair_cost(self.shared.samples)
-
     def bind(self, X: Rows, y: Any = None) -> SharedKernel:
         kernel = self.kernel
         if kernel is not None:
