@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram import GramOperator
-from mercer.solvers.box_newton import newton_steps
+from mercer.solvers.box_newton import STEPS, newton_steps
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo_rows import RowSource, add_products
 
@@ -325,7 +325,8 @@ class State:
         y, before = self.y[chosen], alpha[chosen]
         a, f = before.copy(), self.f()[chosen]
         block = self.source.block(rows, place)
-        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12)
+        steps = STEPS if block.dtype == np.float64 else 1  # a K that is rounded has no exact one
+        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12, steps)
         if np.array_equal(a, before):
             return
         self.alpha[chosen] = a
