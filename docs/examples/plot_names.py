@@ -84,7 +84,8 @@ for g in largest:
     print("   ", *np.unique(np.array(typed)[group == g]))
 
 # %%
-# Slips that meet make one group of two names: what is linked says where to look, not what to merge.
+# Names that are one edit apart are put together too, and so are names whose slips meet: the groups
+# say where to look, not what to merge.
 pairs = [np.unique(X[truth[group == g]]) for g in range(count)]
 print("put together:", *(" & ".join(names) for names in pairs if len(names) > 1), sep="\n    ")
 
