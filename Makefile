@@ -42,7 +42,7 @@ test: build $(VENV)/.test
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # else the BLAS of each process takes all cores
 
 bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

@@ -239,7 +239,41 @@ TAKEN = {
     ),
     "free text": (
         TABLE.with_columns(note=pl.Series([f"some words that nobody else {i}" for i in range(N)])),
-        ("Free text is set aside, since there are no text kernels yet: note.",),
+        ("note text free text: 48 different values,",),
+    ),
+    "a text of a million characters": (
+        TABLE.with_columns(
+            note=pl.Series(['ab, "c" ' * 125_000, *[f"word {i}" * 5 for i in range(N - 1)]])
+        ),
+        ("note text free text: 48 different values",),
+    ),
+    "emoji, surrogates and other marks": (
+        TABLE.with_columns(
+            note=pl.Series([f"\N{GRINNING FACE} \u200b\u0301 ζ {i} \r\n\t" * 3 for i in range(N)])
+        ),
+        ("note text free text: 48 different values",),
+    ),
+    "a text that is missing mostly": (
+        TABLE.with_columns(
+            note=pl.Series([*[f"some words, number {i}" for i in range(30)], *[None] * (N - 30)])
+        ),
+        ("A missing text counts as the empty one: note.",),
+    ),
+    "a text that is missing": (
+        TABLE.with_columns(note=pl.Series([None] * N, dtype=pl.String)),
+        ("note empty 48 every value is missing",),
+    ),
+    "a constant text": (
+        TABLE.with_columns(note=pl.lit("always the same long sentence, to the last word")),
+        ("note constant every value is 'always the same long sente...",),
+    ),
+    "sets": (
+        TABLE.with_columns(
+            bag=pl.Series(
+                [";".join("abcdefg"[j] for j in range(7) if (i * 7 + 3) >> j & 1) for i in range(N)]
+            )
+        ),
+        ("bag set sets of 7 different items, separated by ';'",),
     ),
     "three rows": (
         TABLE.head(3).with_columns(y=pl.Series(["a", "b", "a"])),
@@ -412,3 +446,54 @@ def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(command, 
     table.filter(pl.col("y") != "3a").write_csv("held.csv")
     code, said = command(*FIT, "--test", "held.csv")
     assert code == 0, said
+
+
+# --- texts and sets ---------------------------------------------------------------------------
+
+
+def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(command):
+    notes = [
+        f"{'good' if size > 0 else 'bad'} things, some words and {i}" for i, size in enumerate(SIZE)
+    ]
+    frame = TABLE.with_columns(note=pl.Series(notes), bag=pl.Series(["a b", "b c", "c"] * (N // 3)))
+    frame.write_csv("t.csv")
+    code, said = command(*FIT, "--kind", "bag=set", "--kind", "size=drop", "--kind", "weight=drop")
+    assert code == 0, said
+    assert "bag set as you said; sets of 3 different items, separated by blanks" in said
+    assert "size dropped left out on request" in said
+    assert "Which words of note speak for what: " in said
+    assert re.search(r"no: .*bad.* yes: .*good", said)
+    model = mercer.load("model.mercer")
+    assert {c.name: c.kind for c in model.columns_ if c.used} == {
+        "colour": "category", "note": "text", "bag": "set",
+    }  # fmt: skip
+    code, said = command(*FIT, "--force", "--kind", "note=words")
+    assert code == 3
+    assert "kind: note='words'; kinds are number, category, date, text, set, identifier" in said
+    assert command("check", "t.csv", "--kind", "note=category", "--kernel", "rbf")[0] == 0
+    code, said = command("check", "t.csv", "--kind", "bag=set", "--kernel", "rbf")
+    assert code == 0
+    assert "Mercer's condition for rbf" in said
+
+
+def test_a_nul_in_a_text_of_a_parquet_file(command):
+    frame = TABLE.with_columns(
+        note=pl.Series([f"some\0words, \0 and number {i}" for i in range(N)])
+    )
+    frame.write_parquet("t.parquet")
+    assert command("fit", "t.parquet", "--target", "y", "--trials", 1)[0] == 0
+    code, said = command("predict", "model.mercer", "t.parquet", "-o", "p.csv")
+    assert code == 0
+    assert "60 predictions are in p.csv." in said
+
+
+def test_texts_that_are_numbers_in_the_new_table(command):
+    frame = TABLE.with_columns(note=pl.Series([f"some words, and number {i}" for i in range(N)]))
+    frame.write_csv("t.csv")
+    assert command(*FIT)[0] == 0
+    frame.with_columns(note=pl.arange(N, eager=True)).write_csv("new.csv")
+    assert command("predict", "model.mercer", "new.csv", "-o", "p.csv")[0] == 0
+    frame.drop("note").write_csv("new.csv")
+    code, said = command("predict", "model.mercer", "new.csv", "-o", "q.csv")
+    assert code == 3
+    assert "lacks the column 'note', which the model was trained with" in said

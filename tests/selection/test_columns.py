@@ -56,7 +56,7 @@ def test_each_rule_for_every_frame(rule, make):
     column = infer(values, make=make)
     assert column.kind == kind
     assert reason in column.reason
-    assert column.used == (kind in ("number", "category", "date"))
+    assert column.used == (kind in ("number", "category", "date", "text", "set"))
 
 
 def test_missing_values_ranges_and_levels_are_told():
@@ -102,8 +102,51 @@ def test_ten_thousand_levels_pool_those_that_are_rare():
 
 
 def test_levels_that_hardly_repeat_are_an_identifier():
-    values = np.array([f"level {i % 150}" for i in range(250)], dtype=object)[:, None]
-    assert "hardly any in 3 of them" in infer_columns(read_columns(values))[0].reason
+    values = [f"level {i % 150}" for i in range(250)]
+    table = pd.DataFrame({"level": values, "other": np.arange(250) % 7})
+    level, _ = infer_columns(read_columns(table))
+    assert level.kind == "identifier"
+    assert "hardly any in 3 of them" in level.reason
+
+
+def test_names_are_texts_where_there_is_nothing_else():
+    names = [f"name {i % 35}" for i in range(N)]
+    (column,) = infer_columns(read_columns(pd.DataFrame({"name": names})))
+    assert (column.kind, column.low, column.high) == ("text", 6.0, 7.0)
+    assert "35 different values in 40 rows, and no other column can be used" in column.reason
+    (column,) = infer_columns(read_columns(pd.DataFrame({"name": ["a", "b"] * 20})))
+    assert column.kind == "category"
+    given = {"name": "category"}
+    assert infer_columns(read_columns(pd.DataFrame({"name": names})), given)[0].kind == "category"
+
+
+BASKETS = [";".join(f"item {(7 * i + k * k) % 9}" for k in range(i % 4 + 1)) for i in range(2 * N)]
+
+
+def test_sets_are_told_by_their_separator_or_their_cells():
+    def only(values, **given):
+        return infer_columns(read_columns(pd.DataFrame({"x": values})), **given)[0]
+
+    column = only(BASKETS)
+    assert (column.kind, column.separator) == ("set", ";")
+    assert column.reason == "sets of 9 different items, separated by ';'"
+    assert len(column.levels) == 9
+    for separator in "|,":
+        assert only([b.replace(";", separator) for b in BASKETS]).separator == separator
+    column = only([set(b.split(";")) for b in BASKETS])
+    assert (column.kind, column.reason) == ("set", "sets of 9 different items")
+    assert only([b.split(";") for b in BASKETS]).kind == "set"
+    clauses = [f"the {i}th clause, then {i * i} more; and {i} again" for i in range(2 * N)]
+    assert only(clauses).kind == "text"
+    seldom = [f"word {i} {i % 5}" + ";x" * (i % 9 == 0) for i in range(2 * N)]
+    assert only(seldom).kind != "set", "less than half of the cells hold the separator"
+    few = [f"item {i % 30}" + ";item 3" * (i % 3 == 0) for i in range(6 * N)]
+    assert only(few).kind == "category"
+    column = only(["a b", "b", "c a b"] * 10, kind={"x": "set"})
+    assert (column.separator, column.levels[0]) == (None, "b")
+    assert column.reason == "as you said; sets of 3 different items, separated by blanks"
+    assert only(BASKETS, kind={"x": "text"}).kind == "text"
+    assert only(BASKETS, kind={"x": "drop"}).kind == "dropped"
 
 
 def test_two_values_in_a_hundred_rows_are_as_good_as_none():
@@ -161,15 +204,16 @@ def test_the_arguments_have_their_types(given, message):
 
 def test_notices_tell_what_is_set_aside_and_filled():
     columns = [
-        Column("note", "text", "free text", 0, 9),
         Column("key", "identifier", "all 9 values are different", 0, 9),
         Column("age", "number", "numbers", 2, 7),
         Column("sex", "category", "2 different values", 2, 2),
+        Column("note", "text", "free text", 1, 9),
+        Column("bag", "set", "sets of 3 different items", 2, 9),
     ]
-    text, dropped, filled, gaps = column_notices(columns)
+    dropped, filled, gaps, texts, sets = column_notices(columns)
     assert gaps == "A missing category is a level of its own: sex."
-    assert "set aside" in text
-    assert "note" in text
+    assert texts == "A missing text counts as the empty one: note."
+    assert sets == "A missing set counts as the empty one: bag."
     assert "key (all 9 values are different)" in dropped
     assert "age" in filled
     assert "sex" not in filled

@@ -148,4 +148,4 @@ def test_the_task_follows_from_the_target(target, task, reason):
     found, why = task_of(np.array(target))
     assert found == task
     assert reason in why
-    assert task_of(np.array(target), "regression") == ("regression", "as you said")
+    assert task_of(np.array(target), "regression") == ("regression", "you said so")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.kernels import RBF, Laplacian, TableKernel
+from mercer.kernels import RBF, Laplacian, On, Spectrum, TableKernel
 from mercer.selection.interactions import _error_and_slope, learn_interactions
 
 RNG = np.random.default_rng(0)
@@ -17,6 +17,10 @@ X = KERNEL.encode(TABLE)
 THETA = np.log([0.5, 0.3, 2.0, 0.01])  # three weights and λ
 
 
+def part(j):
+    return On(*PARTS[j]).block(X, X)
+
+
 def test_the_error_is_that_of_refitting_without_each_row():
     K = TableKernel(PARTS, "interactions", np.exp(THETA[:3])).block(X, X)
     error = 0.0
@@ -24,14 +28,14 @@ def test_the_error_is_that_of_refitting_without_each_row():
         others = np.arange(60) != i
         G = K[np.ix_(others, others)] + np.exp(THETA[3]) * np.eye(59)
         error += np.sum((K[i, others] @ np.linalg.solve(G, Y[others]) - Y[i]) ** 2)
-    assert_allclose(_error_and_slope(PARTS, X, Y, THETA, 1)[0], error / Y.size)
+    assert_allclose(_error_and_slope(part, Y, THETA, 1)[0], error / Y.size)
 
 
 def test_the_slope_is_the_derivative():
-    slope = _error_and_slope(PARTS, X, Y, THETA, 1)[1]
+    slope = _error_and_slope(part, Y, THETA, 1)[1]
     for j, step in enumerate(1e-5 * np.eye(4)):
-        above = _error_and_slope(PARTS, X, Y, THETA + step, 1)[0]
-        below = _error_and_slope(PARTS, X, Y, THETA - step, 1)[0]
+        above = _error_and_slope(part, Y, THETA + step, 1)[0]
+        below = _error_and_slope(part, Y, THETA - step, 1)[0]
         assert_allclose(slope[j], (above - below) / 2e-5, rtol=1e-6)
 
 
@@ -53,3 +57,23 @@ def test_a_caller_may_end_it_with_what_it_has():
     found = learn_interactions(KERNEL, X, Y, on_step=lambda step, error: step == 2)
     assert len(found.errors) == 3
     assert found.error == min(found.errors)
+
+
+def test_values_of_strings_are_computed_once():
+    texts = np.array(["aab", "bcb", "abc", "ca"] * 10, dtype=object)
+    table = np.stack([texts, RNG.uniform(size=40)], axis=1)
+    kernel = TableKernel(
+        [(Counted(), [0]), (Laplacian(), [1])], combine="interactions", weights=[0.7, 0.7]
+    )
+    X = kernel.encode(table)
+    found = learn_interactions(kernel, X, np.sin(table[:, 1:].astype(float)), steps=5)
+    assert len(found.errors) == 5
+    assert Counted.calls == 1
+
+
+class Counted(Spectrum):
+    calls = 0
+
+    def block(self, X, Z):
+        Counted.calls += 1
+        return super().block(X, Z)

@@ -90,7 +90,9 @@ def test_arrays_and_lists_name_their_columns_by_number():
         ([[1.0], [float("inf")]], ValueError, "infinity"),
         (np.array([[1j]]), ValueError, "Complex"),
         ([[1], [2, 3]], ValueError, "different lengths"),
-        (pd.DataFrame({"a": [[1], [2]]}), TypeError, "column 'a' of X holds"),
+        (pd.DataFrame({"a": [{1: 2}, {3: 4}]}), TypeError, "column 'a' of X holds"),
+        ([], ValueError, "X is empty"),
+        (None, TypeError, "X is None: give a data frame"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -139,3 +141,23 @@ def test_columns_turned_into_numbers_and_dates():
     assert_array_equal(np.isnat(as_dates(dates)), [False, True, True, False])
     assert_array_equal(as_numbers(as_dates(dates[:2])), [19723.0, np.nan])
     assert_array_equal(missing_values(dates), [False, True, False, False])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        ["ab", "c"], ("ab", "c"), np.array(["ab", "c"]), np.array(["ab", "c"], object),
+        pd.Series(["ab", "c"]), pl.Series(["ab", "c"]), pa.chunked_array([["ab", "c"]]),
+    ],
+    ids=lambda X: type(X).__name__,
+)  # fmt: skip
+def test_a_list_of_strings_is_one_column(X):
+    (column,) = read_columns(X).values()
+    assert column.tolist() == ["ab", "c"]
+
+
+def test_a_list_of_sets_is_one_column_and_may_begin_with_a_missing_one():
+    (column,) = read_columns([None, {1, 2}, set()]).values()
+    assert column.tolist() == [None, {1, 2}, set()]
+    (column,) = read_columns(pl.Series([["a"], [], ["b", "c"]])).values()
+    assert column.tolist() == [["a"], [], ["b", "c"]]

@@ -84,7 +84,8 @@ def fit(
     memory
         Memory budget: "4GB", "500MB".
     kind
-        Overrides a column's inferred kind: --kind zip=category. May be repeated.
+        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
+        identifier, drop. May be repeated.
     drop
         A column to leave out. May be repeated.
     seed
@@ -167,7 +168,8 @@ def check(
     target
         The column to predict, checked as a target.
     kind
-        Overrides a column's inferred kind: --kind zip=category. May be repeated.
+        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
+        identifier, drop. May be repeated.
     drop
         A column to leave out. May be repeated.
     kernel

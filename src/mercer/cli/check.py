@@ -14,6 +14,7 @@ from mercer.cli.screen import columns_table
 from mercer.cli.tables import counted, read_table
 from mercer.cli.target import check_task, left_out, read_target
 from mercer.kernels import as_kernel, check_mercer
+from mercer.samples import EncodedColumns
 from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.tasks import task_of
@@ -63,7 +64,8 @@ def check_table(
         numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
         if not numbers:
             raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
-        verdict = check_mercer(as_kernel(kernel), np.float64(M[:, numbers]))
+        values = M.numbers if isinstance(M, EncodedColumns) else M
+        verdict = check_mercer(as_kernel(kernel), np.float64(values[:, numbers]))
         facts["mercer"] = {"kernel": kernel, "positive_definite": verdict.positive_definite,
                            "smallest": float(verdict.eigenvalues[-1]),
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip

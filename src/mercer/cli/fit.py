@@ -136,6 +136,10 @@ def fit_table(
     screen.print(f"\nWinner: [bold]{model.winner_name_}[/] ({model.solver_}).")
     if score is not None:
         _print_score(screen, score, test, final_rows)
+    for text in [] if data is None else data.texts:
+        screen.print(f"\nWhich {text.noun} of {text.column} speak for what:", markup=False)
+        for sentence in text.sentences():
+            screen.print(f"  {sentence}", markup=False)
     save(final, output)
     written = {"model": str(output)}
     if data is not None:

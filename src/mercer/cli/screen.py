@@ -14,7 +14,7 @@ from mercer.selection.columns import Column
 
 __all__ = ["SearchBar", "columns_table", "leaderboard_table", "number"]
 
-STYLES = {"number": "cyan", "category": "green", "date": "magenta"}
+STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}
 
 
 def number(value: float | None) -> str:

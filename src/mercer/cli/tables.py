@@ -182,6 +182,7 @@ def _sniff(text: str) -> str:
 
 def _refuse_ragged(path: Path, text: str, separator: str) -> None:
     """Every row has as many fields as the header: polars would not say which has not."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a cell may hold a whole book
     reader = csv.reader(io.StringIO(text), delimiter=separator)
     header = next(reader, [])
     twice = sorted({name for name in header if header.count(name) > 1})

@@ -77,6 +77,8 @@ class TiledGram(GramOperator):
     def __matmul__(self, V: Any) -> np.ndarray:
         n, m = self.shape
         V = np.asarray(V)
+        if hasattr(self.kernel, "product"):  # looked up, in a search
+            return self.kernel.product(self.X, self.Z, V)
         columns = V.reshape(m, -1)
         out = np.zeros((n, columns.shape[1]), dtype=np.float64)
         step = self.edge()

@@ -155,7 +155,14 @@ class KernelLearner(ChecksTargets, BaseEstimator):
             named = self.kernel if isinstance(self.kernel, str) else type(kernel).__name__
             refuse_objects(X, named)
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
+        else:
+            self._forget_columns()
         return kernel, kernel.encode(X)
+
+    def _forget_columns(self) -> None:
+        """Columns of vectors that an earlier fit was to: other samples have none."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
 
     def _encode_new(self, X: Any) -> Any:
         """Validate and encode samples to predict for, in the codes of the training samples."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.pieces import TextPieces
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.words import KernelWords
@@ -109,8 +110,8 @@ class Contender:
 class ColumnSummary:
     """A column: what it was taken for and why, and the distribution of its values.
 
-    ``counts`` are of twelve equal intervals from ``low`` to ``high`` for numbers, else of the most
-    frequent ``levels``.
+    ``counts`` are of twelve equal intervals from ``low`` to ``high`` for numbers and for
+    lengths of texts, else of the most frequent ``levels`` or items.
     """
 
     name: str
@@ -216,6 +217,8 @@ class ReportData:
         Of the fit on ``fitted_rows`` rows, on rows that it has not seen.
     fitted_rows, final_rows : int
         Rows of the fit that was scored, and of the final fit that is in the model file.
+    texts : list of TextPieces
+        The words of each text column that change the answers most.
     dropped_rows : int
         Rows without a target.
     """
@@ -234,6 +237,7 @@ class ReportData:
     learner: str
     provenance: Provenance
     relevance: RelevanceDisplay | None = None
+    texts: list[TextPieces] = field(default_factory=list)
     confusion: Confusion | None = None
     residuals: Residuals | None = None
     calibration: Calibration | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,9 +37,11 @@ from mercer.plots.machine import (
     sample_gram,
     sample_rows,
 )
+from mercer.plots.pieces import TextPieces, text_pieces
 from mercer.plots.relevance import Z95, RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.words import KernelWords, kernel_words
+from mercer.selection.cells import as_items, as_texts
 from mercer.selection.columns import as_numbers, infer_columns, read_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
@@ -46,6 +49,7 @@ from mercer.selection.metrics import interval, metric_named
 __all__ = ["report_data"]
 
 BINS = 10  # of the calibration curve
+TEXTS = 3  # columns of texts whose words are weighed
 POINTS = 1500  # residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
 #: how the encoder of the automatic estimators presents a number to the kernel
@@ -144,6 +148,7 @@ def report_data(
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
         relevance=_relevance(model, X, y, X_test, y_test, columns, seed),
+        texts=_texts(model, X, seed),
         confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
         residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
         calibration=None if P is None else calibration(y_test, P, classes),
@@ -252,6 +257,15 @@ def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay |
     return RelevanceDisplay.measured(model, X, y, X_test, y_test, random_state=seed or 0)
 
 
+def _texts(model: Any, X: Any, seed: int | None) -> list[TextPieces]:
+    """Words that matter, of the first text columns that a model of a table reads."""
+    if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
+        return []
+    names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
+    found = [text_pieces(model, X, name, seed or 0) for name in names]
+    return [pieces for pieces in found if pieces is not None]
+
+
 # --- data -------------------------------------------------------------------------------------
 
 
@@ -283,6 +297,16 @@ def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
         names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
         order = np.argsort(-sizes, kind="stable")[:12]
         levels, counts = names[order].tolist(), sizes[order].tolist()
+    elif column.kind == "text":
+        lengths = [len(text) for text in as_texts(values, column.name) if text]
+        low, high = float(min(lengths)), float(max(lengths))
+        counts = np.histogram(lengths, bins=12)[0].tolist()
+    elif column.kind == "set":
+        found = Counter(
+            _level(item) for items in as_items(values, column.separator, column.name)
+            for item in set(items)
+        )  # fmt: skip
+        levels, counts = map(list, zip(*found.most_common(12))) if found else ([], [])
     elif column.kind == "date":
         days = values[~np.isnat(values)].astype("int64")
         counts = np.histogram(days, bins=12)[0].tolist()

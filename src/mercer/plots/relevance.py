@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -243,8 +244,9 @@ def _typical(values: np.ndarray, numbers: bool) -> int:
         present = np.flatnonzero(~np.isnan(values.astype(float)))
         order = np.argsort(values[present].astype(float), kind="stable")
         return int(present[order[len(present) // 2]]) if len(present) else 0
-    _, first, counts = np.unique(values.astype(str), return_index=True, return_counts=True)
-    return int(first[counts.argmax()])
+    texts = list(map(str, values.tolist()))
+    commonest, _ = Counter(texts).most_common(1)[0]
+    return texts.index(commonest)
 
 
 def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):

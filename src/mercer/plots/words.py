@@ -45,6 +45,14 @@ ATOMS = {
     "HistogramIntersection": ("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms"),
     "Intersection": ("#(A ∩ B)", "how many items two sets share"),
     "DerivedSubsets": ("2^#(A ∩ B)", "how many subsets of items two sets share"),
+    "Spectrum": (
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols",
+        "how many substrings of {k} symbols two strings share",
+    ),
+    "BlendedSpectrum": (
+        "Σᵤ λ^(2|u|) #ᵤ(x) #ᵤ(z), u of 1 to {k} symbols",
+        "how many substrings of up to {k} symbols two strings share, by length",
+    ),
     "Jaccard": ("#(A ∩ B) / #(A ∪ B)", "the share of items that two sets have in common"),
     "Dice": ("2 #(A ∩ B) / (#A + #B)", "the items in common, against the mean size of two sets"),
     "EditRBF": (
@@ -58,7 +66,8 @@ ATOMS = {
     ),
 }
 
-SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α"}
+SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
+           "decay": "λ"}  # fmt: skip
 
 TABLES = {
     "product": ("∏ⱼ kⱼ(x, z)", "Two rows are alike when they are alike in every group of columns."),
@@ -150,6 +159,9 @@ def _formula(kernel: Any) -> str:
     name, get = type(kernel).__name__, kernel.get_params(deep=False)
     if name in ATOMS:
         return _fill(ATOMS[name][0], get)
+    if name == "Convex":
+        first, last = _formula(kernel.kernels[0]), _formula(kernel.kernels[-1])
+        return f"mean of {len(kernel.kernels)} kernels, from {first} to {last}"
     if name in ("Sum", "Product"):
         left, right = _formula(kernel.left), _formula(kernel.right)
         return f"{left} + {right}" if name == "Sum" else f"[{left}] · [{right}]"
@@ -174,13 +186,15 @@ def _meaning(kernel: Any) -> str:
         return "Similarity is the sum of two kernels: either may make rows alike."
     if name == "Product":
         return "Similarity is the product of two kernels: rows must be alike in both."
+    if name == "Convex":
+        return "Similarity is the mean of several kernels."
     inner = get.get("kernel")
     return _meaning(inner) if isinstance(inner, Kernel) else ""
 
 
 def _parameters(kernel: Any, prefix: str = "") -> list[tuple[str, str]]:
     out = []
-    shown = [name for name in ("power", "degree", "nu") if type(kernel).__name__ in ATOMS]
+    shown = [name for name in ("power", "degree", "nu", "k") if type(kernel).__name__ in ATOMS]
     for name, value in kernel.get_params(deep=False).items():
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")

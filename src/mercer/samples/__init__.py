@@ -9,8 +9,9 @@ rows are ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`
 """
 
 from mercer.samples.categories import Categories
-from mercer.samples.encode import KINDS, as_samples
+from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import (
+    as_objects,
     as_table,
     column_names,
     describe,
@@ -21,16 +22,18 @@ from mercer.samples.frames import (
 from mercer.samples.ragged import Ragged
 from mercer.samples.sets import Sets
 from mercer.samples.strings import Strings
-from mercer.samples.table import Table, part_key
+from mercer.samples.table import EncodedColumns, Table, part_key
 from mercer.samples.vectors import refuse_objects
 
 __all__ = [
     "KINDS",
     "Categories",
+    "EncodedColumns",
     "Ragged",
     "Sets",
     "Strings",
     "Table",
+    "as_objects",
     "as_samples",
     "as_table",
     "column_names",
@@ -39,5 +42,6 @@ __all__ = [
     "part_key",
     "refuse_missing",
     "refuse_objects",
+    "refuse_one",
     "select_columns",
 ]

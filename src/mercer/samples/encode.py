@@ -12,7 +12,7 @@ from mercer.samples.strings import Strings, encode_strings
 from mercer.samples.table import Table
 from mercer.samples.vectors import encode_vectors
 
-__all__ = ["ENCODERS", "KINDS", "as_samples"]
+__all__ = ["ENCODERS", "KINDS", "as_samples", "refuse_one"]
 
 #: kind -> what raw data of that kind looks like, for error messages
 KINDS = {
@@ -77,11 +77,17 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
         if came != kind:
             raise TypeError(f"X is encoded as {came}, but {reader} compares {kind}.")
         return X
-    if isinstance(X, (str, bytes, Mapping, Set)):
+    refuse_one(X, reader, kind)
+    if kind not in ENCODERS:
+        raise TypeError(f"X cannot be encoded as {kind!r}; kinds are {sorted(ENCODERS)}.")
+    return ENCODERS[kind](X, like, reader)
+
+
+def refuse_one(X: Any, reader: str, kind: str) -> None:
+    """None, a single str, a dict and a set are no list of samples."""
+    sparse = hasattr(X, "tocsr")  # scipy's dictionaries of keys are mappings
+    if X is None or (isinstance(X, (str, bytes, Mapping, Set)) and not sparse):
         raise TypeError(
             f"X is {describe(X)}; {reader} compares {kind}. Give {KINDS[kind]}"
             + (": wrap a single string in a list." if isinstance(X, (str, bytes)) else ".")
         )
-    if kind not in ENCODERS:
-        raise TypeError(f"X cannot be encoded as {kind!r}; kinds are {sorted(ENCODERS)}.")
-    return ENCODERS[kind](X, like, reader)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.samples.table import EncodedColumns
+
 __all__ = [
     "as_objects",
     "as_table",
@@ -74,6 +76,8 @@ def describe_entry(row: Any) -> str:
 
 def column_names(X: Any) -> list:
     """Names of the columns of a data frame, or 0, 1, ... for an array."""
+    if isinstance(X, EncodedColumns):
+        return list(range(X.shape[1]))
     if is_frame(X):
         import narwhals as nw
 
@@ -95,6 +99,8 @@ def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> An
             f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads; "
             f"it has {present}."
         )
+    if isinstance(X, EncodedColumns):
+        return X.select(columns)
     if is_frame(X):
         import narwhals as nw
 
@@ -112,7 +118,7 @@ def as_table(X: Any, reader: str) -> Any:
     """
     import scipy.sparse as sp
 
-    if is_frame(X):
+    if isinstance(X, EncodedColumns) or is_frame(X):
         return X
     remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
     if sp.issparse(X):

@@ -1,4 +1,7 @@
-"""Samples that are rows of a table: groups of columns, each encoded by what reads it."""
+"""Samples that are rows of a table: groups of columns, each encoded by what reads it.
+
+`EncodedColumns` is a table before it is grouped: columns that are encoded once for several kernels.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Table", "part_key"]
+__all__ = ["EncodedColumns", "Table", "part_key"]
 
 
 class Table:
@@ -55,3 +58,43 @@ class Table:
 def part_key(kind: str, columns: Sequence) -> str:
     """Name of a group of columns read as one kind of sample."""
     return f"{kind}: {', '.join(map(str, columns))}"
+
+
+class EncodedColumns:
+    """Columns 0, 1, ... of a table, encoded before any kernel reads them.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n, p)
+        A column for each; those that hold objects are 0.
+    objects : dict
+        Column -> its encoded samples, n strings or sets.
+    """
+
+    def __init__(self, numbers: np.ndarray, objects: dict[int, Any]):
+        self.numbers = numbers
+        self.objects = objects
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.numbers.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.numbers.dtype
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows) -> EncodedColumns:
+        objects = {j: samples[rows] for j, samples in self.objects.items()}
+        return EncodedColumns(self.numbers[rows], objects)
+
+    def select(self, columns: Sequence) -> Any:
+        """The objects of a single column of them, or numbers, (n, columns)."""
+        if len(columns) == 1 and columns[0] in self.objects:
+            return self.objects[columns[0]]
+        return self.numbers[:, list(columns)]
+
+    def __repr__(self) -> str:
+        return f"EncodedColumns({self.shape[0]} rows, {self.shape[1]} columns)"

@@ -34,18 +34,16 @@ def encode_vectors(X, like, reader):
     return X
 
 
-#: what to do with samples that no kernel of this version compares
+#: what to do with samples that are no vectors
 REMEDIES = {
     "strings": (
-        "String kernels (Spectrum, GapWeighted, EditRBF) will compare strings, but this version "
-        "has none yet. Until then make vectors of them, for instance by sklearn.feature_extraction."
-        'text.TfidfVectorizer(analyzer="char", ngram_range=(1, 3)) with kernel="cosine"; labels '
-        "rather than texts are categories: Match() compares [[label] for label in X]."
+        "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
+        "short ones or EditRBF() for names; labels rather than texts are categories: Match() "
+        "compares [[label] for label in X]."
     ),
     "sets": (
-        "Set kernels (Jaccard, DerivedSubsets) will compare sets, but this version has none yet. "
-        "Until then give a 0/1 matrix with one column for each element, for instance by "
-        "sklearn.preprocessing.MultiLabelBinarizer, and Intersection() or Cosine()."
+        "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or a 0/1 matrix with "
+        "one column for each item, by sklearn.preprocessing.MultiLabelBinarizer."
     ),
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mercer.selection.interactions import learn_interactions
 from mercer.selection.machines import KernelMachine, fit_machine
 from mercer.selection.metrics import metric_named
 from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK, Trials
+from mercer.selection.values import is_object_list
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
@@ -95,6 +97,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         Parameters
         ----------
         X : data frame (pandas, polars, arrow) or array of shape (n, d)
+            A list or column of strings or sets is a table of one column, 0.
         y : array-like of shape (n,)
 
         Returns
@@ -114,7 +117,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
         _check_memory(memory, n)
         self._remember_features(X, table)
-        self.columns_ = infer_columns(table, self.kind, self.drop)
+        self.columns_ = infer_columns(table, self._kinds(X, table), self.drop)
         self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if np.all(y == y[0]):
@@ -129,7 +132,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
-        self.winner_ = {"family": winner.family, "scale": winner.scale, "learn": winner.learn}
+        self.winner_ = asdict(winner)
         self.winner_name_ = winner.name
         kernel = search.learnt.get(winner)
         quick = self.schedule_[-1].get("quick", False)
@@ -173,10 +176,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     def _winning_kernel(self, M, y, steps: int = LEARNING_STEPS):
         """The winner's kernel, its weights learnt from up to 1,200 of the rows."""
-        kernel = Candidate(**self.winner_).kernel(self.encoder_.features_)
+        candidate = Candidate(**self.winner_)
         rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:LEARNING_ROWS])
-        X = kernel.encode(M[rows])
-        kernel = kernel.bind(X)
+        kernel, X = candidate.bound(self.encoder_.features_, M[rows])
         if not self.winner_["learn"]:
             return kernel
         return learn_interactions(
@@ -244,6 +246,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _kinds(self, X, table) -> dict | None:
+        """``kind``; where X is a list of strings rather than a table, they are texts."""
+        strings = is_object_list(X) and table[0].dtype == object and isinstance(table[0][0], str)
+        return {0: "text"} if strings and self.kind is None else self.kind
+
     def _read_new(self, X) -> dict:
         table = read_columns(X)
         numbered = not any(isinstance(name, str) for name in table)
@@ -283,8 +290,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     metric : str, optional
         "accuracy" (default), "balanced_accuracy", "roc_auc", "log_loss" or "f1".
     kind : dict, optional
-        Column name -> "number", "category", "date", "text" or "identifier", in place of what
-        would be inferred.
+        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", in
+        place of what would be inferred.
     drop : list, optional
         Columns to leave out.
     replay : list of dict, optional

@@ -1,18 +1,27 @@
-"""What a kernel machine must beat: the constant, and an additive linear model on splines."""
+"""What a kernel machine must beat: the constant, and an additive linear model on splines.
+
+Of texts the linear model reads words, or triples of characters where there are no words, by tf-idf.
+"""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
+from mercer.kernels import Spectrum
+from mercer.samples import EncodedColumns, Strings
 from mercer.selection.encoding import Feature
 
 __all__ = ["BASELINES", "fit_baseline"]
@@ -22,35 +31,81 @@ ALPHAS = np.logspace(-3, 3, 7)
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
-def fit_baseline(name: str, features: list[Feature], M: np.ndarray, y: np.ndarray, task: str):
-    """Fit a baseline on the encoded matrix; a scikit-learn pipeline.
+def fit_baseline(name: str, features: list[Feature], M: Any, y: np.ndarray, task: str):
+    """Fit a baseline on the encoded matrix or columns; a scikit-learn pipeline.
 
     Parameters
     ----------
     name : {"trivial", "linear (spline)"}
         The most frequent class or the mean; or logistic or ridge regression on cubic splines of
-        each number and indicators of each category. Of fewer than 5 rows, or one class, there is
-        no other than the trivial one.
+        each number, indicators of each category, and tf-idf of each text and set. Of fewer than 5
+        rows, or one class, there is no other than the trivial one.
     """
     if name == "trivial" or len(y) < 5 or np.all(y == y[0]):
         model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
-        return model.fit(M, y)
+        return model.fit(np.empty((len(M), 0)), y)
     scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
     codes = [j for j, f in enumerate(features) if f.kind == "code"]
     splines = SplineTransformer(n_knots=6, knots="quantile", include_bias=False)
-    columns = ColumnTransformer(
+    has_objects = isinstance(M, EncodedColumns)
+    numbers = M.numbers if isinstance(M, EncodedColumns) else M
+    levels = {j: len(np.unique(numbers[:, j])) for j in (*scaled, *codes)}
+    columns: Any = ColumnTransformer(
         [
-            ("numbers", splines, [j for j in scaled if len(np.unique(M[:, j])) > 6]),
-            ("few", "passthrough", [j for j in scaled if len(np.unique(M[:, j])) <= 6]),
+            ("numbers", splines, [j for j in scaled if levels[j] > 6]),
+            ("few", "passthrough", [j for j in scaled if levels[j] <= 6]),
             ("categories", OneHotEncoder(handle_unknown="ignore"), codes),
         ]
     )
+    if has_objects:
+        texts = [(f.label, make_pipeline(_Counts(j), TfidfTransformer(sublinear_tf=True)))
+                 for j, f in enumerate(features) if j in _read(features)]  # fmt: skip
+        rest = make_pipeline(FunctionTransformer(_numbers), columns)
+        columns = FeatureUnion([("columns", rest), *texts] if levels else texts)
     if task == "classification":
         learner = LogisticRegression(C=1.0, max_iter=300)
-    elif sum(len(np.unique(M[:, j])) for j in codes) < MANY_LEVELS:
+    elif not has_objects and sum(levels[j] for j in codes) < MANY_LEVELS:
         learner = RidgeCV(alphas=ALPHAS)
     else:
         learner = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
-        return make_pipeline(columns, learner).fit(M.astype(np.float64), y)
+        rows = M if has_objects else M.astype(np.float64)
+        return make_pipeline(columns, learner).fit(rows, y)
+
+
+def _read(features: list[Feature]) -> list[int]:
+    """Columns of words and items, and of characters where the text has no words."""
+    spoken = {f.source for f in features if f.kind == "words"}
+    return [
+        j for j, f in enumerate(features)
+        if f.holds_objects and (f.kind != "characters" or f.source not in spoken)
+    ]  # fmt: skip
+
+
+def _numbers(M: EncodedColumns) -> np.ndarray:
+    return M.numbers.astype(np.float64)
+
+
+class _Counts(TransformerMixin, BaseEstimator):
+    """How often each symbol or item of the training cells stands in each cell of a column."""
+
+    def __init__(self, column: int):
+        self.column = column
+
+    def fit(self, M: EncodedColumns, y: Any = None) -> _Counts:
+        cells = M.objects[self.column]
+        self.kernel_ = None
+        if isinstance(cells, Strings):
+            self.kernel_ = Spectrum(3 if cells.form == "text" else 1, vocabulary=cells)
+        return self
+
+    def transform(self, M: EncodedColumns) -> sp.csr_array:
+        """Counts, (n, symbols), sparse."""
+        cells = M.objects[self.column]
+        if self.kernel_ is not None:
+            return sp.csr_array(self.kernel_.features(cells))
+        return cells.indicators(cells.known)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "kernel_")

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.distances import Match as MatchDistance
-from mercer.kernels import RBF, FromDistance, Laplacian, Match, TableKernel
-from mercer.selection.encoding import Feature
+from mercer.kernels import (
+    RBF,
+    Convex,
+    FromDistance,
+    Jaccard,
+    Kernel,
+    Laplacian,
+    Match,
+    Spectrum,
+    TableKernel,
+)
+from mercer.samples import Table
+from mercer.selection.encoding import OBJECTS, Feature
 
 __all__ = ["Candidate", "candidates"]
 
 MOST_COLUMNS = 100  # beyond so many, a kernel for each column is left out
+
+#: reading of texts -> longest substring of characters, and of words (0: they are not read)
+TEXTS = {
+    "characters": (5, 0),
+    "words": (0, 2),
+    "characters and words": (5, 2),
+    "short substrings": (3, 0),
+    "long substrings": (8, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -19,36 +40,53 @@ class Candidate:
 
     Attributes
     ----------
-    family : {"interactions", "gaussian", "laplacian", "additive"}
+    family : {"interactions", "gaussian", "laplacian", "additive", "objects"}
+        "objects": texts and sets alone, a sum; "gaussian" and "laplacian" read none of them.
     scale : float
         Bandwidth relative to the family's default.
     learn : bool
         Learn the weights of the columns.
+    text : str
+        How texts are read, a key of ``TEXTS``; empty where there are none to read.
     """
 
     family: str
     scale: float = 1.0
     learn: bool = False
+    text: str = ""
+
+    @classmethod
+    def of(cls, entry: dict) -> Candidate:
+        """From its attributes among others, as a schedule has them."""
+        names = ("family", "scale", "learn", "text")
+        return cls(**{name: entry[name] for name in names if name in entry})
 
     @property
     def name(self) -> str:
+        text = f", {self.text}" if self.text else ""
+        if self.family == "objects":
+            return self.text or "sets"
         if self.family == "interactions":
             width = "" if self.scale == 1 else f", scale {self.scale:g}"
-            return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}"
-        return self.family if self.family == "additive" else f"{self.family}, scale {self.scale:g}"
+            return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}{text}"
+        if self.family == "additive":
+            return f"additive{text}"
+        return f"{self.family}, scale {self.scale:g}"
 
     def kernel(self, features: list[Feature]) -> TableKernel:
-        """The kernel on the encoded matrix, before its weights are learnt."""
+        """The kernel on the encoded columns, before its weights are learnt."""
         ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
         scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
         codes = [j for j, f in enumerate(features) if f.kind == "code"]
+        parts: list = []
         if self.family in ("interactions", "additive"):
-            parts: list = [(Laplacian(self.scale), [j]) for j in ranks]
+            parts += [(Laplacian(self.scale), [j]) for j in ranks]
             parts += [(Match(), [j]) for j in codes]
+        if self.family in ("interactions", "additive", "objects"):
+            parts += self._objects(features)
             combine = "interactions" if self.family == "interactions" else "sum"
             weight = 1.4 / len(parts) if combine == "interactions" else 1 / len(parts)
             return TableKernel(parts, combine, [weight] * len(parts))
-        parts = []
         # Two standardised columns differ by 2 in squared distance and by about 1.1 in absolute
         # value on average; a mismatch of categories counts like one typical squared difference.
         width = len(scaled) + len(codes)
@@ -59,15 +97,48 @@ class Candidate:
             parts.append((FromDistance(MatchDistance(), self.scale / width), codes))
         return TableKernel(parts, "product")
 
+    def bound(self, features: list[Feature], M: Any) -> tuple[TableKernel, Table]:
+        """The kernel, bound to rows of the encoded columns, and these rows as it reads them."""
+        kernel = self.kernel(features)
+        X = kernel.encode(M)
+        return kernel.bind(X), X
+
+    def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
+        """Kernels with k(x, x) = 1 on the columns of texts and sets."""
+        characters, words = TEXTS.get(self.text, (0, 0))
+        lengths = {"characters": characters, "words": words}
+        parts: list[tuple[Kernel, list]] = []
+        alone = {f.source for f in features if f.kind == "characters"}
+        alone -= {f.source for f in features if f.kind == "words"}
+        for j, f in enumerate(features):
+            # a text of single words has no words beside its characters
+            longest = lengths.get(f.kind, 0) or (5 if f.source in alone else 0)
+            if f.kind == "items":
+                parts.append((Jaccard(), [j]))
+            elif f.kind in lengths and longest:
+                parts.append((_substrings(longest), [j]))
+        return parts
+
+
+def _substrings(longest: int) -> Kernel:
+    """Shared substrings of 1 to ``longest`` symbols, every length with the same weight.
+
+    In one sum of counts, as in `BlendedSpectrum`, short substrings would drown the long ones.
+    """
+    lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
+    return Convex(lengths).normalised()
+
 
 def candidates(features: list[Feature]) -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
     Of a single column, all families but the Gaussian and the Laplacian are the same as these; of
-    more than 100, a kernel for each column costs too much.
+    more than 100, a kernel for each column costs too much. Texts are read in several ways.
     """
-    columns = sum(f.kind != "scaled" for f in features)
-    by_column = 1 < columns <= MOST_COLUMNS
+    objects = {f.source for f in features if f.kind in OBJECTS}
+    numbers = sum(f.kind not in ("scaled", *OBJECTS) for f in features)
+    by_column = 1 < numbers + len(objects) <= MOST_COLUMNS
+    by_column = by_column and numbers > 0
     order = [
         (by_column, Candidate("interactions", learn=True)),
         (True, Candidate("gaussian", 1.0)),
@@ -82,4 +153,29 @@ def candidates(features: list[Feature]) -> list[Candidate]:
         (True, Candidate("gaussian", 10.0)),
         (True, Candidate("gaussian", 0.1)),
     ]
-    return [candidate for suits, candidate in order if suits]
+    plain = [candidate for suits, candidate in order if suits and numbers]
+    if not objects:
+        return plain
+    readings = _readings(features)
+    first = readings[0]
+    reading = [Candidate("objects", text=text) for text in readings]
+    if not by_column:
+        return reading + plain
+    together = [
+        Candidate("interactions", learn=True, text=first),
+        Candidate("additive", text=first),
+        *reading[:2],
+        *(Candidate("interactions", learn=True, text=text) for text in readings[1:3]),
+        Candidate("interactions", 3.0, learn=True, text=first),
+        *reading[2:],
+    ]
+    without = [c for c in plain if c.family in ("gaussian", "laplacian") and c.scale == 1]
+    return together + without
+
+
+def _readings(features: list[Feature]) -> list[str]:
+    """The ways to read the texts of a table; a single empty one where there are none."""
+    kinds = {f.kind for f in features}
+    if "characters" not in kinds:
+        return [""]
+    return [t for t, (_, words) in TEXTS.items() if not words or "words" in kinds]

@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, categories, dates, texts, identifiers, and why.
+"""What the columns of a table are: numbers, categories, dates, texts, sets, and why.
 
 `infer_columns` says what each column is, with a reason that a stranger understands; the rules are
 in the order of `_infer`. `values.py` reads the columns, `encoding.py` turns them into a matrix.
@@ -10,11 +10,12 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from mercer.selection.cells import SETS, as_items, clear_separator, separator_of
 from mercer.selection.values import (
     as_dates,
     as_numbers,
@@ -36,7 +37,8 @@ __all__ = [
 ]
 
 #: kinds that a user may give, and whether the column is used
-KINDS = {"number": True, "category": True, "date": True, "text": False, "identifier": False}
+KINDS = {"number": True, "category": True, "date": True, "text": True, "set": True,
+         "identifier": False, "drop": False}  # fmt: skip
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -54,15 +56,17 @@ class Column:
     ----------
     name : str or int
     kind : str
-        "number", "category" or "date": used; "text", "identifier", "constant", "duplicate",
-        "empty" or "dropped": not used.
+        "number", "category", "date", "text" or "set": used; "identifier", "constant",
+        "duplicate", "empty" or "dropped": not used.
     reason : str
     missing, distinct : int
         Rows without a value, and different values among the others.
     low, high : float or str or None
-        Smallest and largest number or date.
+        Smallest and largest number or date; characters of the shortest and the longest text.
     levels : list of str
-        The most frequent levels of a category, at most ten.
+        The most frequent levels of a category or items of sets, at most ten.
+    separator : str or None
+        Between the items of a set that is written as text; None: blanks.
     """
 
     name: Any
@@ -73,6 +77,15 @@ class Column:
     low: Any = None
     high: Any = None
     levels: list[str] = field(default_factory=list)
+    separator: str | None = None
+
+    #: rows
+    rows: int = 0
+
+    @property
+    def known(self) -> int:
+        """Rows with a value."""
+        return self.rows - self.missing
 
     @property
     def used(self) -> bool:
@@ -94,8 +107,8 @@ def infer_columns(
     columns : dict
         As `read_columns` returns them.
     kind : dict, optional
-        Name -> "number", "category", "date", "text" or "identifier", in place of what would be
-        inferred.
+        Name -> "number", "category", "date", "text", "set", "identifier" or "drop", in place of
+        what would be inferred.
     drop : sequence, optional
         Names of columns to leave out.
 
@@ -119,24 +132,43 @@ def infer_columns(
         if column.used:
             fingerprint = _fingerprint(values)
             if fingerprint in seen and name not in kind:
-                column = Column(
-                    name, "duplicate", f"equal to column {seen[fingerprint]!r} in every row",
-                    column.missing, column.distinct,
-                )  # fmt: skip
+                reason = f"equal to column {seen[fingerprint]!r} in every row"
+                column = replace(
+                    column, kind="duplicate", reason=reason, low=None, high=None, levels=[]
+                )
             else:
                 seen.setdefault(fingerprint, name)
         found.append(column)
-    return found if any(column.used for column in found) else [_spared(c, columns) for c in found]
+    return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
+
+
+def _informs(column: Column) -> bool:
+    """Whether a column is used, and for more than levels that hardly return."""
+    return column.used and (column.kind != "category" or not _hardly_returns(column))
+
+
+def _hardly_returns(column: Column) -> bool:
+    return column.kind in ("category", "identifier") and column.known < 2 * column.distinct
 
 
 def _spared(column: Column, columns: dict) -> Column:
-    """Where no other column can be used, one that counts the rows is."""
+    """Where no other column can be used, one that counts the rows is, and names are texts."""
     values = columns[column.name]
-    if column.kind != "identifier" or column.reason == "as you said" or values.dtype.kind != "f":
+    if column.reason == "as you said" or column.kind not in ("identifier", "category"):
+        return column
+    if values.dtype.kind == "O" and _hardly_returns(column) and column.known >= FEW_ROWS:
+        reason = (
+            f"short texts: {column.distinct} different values in {column.known} rows, and no other "
+            "column can be used"
+        )
+        counts = Counter(values[~missing_values(values)].tolist())
+        low, high, _ = _range_or_levels("text", values, counts)
+        return replace(column, kind="text", reason=reason, low=low, high=high, levels=[])
+    if column.kind != "identifier" or values.dtype.kind != "f":
         return column
     low, high, _ = _range_or_levels("number", values, Counter())
     reason = f"integers, all {column.distinct} different, but no other column can be used"
-    return Column(column.name, "number", reason, column.missing, column.distinct, low, high)
+    return replace(column, kind="number", reason=reason, low=low, high=high)
 
 
 def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
@@ -163,15 +195,20 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
-    counts = Counter(present.tolist())
+    cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
+    counts = Counter(map(_hashable, present.tolist()) if cells else present.tolist())
     distinct = len(counts)
 
-    def column(kind: str, reason: str, lost: int = 0) -> Column:
-        low, high, levels = _range_or_levels(kind, values, counts)
-        return Column(name, kind, reason, n - known + lost, distinct, low, high, levels)
+    def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
+        low, high, levels = _range_or_levels(kind, values, counts, separator)
+        missing = n - known + lost
+        return Column(name, kind, reason, missing, distinct, low, high, levels, separator, n)
 
-    if dropped:
+    if dropped or given == "drop":
         return column("dropped", "left out on request")
+    if given == "set":
+        separator = None if cells else separator_of(counts)
+        return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
     if given is not None:
         _check_readable(name, given, present)
         return column(given, "as you said")
@@ -179,6 +216,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
         return column("empty", "every value is missing")
     if known < 3 and n >= 100:
         return column("empty", f"only {known} of {n} rows have a value")
+    if cells:
+        return column("set", _set_words(counts, None, cells))
     if distinct == 1:
         only = f"every value is {_short(present[0])}"
         if known == n:
@@ -199,7 +238,28 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
     if _mostly(counts, lost, dates):
         parts = "read as year, month, day of week and elapsed days"
         return column("date", f"dates stored as text, {parts}{_not_read(dates, lost)}", lost)
+    separator = clear_separator(counts) if distinct > MANY_LEVELS else None
+    if separator is not None:
+        return column("set", _set_words(counts, separator, cells), 0, separator)
     return column(*_word_kind(name, counts, n))
+
+
+def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
+    """What the sets of a column are made of."""
+    items = {item for value in counts for item in as_items(_column([value]), separator, "")[0]}
+    how = "" if cells else f", separated by {'blanks' if separator is None else repr(separator)}"
+    return f"sets of {len(items)} different items{how}"
+
+
+def _column(values: list) -> np.ndarray:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _hashable(value: Any) -> Any:
+    """A cell as a key: lists and sets as frozen sets of their items."""
+    return frozenset(value) if isinstance(value, SETS) else value
 
 
 def _number_kind(name: Any, present: np.ndarray, counts: Counter, n: int) -> tuple[str, str]:
@@ -277,8 +337,16 @@ def _dates(values: np.ndarray) -> np.ndarray:
     )
 
 
-def _range_or_levels(kind: str, values: np.ndarray, counts: Counter) -> tuple[Any, Any, list[str]]:
-    """(smallest, largest, []) of numbers and dates, (None, None, levels) of categories."""
+def _range_or_levels(
+    kind: str, values: np.ndarray, counts: Counter, separator: str | None = None
+) -> tuple[Any, Any, list[str]]:
+    """(smallest, largest, []) of numbers and dates, (None, None, levels) of categories and sets."""
+    if kind == "set":
+        items: Counter = Counter()
+        for value, c in counts.items():
+            for item in set(as_items(_column([value]), separator, "")[0]):
+                items[level_text(item)] += c
+        return None, None, [item for item, _ in items.most_common(10)]
     if kind == "number":
         numbers = as_numbers(values)
         numbers = numbers[~np.isnan(numbers)]
@@ -289,6 +357,9 @@ def _range_or_levels(kind: str, values: np.ndarray, counts: Counter) -> tuple[An
         dates = as_dates(values)
         dates = dates[~np.isnat(dates)].astype("datetime64[D]")
         return str(dates.min()), str(dates.max()), []
+    if kind == "text":
+        lengths = [len(level_text(v)) for v in counts]
+        return (float(min(lengths)), float(max(lengths)), []) if lengths else (None, None, [])
     if kind == "category":
         return None, None, [level_text(v) for v, _ in counts.most_common(10)]
     return None, None, []
@@ -304,11 +375,6 @@ def level_text(value: Any) -> str:
 def column_notices(columns: list[Column]) -> list[str]:
     """What a user should know about columns that are set aside or filled, a sentence each."""
     notices = []
-    texts = [str(c.name) for c in columns if c.kind == "text"]
-    if texts:
-        notices.append(
-            f"Free text is set aside, since there are no text kernels yet: {_listed(texts)}."
-        )
     dropped = [
         f"{c.name} ({c.reason})"
         for c in columns
@@ -316,7 +382,8 @@ def column_notices(columns: list[Column]) -> list[str]:
     ]
     if dropped:
         notices.append(f"Not used: {_listed(dropped, '; ')}.")
-    filled = [str(c.name) for c in columns if c.used and c.kind != "category" and c.missing]
+    numeric = [c for c in columns if c.kind in ("number", "date")]
+    filled = [str(c.name) for c in numeric if c.missing]
     if filled:
         notices.append(
             "Missing numbers are filled with the median, and that they were missing is a column "
@@ -325,6 +392,10 @@ def column_notices(columns: list[Column]) -> list[str]:
     gaps = [str(c.name) for c in columns if c.kind == "category" and c.missing]
     if gaps:
         notices.append(f"A missing category is a level of its own: {_listed(gaps)}.")
+    for kind in ("text", "set"):
+        empty = [str(c.name) for c in columns if c.kind == kind and c.missing]
+        if empty:
+            notices.append(f"A missing {kind} counts as the empty one: {_listed(empty)}.")
     return notices
 
 

@@ -6,6 +6,7 @@ training, "is it missing" becomes a category (a single one for columns that lack
 rows). A category becomes a code: in a category of more than 20 levels those that fewer than
 ``rare`` rows have share one code, with every level that the training table lacks; a missing value
 is a level of its own. A date becomes the numbers year, month, day of week and elapsed days.
+Texts are strings of characters, and beside that of words where they have several; sets are sets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.samples import EncodedColumns
+from mercer.selection.cells import as_items, as_texts, encode_cells, words
 from mercer.selection.columns import (
     MANY_LEVELS,
     RARE,
@@ -39,6 +42,8 @@ __all__ = ["Feature", "TableEncoder"]
 RANKS = 1000  # quantiles that ranks are interpolated between
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
 FARTHEST = 10.0  # standard deviations: outliers of standardised values are cut there
+OBJECTS = ("characters", "words", "items")
+WORDS = 2  # words of a text on average: with fewer, its characters are enough
 MISSING = "\0missing"  # the level of a missing value
 
 
@@ -52,16 +57,21 @@ class Feature:
         Name of the column.
     label : str
         That name, with the part of a date or "is missing".
-    kind : {"rank", "scaled", "code"}
+    kind : {"rank", "scaled", "code", "characters", "words", "items"}
     """
 
     source: Any
     label: str
     kind: str
 
+    @property
+    def holds_objects(self) -> bool:
+        """Strings or sets, in place of numbers."""
+        return self.kind in OBJECTS
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the used columns of a table as a float32 matrix.
+    """Encode the used columns of a table as a float32 matrix, with texts and sets beside it.
 
     Parameters
     ----------
@@ -106,12 +116,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
         self.levels_: dict[Any, list] = {}
+        self.known_: dict[str, Any] = {}  # the symbols or items of the training cells
         self._patterns: set[bytes] = set()  # of missing numbers: columns often share one
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
             values = table[column.name]
             if column.kind == "category":
                 self._fit_category(column.name, values)
+                continue
+            if column.kind in ("text", "set"):
+                self._fit_objects(column, values)
                 continue
             for label, numbers in _number_series(column, values).items():
                 known = numbers[~np.isnan(numbers)]
@@ -152,8 +166,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.levels_[name] = sorted(kept)
         self.features_.append(Feature(name, str(name), "code"))
 
-    def transform(self, X: Any) -> np.ndarray:
+    def _fit_objects(self, column: Column, values: np.ndarray) -> None:
+        cells = _cells(column, values)
+        if column.kind == "set":
+            views = {str(column.name): "items"}
+        else:
+            views = {str(column.name): "characters"}
+            if sum(map(len, map(words, cells))) >= WORDS * len(cells):
+                views[f"{column.name}: words"] = "words"
+        for label, kind in views.items():
+            self.known_[label] = encode_cells(kind, cells)[:0]
+            self.features_.append(Feature(column.name, label, kind))
+
+    def transform(self, X: Any) -> np.ndarray | EncodedColumns:
         """The matrix of a table with the same columns, in any order; others are ignored.
+
+        Of a table with texts or sets `EncodedColumns`, whose rows can be taken as those of a
+        matrix.
 
         Raises
         ------
@@ -170,9 +199,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"which the model was trained with; it has {list(table)[:50]}. Add what is "
                 "missing, or fit again without it (drop=, or --drop)."
             )
-        out = []
+        out: list[np.ndarray] = []
+        objects: dict[int, Any] = {}
         for column in used_columns(self.columns_):
             values = table[column.name]
+            if column.kind in ("text", "set"):
+                cells = _cells(column, values)
+                for feature in self.features_:
+                    if feature.source == column.name:
+                        known = self.known_[feature.label]
+                        objects[len(out)] = encode_cells(feature.kind, cells, known)
+                        out.append(np.zeros(len(values)))
+                continue
             if column.kind == "category":
                 out.append(self._codes(column.name, values))
                 continue
@@ -187,7 +225,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
                 if flag:
                     out.append(missing)
-        return np.stack(out, axis=1).astype(np.float32)
+        M = np.stack(out, axis=1).astype(np.float32)
+        return EncodedColumns(M, objects) if objects else M
 
     def unseen(self, X: Any) -> dict[Any, list[str]]:
         """Category -> the levels of a new table that stand for no training level of their own.
@@ -212,6 +251,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         code_of = {level: code for code, level in enumerate(levels)}
         other = len(levels)  # pooled or new: one code for all of them
         return np.array([code_of.get(text, other) for text in _level_texts(values)], dtype=float)
+
+
+def _cells(column: Column, values: np.ndarray) -> list:
+    """Texts, or lists of items."""
+    if column.kind == "text":
+        return as_texts(values, column.name)
+    return as_items(values, column.separator, column.name)
 
 
 def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:

@@ -21,6 +21,7 @@ from mercer.kernels import On, TableKernel
 
 __all__ = ["InteractionWeights", "learn_interactions"]
 
+HELD_KINDS = ("strings", "sets")
 SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
 
 
@@ -111,11 +112,17 @@ def learn_interactions(
     start = 1.4 / len(parts) if kernel.weights is None else np.asarray(kernel.weights, float)
     theta = np.append(np.log(np.full(len(parts), start)), np.log(1e-3 * n))
     momentum, spread = np.zeros_like(theta), np.zeros_like(theta)
+    # values of kernels on strings and sets are dear: they are computed once
+    held = {j: On(*part).block(X, X) for j, part in enumerate(parts) if part[0].kind in HELD_KINDS}
+
+    def block(j: int) -> np.ndarray:
+        return held[j].copy() if j in held else On(*parts[j]).block(X, X)
+
     best, errors = (np.inf, theta), []
     for step in range(steps):
         try:
             with blas_limit(n):
-                error, slope = _error_and_slope(parts, X, y, theta, n_jobs)
+                error, slope = _error_and_slope(block, y, theta, n_jobs)
         except np.linalg.LinAlgError:  # not positive definite in this precision: too small a λ
             break
         errors.append(error)
@@ -138,12 +145,21 @@ def learn_interactions(
 
 
 def _error_and_slope(
-    parts: list, X: Any, y: np.ndarray, theta: np.ndarray, n_jobs: int | None
+    block: Callable[[int], np.ndarray], y: np.ndarray, theta: np.ndarray, n_jobs: int | None
 ) -> tuple[float, np.ndarray]:
-    """Mean squared leave-one-out error, and its derivatives by log w_j and log λ."""
+    """Mean squared leave-one-out error, and its derivatives by log w_j and log λ.
+
+    ``block(j)`` is a fresh matrix of the values of part j.
+    """
     n, dtype = len(y), y.dtype
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
-    K = TableKernel(parts, "interactions", w).block(X, X)
+    K = np.ones((n, n), dtype)
+    for j, weight in enumerate(w):
+        k = block(j)
+        k *= weight
+        k += 1
+        k /= 1 + weight
+        K *= k
     C = _inverse(K, penalty)
     alpha = C @ y
     diagonal = C.diagonal()[:, None]
@@ -157,14 +173,13 @@ def _error_and_slope(
     total = float(M.sum(dtype=np.float64))
 
     def slope_of(j: int) -> float:
-        kernel, columns = parts[j]
-        k = On(kernel, columns).block(X, X)
+        k = block(j)
         k *= w[j]
         k /= 1 + k  # w k / (1 + w k)
         return float(np.vdot(M, k)) - total * w[j] / (1 + w[j])
 
     jobs = 1 if n < 1000 else n_jobs  # a small matrix is done before a thread has started
-    for j, value in enumerate(ordered_map(slope_of, range(len(parts)), jobs)):
+    for j, value in enumerate(ordered_map(slope_of, range(len(w)), jobs)):
         slope[j] = value
     return float(np.mean(e.astype(np.float64) ** 2)), slope * 2 / y.size
 

@@ -20,7 +20,9 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
 
 from mercer.gram.memory import memory_budget
+from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
+from mercer.samples import refuse_one
 from mercer.selection.plan import Plan, Sharing
 
 __all__ = ["KernelSearchCV"]
@@ -146,6 +148,10 @@ class KernelSearchCV(GridSearchCV):
         self._check_early_stopping()
         self._get_scorers()  # so is a refit= that several metrics leave open
         fit_params = {name: value for name, value in params.items() if name != "groups"}
+        if isinstance(models[0], KernelLearner):
+            kernel = models[0].kernel
+            kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
+            refuse_one(X, type(self).__name__, kind)
         X, y = indexable(X, y)
         cv: Any = self.cv
         cv = check_cv(cv, y, classifier=is_classifier(self.estimator))

@@ -7,9 +7,11 @@ and solvers need not know. `SharedSamples` holds the matrices, within the memory
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison
 from mercer.gram import Gram
@@ -167,15 +169,25 @@ class SharedSamples:
         return kernel.block(self.samples[i], self.samples[j])
 
     def crossed(self, kernel: Any, source: tuple, X: Rows, Z: Rows) -> np.ndarray:
-        """k between all of X and Z; between different rows it is kept for the next model.
-
-        All that is kept takes as much as one matrix of all rows at most.
-        """
+        """k between all of X and Z; between different rows it is kept for the next model."""
         if X is Z:
             return self.block(kernel, source, X.numbers, Z.numbers)
         key = source[1], X.numbers.tobytes(), Z.numbers.tobytes()
+        return self._kept(key, lambda: self.block(kernel, source, X.numbers, Z.numbers))
+
+    def product(self, source: tuple, X: Rows, Z: Rows, V: np.ndarray) -> np.ndarray:
+        """K V between X and Z, from a matrix that is held: rather than to take its columns one by
+        one, coefficients are put where whole rows have theirs."""
+        K = self.grams[source[1]]
+        rows = self._kept((source[1], X.numbers.tobytes()), lambda: K[X.numbers])
+        W = np.zeros((K.shape[1], *V.shape[1:]), np.result_type(K, V))
+        np.add.at(W, Z.numbers, V)
+        return rows @ W
+
+    def _kept(self, key: tuple, values: Callable[[], np.ndarray]) -> np.ndarray:
+        """Values for models to come; all that is kept takes as much as one matrix at most."""
         if key not in self._crossed:
-            K = self.block(kernel, source, X.numbers, Z.numbers)
+            K = values()
             if sum(kept.nbytes for kept in self._crossed.values()) + K.nbytes > self.matrix_bytes():
                 self._crossed.clear()
             self._crossed[key] = K
@@ -289,6 +301,11 @@ class SharedKernel(Kernel):
         if self.source[0] == "samples":
             return None
         return self.shared.crossed(self.kernel, self.source, X, Z)
+
+    @available_if(lambda self: self.source[0] == "gram")
+    def product(self, X: Rows, Z: Rows, V: np.ndarray) -> np.ndarray:
+        """K(X, Z) V for `TiledGram`, which needs no tiles of what is looked up."""
+        return self.shared.product(self.source, X, Z, V)
 
     def block(self, X: Rows, Z: Rows) -> np.ndarray:
         return self.shared.block(self.kernel, self.source, X.numbers, Z.numbers)

@@ -21,7 +21,7 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     target = np.asarray(target)
     values = len(set(target.tolist()))
     if given is not None:
-        return given, "as you said"
+        return given, "you said so"
     if target.dtype.kind not in "fiu":
         return "classification", f"the target has {values} different values that are not numbers"
     whole = bool(np.all(target == np.round(target)))

@@ -10,6 +10,7 @@ into ``schedule``, which can be replayed without a clock.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ LEARNING_ROWS = 1200  # that column weights are learnt on, of tables of up to 20
 FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
 LEARNING_STEPS = 25
 SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # of the time; the rest is for the final fit
+TEXT_RANK = 4000  # centres of a final fit to texts or sets
 SMALLEST_RANK = 300  # of a final fit for which hardly any time is left
 
 
@@ -46,7 +48,7 @@ class Trials:
     ----------
     model : KernelClassifier or KernelRegressor
         It says what machines are fitted to, and turns outputs into predictions.
-    M, y : encoded rows (n, p) and their targets
+    M, y : encoded rows (n, p), a matrix or `EncodedColumns`, and their targets
     metric : Metric
     budget : Budget
     memory : int
@@ -62,7 +64,7 @@ class Trials:
     def __init__(
         self,
         model: Any,
-        M: np.ndarray,
+        M: Any,
         y: np.ndarray,
         metric: Metric,
         *,
@@ -113,7 +115,7 @@ class Trials:
         for baseline in BASELINES:
             self._try_baseline(baseline, (entries[-1]["rows"], entries[-1]["rank"]))
         for i, entry in enumerate(entries):
-            candidate = Candidate(entry["family"], entry["scale"], entry["learn"])
+            candidate = Candidate.of(entry)
             self._report(candidate.name, i, len(entries))
             self._try(candidate, (entry["rows"], entry["rank"]), list(entry["steps"]))
         final = next((entry for entry in schedule if entry.get("final")), None)
@@ -173,10 +175,7 @@ class Trials:
         row |= {"learner": "kernel ridge", "kernel": repr(kernel), "penalty": penalty}
         row["place"] = len(self.schedule)
         self._enter(row)
-        self.schedule.append(
-            {"family": candidate.family, "scale": candidate.scale, "learn": candidate.learn,
-             "rows": rung[0], "rank": rung[1], "steps": taken}
-        )  # fmt: skip
+        self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
         return row
 
     def _try_baseline(self, name: str, rung: tuple[int, int]) -> None:
@@ -243,8 +242,7 @@ class Trials:
     def _shared_kernel(self, candidate: Candidate, steps, taken: list):
         """The candidate's kernel, its weights learnt from the spared rows, once."""
         if not candidate.learn or self.spared is None:
-            kernel = candidate.kernel(self.features)
-            return kernel.bind(kernel.encode(self.M))
+            return candidate.bound(self.features, self.M)[0]
         if candidate not in self.learnt:
             found = self._learn(candidate, self.spared, steps[0] if steps else None)
             taken.append(len(found.errors))
@@ -255,8 +253,7 @@ class Trials:
         """Learn weights on some of the rows, for as many steps as were taken or time allows."""
         count = self.learning_rows if self.spared is not None else FOLD_LEARNING_ROWS
         most = np.random.default_rng(self.seed).permutation(rows)[:count]
-        kernel = candidate.kernel(self.features)
-        X = kernel.encode(self.M[most])
+        kernel, X = candidate.bound(self.features, self.M[most])
 
         def enough(step: int, error: float) -> bool:
             if steps is not None:
@@ -264,7 +261,7 @@ class Trials:
             return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
 
         return learn_interactions(
-            kernel.bind(X), X, self.Y[most], steps=LEARNING_STEPS, n_jobs=self.model.n_jobs,
+            kernel, X, self.Y[most], steps=LEARNING_STEPS, n_jobs=self.model.n_jobs,
             on_step=enough,
         )  # fmt: skip
 
@@ -338,16 +335,22 @@ class Trials:
             row["rank"] = place
             row.pop("place", None)
         self.schedule.append(dict(final) if final else {"final": True, "rank": rank})
-        return Candidate(entry["family"], entry["scale"], entry["learn"]), rank
+        return Candidate.of(entry), rank
 
     def _final_rank(self, winner: dict, entry: dict) -> int | None:
-        """None, the default, where time is left for it, as far as the winner's trial can tell."""
+        """None, the default, where time is left for it, as far as the winner's trial can tell.
+
+        Of texts more centres, since each shares little with any other.
+        """
         n, left = len(self.M), self.budget.left()
+        most = TEXT_RANK if any(f.holds_objects for f in self.features) else RANK
         if np.isinf(left):
-            return None
+            return None if n <= EXACT_ROWS or most == RANK else most
         if n <= EXACT_ROWS:
             return None if left > 30 * (n / EXACT_ROWS) ** 3 else SMALLEST_RANK
-        for rank in (RANK, 1500, 1000, 700, 500):
+        for rank in (most, 3000, RANK, 1500, 1000, 700, 500):
+            if rank > most:
+                continue
             more = rank / entry["rank"]
             if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
                 return None if rank == RANK else rank

@@ -1,8 +1,8 @@
 """The columns of any table as numpy arrays, and what their values spell.
 
 A column is float64 with NaN where a number is missing, datetime64 with NaT where a date is, or
-objects (texts, mostly) with None for the rest. Texts may spell numbers ("1,200.50", "12%") or ISO
-dates; `spelled_number` and `spelled_date` say which.
+objects (texts, mostly; sets or lists of items) with None for the rest. Texts may spell numbers
+("1,200.50", "12%") or ISO dates; `spelled_number` and `spelled_date` say which.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import datetime
 import decimal
 import re
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import describe
+from mercer.samples import as_objects, describe
 
 __all__ = [
     "MISSING_TEXTS",
     "as_dates",
     "as_numbers",
     "is_missing_mark",
+    "is_object_list",
     "missing_values",
     "read_columns",
     "spelled_date",
@@ -40,7 +42,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     """Name -> column of a data frame (pandas, polars, arrow) or a two-dimensional array or list.
 
     Columns of an array are named 0, 1, 2, ... An array of objects is read value by value: a column
-    of numbers becomes one.
+    of numbers becomes one. A list or column of strings or sets is the single column 0.
 
     Raises
     ------
@@ -56,7 +58,10 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     import narwhals as nw
     from narwhals.dependencies import is_into_dataframe
 
-    if isinstance(X, nw.DataFrame) or is_into_dataframe(X):
+    if is_object_list(X):
+        columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
+        rows = len(columns[0])
+    elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         rows = len(frame)
         columns = {
@@ -78,6 +83,20 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
                 f"Input X contains infinity in {where}: replace it, or leave the value out."
             )
     return columns
+
+
+def is_object_list(X: Any) -> bool:
+    """Whether X is one string or set a row, rather than a row of values."""
+    kinds: tuple = (str, bytes, Set)
+    column: Any = X
+    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
+        column, kinds = column.to_pylist(), (*kinds, list)
+    elif len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):
+        column, kinds = column.to_list(), (*kinds, list)
+    elif not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.ndim == 1):
+        return False
+    first = next((item for item in column if not _is_null(item)), None)
+    return isinstance(first, kinds)
 
 
 def _series_values(series: Any) -> np.ndarray:
@@ -104,7 +123,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
             "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
             "Densify it with X.toarray(), or use SVC or KernelRidge, which take sparse rows."
         )
-    if isinstance(X, (str, bytes, dict, set)):
+    if X is None or isinstance(X, (str, bytes, dict, set)):
         raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
     # a list of rows with texts in it must not become texts all over
     A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
@@ -114,6 +133,8 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
         )
     if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
         raise ValueError("Complex data not supported: give real numbers.")
+    if A.size == 0 and A.ndim == 1:
+        raise ValueError("X is empty: at least 1 sample is needed.")
     if A.ndim != 2:
         raise ValueError(
             f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
@@ -135,7 +156,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
     missing = np.array([_is_null(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
-        if issubclass(kind, (dict, list, set, tuple, np.ndarray)):
+        if issubclass(kind, dict):
             raise TypeError(
                 f"argument must be a string or a number: column {name!r} of X holds "
                 f"{describe(next(v for v in values if isinstance(v, kind)))} in a cell."
@@ -157,6 +178,8 @@ def _objects(values: list, name: Any) -> np.ndarray:
 
 
 def _is_null(value: Any) -> bool:
+    if isinstance(value, (Set, list, tuple, np.ndarray)):
+        return False
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 

@@ -15,7 +15,7 @@ from mercer.solvers.smo_rows import RowSource, add_products
 
 __all__ = ["Optimum", "State"]
 
-INNER_STEPS = 4  # at most for each variable of the working set, before Newton steps
+INNER_STEPS = 12  # at most for each variable of the working set, before Newton steps
 REFINEMENTS = 3  # calls of Newton steps in a round
 POLISHED = 1000  # free variables at most, for an exact solution at the end
 STALLED_ROUNDS = 20  # without a smaller violation, and without a lower objective

@@ -1,10 +1,23 @@
-"""Contract suites to inherit in the tests of a new kernel, distance or Gram operator.
+"""Suites for what others add: contracts of kernels, distances and Gram operators to inherit, and
+checks of estimators on strings and sets.
 
-They need pytest.
+The contracts need pytest.
 """
 
 from mercer.testing.distances import DistanceContract
 from mercer.testing.gram import GramContract
 from mercer.testing.kernels import KernelContract
+from mercer.testing.objects import (
+    check_object_estimator,
+    object_checks,
+    parametrize_with_object_checks,
+)
 
-__all__ = ["DistanceContract", "GramContract", "KernelContract"]
+__all__ = [
+    "DistanceContract",
+    "GramContract",
+    "KernelContract",
+    "check_object_estimator",
+    "object_checks",
+    "parametrize_with_object_checks",
+]

@@ -1,0 +1,141 @@
+"""Every learner on strings and on sets, by the suite that is published for others' learners."""
+
+import numpy as np
+import pytest
+
+from mercer import (
+    SVC,
+    SVR,
+    KernelClassifier,
+    KernelLogisticRegression,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelSearchCV,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
+from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
+from mercer.testing import (
+    check_object_estimator,
+    object_checks,
+    parametrize_with_object_checks,
+)
+from objects import SharedItems, SharedSymbols
+
+
+def learners(kernel):
+    return [
+        SVC(kernel=kernel, tol=1e-6),
+        NuSVC(nu=0.2, kernel=kernel, tol=1e-6),
+        SVR(kernel=kernel, tol=1e-6),
+        NuSVR(nu=0.3, kernel=kernel, tol=1e-6),
+        OneClassSVM(nu=0.3, kernel=kernel, tol=1e-6),
+        KernelRidge(kernel=kernel),
+        KernelRidgeClassifier(kernel=kernel),
+        KernelLogisticRegression(kernel=kernel),
+        KernelRidge(kernel=kernel, solver="low_rank", rank=28, random_state=0),
+        KernelRidge(kernel=kernel, solver="conjugate_gradient", tol=1e-10),
+        KernelSearchCV(SVC(kernel=kernel, tol=1e-6), {"C": [0.5, 2.0]}, cv=3),
+    ]
+
+
+STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
+SETS = [(learner, "sets") for learner in learners(Jaccard())]
+AUTOMATIC = [
+    (Estimator(trials=1), kind)
+    for Estimator in (KernelClassifier, KernelRegressor)
+    for kind in ("strings", "sets")
+]
+OTHERS = [
+    *[(SVC(kernel=BlendedSpectrum(2)), kind) for kind in ("bytes", "tokens")],
+    (KernelSearchCV(SVC(kernel=GapWeighted(2, 0.5).normalised()), {"C": [0.5, 2.0]}), "strings"),
+    (SVC(kernel=SharedSymbols()), "strings"),  # of another module: no model files
+    (SVC(kernel=SharedItems()), "sets"),
+]
+
+
+def known(learner):
+    if isinstance(learner, KernelSearchCV):
+        return {"check_order_of_training_samples": "other folds have other scores"}
+    if isinstance(learner, (KernelClassifier, KernelRegressor)):
+        return {
+            "check_order_of_training_samples": "other folds choose other penalties",
+            "check_mixed_and_other_kinds": "a table may hold anything: cells are read as texts",
+        }
+    return {}
+
+
+@parametrize_with_object_checks([*STRINGS, *SETS, *AUTOMATIC, *OTHERS], expected_failures=known)
+def test_every_learner_on_objects(check):
+    check()
+
+
+class Forgetful(KernelRidge):
+    """Faults, one at a time, that the suite must find."""
+
+    def __init__(self, fault="", kernel="linear"):
+        super().__init__(kernel=kernel)
+        self.fault = fault
+
+    def fit(self, X, y, sample_weight=None):
+        if self.fault == "changes y":
+            y += 1.0
+        if self.fault == "lists only" and not isinstance(X, list):
+            X = list(X)[:-1] + list(X)[:1]
+        if self.fault == "ignores weights":
+            sample_weight = None
+        if self.fault == "changes parameters":
+            self.kernel = BlendedSpectrum(3)
+        if self.fault == "takes one text" and isinstance(X, str):
+            X = [X] * len(y)
+        if self.fault == "takes missing ones" and isinstance(X, list):
+            X = ["" if x is None or x != x else x for x in X]
+        if self.fault == "counts columns":
+            super().fit(X, y, sample_weight)
+            self.n_features_in_ = 7
+            return self
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        out = super().predict(X)
+        if self.fault == "ranks":
+            return np.argsort(np.argsort(out)).astype(float)
+        if self.fault == "sorts":
+            return np.sort(out)
+        return out
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("changes y", "check_samples_are_not_changed"),
+        ("lists only", "check_containers"),
+        ("ignores weights", "check_weights"),
+        ("changes parameters", "check_parameters_are_not_changed"),
+        ("takes one text", "check_what_is_no_list_of_samples"),
+        ("takes missing ones", "check_missing_entries"),
+        ("counts columns", "check_no_columns"),
+        ("ranks", "check_one_sample"),
+        ("sorts", "check_order_of_new_samples"),
+    ],
+)
+def test_the_suite_finds_what_is_wrong(fault, check):
+    learner = Forgetful(fault, BlendedSpectrum(2).normalised())
+    failed = set()
+    for name, run in object_checks(learner, "strings"):
+        try:
+            run()
+        except Exception:
+            failed.add(name)
+    assert check in failed
+
+
+def test_samples_and_targets_may_be_given():
+    words = ["anna", "hannah", "ananas", "banana", "panama", "nana"] * 2
+    others = ["trick", "brick", "kick", "stick", "quick", "pick"] * 2
+    learner = SVC(kernel=BlendedSpectrum(2).normalised(), tol=1e-6)
+    check_object_estimator(learner, words + others, [0] * 12 + [1] * 12)
+    with pytest.raises(ValueError, match="samples='words': give one of"):
+        list(object_checks(learner, "words"))
