@@ -149,8 +149,9 @@ def test_each_value_of_the_kernel_is_computed_once(k):
     assert (K.counts[y[:, None] == y] == 1).all()
 
 
-@pytest.mark.parametrize(("small", "memory"), [(10, 2**30), (2048, 100)])
+@pytest.mark.parametrize(("small", "memory"), [(10, 2**30), (2048, 100), (2048, 4000)])
 def test_pairs_that_are_large_or_many_are_parts_of_the_whole(small, memory):
+    """4,000 bytes are enough for what is shared, but not for the rows of a pair beside it."""
     X, y = classes(4)
     grams = PairGrams(TiledGram(RBF(0.3), X), y, small, memory)
     assert not grams.own

@@ -98,6 +98,14 @@ def test_rows_are_computed_once_while_the_cache_holds_them():
     source.add(np.arange(100, 120), np.ones(20), g)  # in the place of those used longest ago
     source.add(np.arange(20, 50), np.ones(30), g)
     assert len(asked) == 70
+    # those that are not likely to be asked for again are computed where they are not held
+    passed, block = [], source.K.block
+    source.K.block = lambda i, j: passed.extend(i) or block(i, j)
+    before = g.copy()
+    source.add(np.arange(45, 55), np.ones(10), g, np.zeros(10, bool))
+    assert set(passed) == set(range(50, 55))
+    assert len(asked) == 70
+    assert_allclose(g - before, K[:, 45:55].sum(axis=1), atol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
