@@ -7,13 +7,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test bench docs asan clean
+.PHONY: help build demo test bench docs trapped asan fuzz clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, tests, doctests"
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
 	@echo "make asan    native tests under address and undefined-behaviour sanitizers"
+	@echo "make fuzz    strings and sets nobody thought of, for FUZZ=120 seconds and again under sanitizers"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -62,15 +63,25 @@ TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-nam
 	PYTHONPATH="$(CURDIR)/$(SITE):$$($(BIN)/python -c 'import site; \
 	print(site.getsitepackages()[0])')" $(BIN)/python -S
 
-asan: $(VENV)/.test
+trapped: $(VENV)/.test
 	@$(PIP) --no-deps --no-build-isolation --upgrade --target $(SITE) \
 		-C build-dir=build/asan/cmake -C install.strip=false \
 		-C cmake.define.MERCER_SANITIZE=ON -C cmake.define.CMAKE_CXX_COMPILER=g++ .
+
+asan: trapped
 	@isas=$$($(TRAPPED) -c "from mercer import _native; print(*_native.available_isas())") && \
 	for isa in $$isas; do \
 		echo "$$isa:"; \
 		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys $(NATIVE_TESTS) || exit 1; \
 	done
+
+# Once as atheris grows inputs, where there is one for this Python, and once at random with errors
+# trapped. A failure prints how to see it again.
+FUZZ := 120
+fuzz: build trapped
+	@$(PIP) --group fuzz || echo "atheris cannot be installed: random inputs alone"
+	$(BIN)/python tests/fuzz/fuzz_strings.py --seconds $(FUZZ)
+	@$(TRAPPED) tests/fuzz/fuzz_strings.py --seconds $(FUZZ) --seed $$(date +%s)
 
 clean:
 	rm -rf $(VENV) build docs/_build docs/gallery

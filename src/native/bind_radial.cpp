@@ -1,4 +1,6 @@
 // Python bindings of radial.cpp.
+#include <limits>
+
 #include "bind.hpp"
 
 namespace mercer {
@@ -11,6 +13,13 @@ const RadialLoops<float>& radial<float>() { return loops->radial32; }
 template <>
 const RadialLoops<double>& radial<double>() { return loops->radial64; }
 
+// A scale beyond the range of T would be infinite, and NaN times a distance of 0.
+template <class T>
+T narrowed(double scale) {
+    const double most = std::numeric_limits<T>::max();
+    return static_cast<T>(scale > most ? most : scale);
+}
+
 template <class T>
 void bind_radial_as(nb::module_& m) {
     m.def(
@@ -20,7 +29,7 @@ void bind_radial_as(nb::module_& m) {
             T* values = d.data();
             const size_t n = d.size();
             nb::gil_scoped_release release;
-            radial<T>().exp_scaled(values, n, static_cast<T>(scale));
+            radial<T>().exp_scaled(values, n, narrowed<T>(scale));
         },
         nb::arg("d").noconvert(), nb::arg("scale"));
     m.def(
@@ -31,7 +40,7 @@ void bind_radial_as(nb::module_& m) {
             T* values = d.data();
             const size_t n = d.size();
             nb::gil_scoped_release release;
-            radial<T>().matern(values, n, static_cast<T>(scale), order);
+            radial<T>().matern(values, n, narrowed<T>(scale), order);
         },
         nb::arg("d").noconvert(), nb::arg("scale"), nb::arg("order"));
 }

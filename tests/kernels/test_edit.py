@@ -43,3 +43,9 @@ def test_squares():
 def test_gamma(gamma):
     with pytest.raises(ValueError, match=r"gamma=.*: must be a finite number > 0"):
         EditRBF(gamma)(["a"])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_gamma_beyond_float32_is_the_identity(dtype):
+    X = EditRBF().encode(WORDS).astype(dtype)
+    assert_allclose(EditRBF(1e300).block(X, X), EditRBF(100.0).block(X, X), atol=1e-40)

@@ -170,3 +170,10 @@ def test_a_metric_is_a_distance():
 def test_powers_above_two_are_rightly_refused():
     line = np.arange(8.0)[:, None]
     assert not check_mercer(FromDistance(Minkowski(2), 0.05, 4.0), line).positive_definite
+
+
+@pytest.mark.parametrize("kernel", [RBF(1e80), Laplacian(1e80), Matern(1.5, 1e-80)])
+def test_a_bandwidth_beyond_float32_is_the_identity(kernel):
+    """The scale must not become infinite there: infinity times a distance of 0 is NaN."""
+    S = X.astype(np.float32)
+    assert_allclose(kernel(S), np.eye(len(S)))

@@ -396,3 +396,11 @@ def test_tasks_hear_the_map_above_theirs():
     outer.set()
     assert inner.is_set()
     assert not Abandonment().is_set()
+
+
+@pytest.mark.parametrize("up_to", [False, True])
+@pytest.mark.parametrize("p", [10**30, 1e300])
+def test_a_length_beyond_all_strings_and_exponents(p, up_to):
+    K = GapWeighted(p, 0.1, up_to)(DNA)
+    assert_array_equal(K, GapWeighted(8, 0.1, up_to)(DNA))
+    assert up_to or not K.any()

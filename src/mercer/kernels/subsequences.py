@@ -207,7 +207,8 @@ class GapWeighted(Subsequences):
         check_decay(self.decay, "GapWeighted")
 
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
-        p, decay = int(self.p), float(self.decay)
+        # any p beyond the strings gives 0, a factor beyond the exponents gives nothing
+        p, decay = min(int(self.p), min(longest(X), longest(Z)) + 1), float(self.decay)
         q = lengths_up_to(p, X, Z)
         weights = decay ** (2.0 * (q - 1)) if self.up_to else q == p
         found = gap_weighted(X, Z, pairs, decay, weights, repr(self))
