@@ -273,7 +273,8 @@ def check_pairs(comparison, A, B, K: np.ndarray, C: np.ndarray, X) -> None:
     """What holds for the values of two samples, C of B and A, and K of A encoded anew as X."""
     assert C.shape == (len(B), len(A)), C.shape
     agree(comparison.block(A, B), C.T, "(A, B) and (B, A)")
-    agree(comparison.block(comparison.encode(X, like=A), A), K, "encoded like itself")
+    half = len(A) // 2  # rows that lack symbols of the others
+    agree(comparison.block(comparison.encode(X[half:], like=A), A), K[half:], "encoded apart")
     assert comparison.encode(A) is A
 
 
