@@ -241,6 +241,10 @@ def test_features_of_nothing(kernel):
     assert (kernel.bind(E).block(E, E) == 0).all()
 
 
+def test_lengths_beyond_all_strings_cost_nothing():
+    assert_array_equal(BlendedSpectrum(10**9)(["ab", "b"]), BlendedSpectrum(2)(["ab", "b"]))
+
+
 def test_shifted_runs_have_no_features():
     assert not hasattr(WeightedDegree(3, 1), "features")
 

@@ -54,9 +54,10 @@ class Counting(Kernel):
         One column for each k-mer of the vocabulary, in the order of its alphabet; k-mers that it
         lacks have none, so that products of features leave them out.
         """
-        windows, known = self.windows(X), self.windows(self.known_strings(X))
+        vocabulary = self.known_strings(X)
+        windows, known = self.windows(X), self.windows(vocabulary)
         parts = []
-        for pattern in self.patterns(X):
+        for pattern in self.patterns(vocabulary):
             scale = float(np.sqrt(pattern.weight))
             ours, theirs = count(pattern, windows, known)
             parts.append(columns(ours, theirs, scale, X.dtype))
@@ -150,7 +151,8 @@ class BlendedSpectrum(Counting):
             raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs 0 < decay <= 1.")
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
-        for j in range(self.k, 0, -1):
+        longest = int(X.lengths.max(initial=1))
+        for j in range(min(self.k, longest), 0, -1):
             yield Pattern(j, tuple(range(j)), float(self.decay) ** (2 * j))
 
 

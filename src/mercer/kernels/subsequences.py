@@ -7,6 +7,7 @@ of a second or so, to go on where they stopped: Ctrl-C is heard meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -266,7 +267,7 @@ def check_decay(decay: Any, reader: str) -> None:
 
 def check_length(p: Any, reader: str) -> None:
     """Refuse what is no length of a subsequence."""
-    if not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1 or p % 1:
+    if isinstance(p, bool) or not isinstance(p, Integral) or p < 1:
         raise ValueError(f"p={p!r}: {reader} needs an integer >= 1, the length of subsequences.")
 
 
