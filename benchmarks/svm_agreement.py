@@ -4,7 +4,7 @@ Real data sets of ``MERCER_DATA``; up to 2,000 rows for the fit, others for the 
 standardised, targets of regressions too, so that one grid and one width of the tube serve all.
 Where mercer and LIBSVM disagree, LIBSVM with a small tolerance says which is away: a cell whose
 score LIBSVM's own tolerance leaves open, as ν-machines with ν below the share of errors that can be
-reached (their margin is 0 then), is counted apart.
+reached (their margin is 0 then: mercer may refuse them), is counted apart.
 """
 
 from __future__ import annotations
@@ -89,8 +89,10 @@ def scores(learner: str, part: Split, gammas: list, grid: dict) -> tuple[list[di
 
 
 def exact_scores(learner: str, part: Split, cells: list[dict], found: np.ndarray) -> np.ndarray:
-    """LIBSVM's score at a small tolerance, in the cells where mercer is away from it; else NaN."""
-    away = (np.abs(found[:, 1:3] - found[:, :1]) > CLAIM).any(axis=1)
+    """LIBSVM's score at a small tolerance, in the cells where mercer is away from it, or says that
+    there is no solution; else NaN."""
+    away = ~(np.abs(found[:, 1:3] - found[:, :1]) <= CLAIM).all(axis=1)  # or refused
+    away &= ~np.isnan(found[:, 0])
     exact = np.full(len(cells), np.nan)
     for k in np.flatnonzero(away):
         params = {**cells[k], "tol": EXACT}
@@ -117,7 +119,7 @@ def main() -> None:
         return
     step = 2 if args.quick else 1
     largest = np.zeros(len(PEERS))
-    unconverged = refused = 0
+    unconverged = refused = alone_refused = 0
     for learner, grid in LEARNERS.items():
         regression = learner.endswith("SVR")
         grid = {name: values[::step] for name, values in grid.items()}
@@ -137,7 +139,8 @@ def main() -> None:
             settled = np.where(open_[:, None], 0, away)
             largest = np.maximum(largest, settled.max(axis=0))
             cell = cells[settled[:, :2].max(axis=1).argmax()]
-            from_exact = np.abs(found[open_] - exact[open_, None])
+            from_exact = np.nan_to_num(np.abs(found[open_] - exact[open_, None]))
+            alone_refused += int(np.isnan(found[open_][:, 1:3]).any(axis=1).sum())
             section.row(
                 learner, file.split(".")[0], "" if regression else f"{1 / len(part.y_test):.1e}",
                 *(f"{value:.1e}" for value in settled.max(axis=0)),
@@ -152,6 +155,7 @@ def main() -> None:
     section.note(
         f"cells that scikit-learn refuses (ν too large): {refused}; inf: refused by one alone"
     )
+    section.note(f"open cells that mercer refuses, since their margin is 0: {alone_refused}")
     section.note(f"warnings of fits that did not converge: {unconverged}")
     section.note(f"scikit-learn-intelex {version('scikit-learn-intelex')}")
     section.finish(args.write)
