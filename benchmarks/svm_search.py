@@ -61,7 +61,7 @@ WITHOUT: dict[str, list[tuple]] = {
         (WarmStarts, "start", lambda path, machine, C: None),
     ],
     "the bandwidth ladder": [
-        (SharedSamples, "_squares", lambda shared, kernel: False),
+        (SharedSamples, "_squares", lambda shared, kernel, held: False),
     ],
 }
 WITHOUT["any of these"] = [

@@ -29,7 +29,6 @@ from mercer.selection.sharing import Rows, SharedKernel, SharedSamples, fingerpr
 
 __all__ = ["Plan", "Sharing"]
 
-MOST_TOGETHER = 8  # kernels whose matrices are held at a time
 LEVELS = {
     "gram": "one Gram matrix",
     "gram of distances": "one Gram matrix from shared distances",
@@ -267,14 +266,17 @@ class Plan:
     # --- fits ---------------------------------------------------------------------------------
 
     def _batch(self, first: _Group) -> list[_Group]:
-        """The groups whose matrices are computed together, so that no core waits between them."""
+        """As many groups as there are threads: their folds keep all of them at work to the end.
+
+        One by one, threads would wait while others fit the last folds of each.
+        """
         if not first.sharing.level.startswith("gram"):
             return [first]
         self.shared.use(first.samples, first.encoding)
-        fits = 4 * count_jobs(self.shared.n_jobs)  # matrices' worth of room for them
-        spare = self.shared.memory // self.shared.matrix_bytes() - fits
+        threads = count_jobs(self.shared.n_jobs)
+        spare = self.shared.memory // self.shared.matrix_bytes() - 4 * threads  # fits take the rest
         start = self.groups.index(first)
-        batch = self.groups[start : start + max(1, min(MOST_TOGETHER, spare - 1))]
+        batch = self.groups[start : start + max(1, min(threads, spare - 1))]
 
         def alike(group: _Group) -> bool:
             same = group.encoding == first.encoding and group.distance == first.distance

@@ -115,8 +115,7 @@ class SharedSamples:
         None: the samples are K itself.
         """
         if self._last is not None and self._squares(kernel, self._last[0]):
-            # where the matrix that is squared is wanted no more, its memory is
-            K = np.square(self._last[1], out=None if self.grams else self._last[1])
+            K = self._squared(self._last[1])
             self._squarings += 1
         else:
             self._last = None  # its memory is for the next
@@ -199,6 +198,17 @@ class SharedSamples:
             and isinstance(kernel, Radial)
             and self.distances[0] == fingerprint(kernel.distance)
         )
+
+    def _squared(self, K: np.ndarray) -> np.ndarray:
+        """K², entry by entry; in the memory of K where that is wanted no more."""
+        out = np.empty_like(K) if self.grams else K
+
+        def strip(s: int) -> None:
+            np.square(K[s : s + STRIP], out=out[s : s + STRIP])
+
+        for _ in ordered_map(strip, range(0, len(K), STRIP), self.n_jobs):
+            pass
+        return out
 
     def _profile(self, kernel: Radial) -> np.ndarray:
         """K from the distances, strip by strip."""
