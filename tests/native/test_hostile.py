@@ -7,7 +7,6 @@ that are only read are converted where needed.
 """
 
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -22,16 +21,6 @@ HEIGHTS = [(0, 1), (1, 0), (1, 1), (2, 3), (3, 6)]  # rows, features
 GUARD = -77.0
 TINY = {np.float32: 1e-5, np.float64: 1e-12}  # relative error
 DTYPES = [np.float32, np.float64]
-# one alone where MERCER_ISA asks for it
-ISAS = [_native.isa()] if os.environ.get("MERCER_ISA") else _native.available_isas()
-
-
-@pytest.fixture(params=ISAS, autouse=True)
-def isa(request):
-    before = _native.isa()
-    assert _native.use_isa(request.param)
-    yield request.param
-    _native.use_isa(before)
 
 
 def place(A, shift):

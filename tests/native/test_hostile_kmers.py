@@ -5,7 +5,6 @@ would lead past the end of an array.
 
 import collections
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -15,18 +14,9 @@ from mercer import _native
 
 GUARD = 77
 SYMBOLS = [np.uint8, np.int32]
-ISAS = [_native.isa()] if os.environ.get("MERCER_ISA") else _native.available_isas()
 STRIPS = [0, 1, 2, 3, 511, 512, 513, 1030]  # keys are made 512 at a time
 LANES = [0, 1, 2, 63, 64, 65, 130]
 PLACES = [0, 1, 2, 127, 128, 129, 257]  # runs are counted 128 places at a time
-
-
-@pytest.fixture(params=ISAS, autouse=True)
-def isa(request):
-    before = _native.isa()
-    assert _native.use_isa(request.param)
-    yield request.param
-    _native.use_isa(before)
 
 
 def place(A, shift=3):

@@ -1,8 +1,6 @@
 """The loops on sets and on nearest neighbours with hostile arrays: sizes about the widths of
 vectors, words and strips, strange items, and arrays that the bindings must refuse."""
 
-import os
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,16 +10,7 @@ from mercer import _native
 WIDTHS = [0, 1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 300]
 WORDS = [0, 1, 2, 3, 4, 29, 30, 31, 33, 60, 61, 95]
 DTYPES = [np.float32, np.float64]
-ISAS = [_native.isa()] if os.environ.get("MERCER_ISA") else _native.available_isas()
 LAST = np.iinfo(np.int64).max
-
-
-@pytest.fixture(params=ISAS, autouse=True)
-def isa(request):
-    before = _native.isa()
-    assert _native.use_isa(request.param)
-    yield request.param
-    _native.use_isa(before)
 
 
 def some_bits(rng, shape, full):

@@ -3,8 +3,6 @@ strings that start between vector boundaries, guards beside all that is written,
 would lead past the end of an array.
 """
 
-import os
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,15 +16,6 @@ GUARD = -77
 CODES = [np.uint8, np.int32]
 NAMES = ["all_subsequences", "all_subsequences_scaled", "gap_weighted"]
 WEIGHTS = [0.25, 0.0, 1.0]
-ISAS = [_native.isa()] if os.environ.get("MERCER_ISA") else _native.available_isas()
-
-
-@pytest.fixture(params=ISAS, autouse=True)
-def isa(request):
-    before = _native.isa()
-    assert _native.use_isa(request.param)
-    yield request.param
-    _native.use_isa(before)
 
 
 def guarded(shape, dtype, shift=3):

@@ -14,13 +14,39 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.samples import Sets, as_samples
-from mercer.samples.frames import as_objects
+from mercer.distances.comparison import Comparison
+from mercer.samples import Sets, as_objects, as_samples, split_items
 
-__all__ = ["Dice", "Jaccard", "check_separator", "encode_separated", "overlaps", "shared_items"]
+__all__ = ["Dice", "Jaccard", "ReadsSets", "overlaps", "shared_items"]
 
 
-class Jaccard(Distance):
+class ReadsSets(Comparison):
+    """Abstract: a comparison of sets, which may be given as strings of items and a separator."""
+
+    kind = "sets"
+
+    def __init__(self, separator: str | None = None):
+        self.separator = separator
+
+    def validate(self) -> None:
+        if self.separator is not None and not (isinstance(self.separator, str) and self.separator):
+            raise ValueError(
+                f'separator={self.separator!r}: give the text between two items, such as ",", or '
+                "None for samples that are sets already."
+            )
+
+    def encode(self, X: Any, like: Any = None) -> Sets:
+        """Raw data as sets; with a separator, strings among them are split into their items."""
+        reader = type(self).__name__
+        numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
+        one = isinstance(X, (Sets, str, bytes, Mapping, Set))
+        if self.separator is not None and not (numbers or one):
+            rows = as_objects(X, "sets", reader)
+            X = [split_items(r, self.separator) if isinstance(r, str) else r for r in rows]
+        return as_samples(X, "sets", like=like, reader=reader)
+
+
+class Jaccard(ReadsSets, Distance):
     r"""Jaccard distance of sets, :math:`\rho(A, B) = 1 - \#(A \cap B) / \#(A \cup B)`.
 
     Two empty sets are at distance 0.
@@ -64,22 +90,11 @@ class Jaccard(Distance):
     array([[0.6667]])
     """
 
-    kind = "sets"
-
-    def __init__(self, separator: str | None = None):
-        self.separator = separator
-
-    def validate(self) -> None:
-        check_separator(self.separator)
-
-    def encode(self, X: Any, like: Any = None) -> Sets:
-        return encode_separated(X, self.separator, like, "Jaccard")
-
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 1.0, apart=True)
 
 
-class Dice(Distance):
+class Dice(ReadsSets, Distance):
     r"""Dice distance of sets, :math:`\rho(A, B) = 1 - 2 \#(A \cap B) / (\# A + \# B)`.
 
     Two empty sets are at distance 0. No metric: {a} and {b} are at distance 1, but at 1/3 each to
@@ -108,41 +123,10 @@ class Dice(Distance):
     array([[0.5, 0. ]])
     """
 
-    kind = "sets"
     metric = False
-
-    def __init__(self, separator: str | None = None):
-        self.separator = separator
-
-    def validate(self) -> None:
-        check_separator(self.separator)
-
-    def encode(self, X: Any, like: Any = None) -> Sets:
-        return encode_separated(X, self.separator, like, "Dice")
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 0.5, apart=True)
-
-
-def check_separator(separator: Any) -> None:
-    if separator is not None and not (isinstance(separator, str) and separator):
-        raise ValueError(
-            f'separator={separator!r}: give the text between two items, such as ",", or None for '
-            "samples that are sets already."
-        )
-
-
-def encode_separated(X: Any, separator: str | None, like: Any, reader: str) -> Sets:
-    """Raw data as sets; with a separator, strings among them are split into their items."""
-    numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
-    if separator is not None and not (numbers or isinstance(X, (Sets, str, bytes, Mapping, Set))):
-        rows = as_objects(X, "sets", reader)
-        X = [_items(row, separator) if isinstance(row, str) else row for row in rows]
-    return as_samples(X, "sets", like=like, reader=reader)
-
-
-def _items(text: str, separator: str) -> list[str]:
-    return [item for item in map(str.strip, text.split(separator)) if item]
 
 
 def overlaps(X: Sets, Z: Sets, share: float, *, apart: bool) -> np.ndarray:
@@ -168,8 +152,8 @@ def shared_items(X: Sets, Z: Sets) -> np.ndarray:
         _native.shared_bits(A, np.ascontiguousarray(B.T), out)
         return out
     width = max(len(A.universe) for A in (X, Z))
-    A = _indicators(X, width, dtype)
-    product = A @ (A if Z is X else _indicators(Z, width, dtype)).T
+    A = X.astype(dtype).indicators(width)
+    product = A @ (A if Z is X else Z.astype(dtype).indicators(width)).T
     return np.ascontiguousarray(product.toarray())
 
 
@@ -191,9 +175,3 @@ def _packed(X: Sets, words: int) -> np.ndarray:
     out = np.empty((len(X), words), np.uint64)
     _native.pack_sets(X.values, X.starts, out)
     return out
-
-
-def _indicators(X: Sets, width: int, dtype: np.dtype) -> sp.csr_array:
-    """The sets as rows of 0 and 1, of ``width`` columns."""
-    ones = np.ones(len(X.values), dtype)
-    return sp.csr_array((ones, X.values, X.starts), (len(X), width))

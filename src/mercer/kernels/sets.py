@@ -6,12 +6,10 @@ items; or an array of 0 and 1, dense or sparse, whose columns are the items.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.sets import check_separator, encode_separated, overlaps, shared_items
+from mercer.distances.sets import ReadsSets, overlaps, shared_items
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import values
 from mercer.samples import Sets
@@ -19,22 +17,7 @@ from mercer.samples import Sets
 __all__ = ["DerivedSubsets", "Dice", "Intersection", "Jaccard"]
 
 
-class SetKernel(Kernel):
-    """Abstract: a kernel on sets, which may be given as strings of items and a separator."""
-
-    kind = "sets"
-
-    def __init__(self, separator: str | None = None):
-        self.separator = separator
-
-    def validate(self) -> None:
-        check_separator(self.separator)
-
-    def encode(self, X: Any, like: Any = None) -> Sets:
-        return encode_separated(X, self.separator, like, type(self).__name__)
-
-
-class Intersection(SetKernel):
+class Intersection(ReadsSets, Kernel):
     r"""Intersection kernel :math:`k(A, B) = \#(A \cap B)`, the number of items that two sets share.
 
     ``Intersection().normalised()`` is the cosine of sets, :math:`\#(A \cap B) / \sqrt{\#A \, \#B}`
@@ -81,7 +64,7 @@ class Intersection(SetKernel):
         return X.indicators(X.known)
 
 
-class DerivedSubsets(SetKernel):
+class DerivedSubsets(ReadsSets, Kernel):
     r"""Derived-subsets kernel :math:`k(A, B) = 2^{\#(A \cap B)}`, the number of subsets that two
     sets share.
 
@@ -130,7 +113,7 @@ class DerivedSubsets(SetKernel):
         return np.ones(len(X)), X.lengths
 
 
-class Jaccard(SetKernel):
+class Jaccard(ReadsSets, Kernel):
     r"""Jaccard kernel of sets, :math:`k(A, B) = \#(A \cap B) / \#(A \cup B)` (Tanimoto's
     coefficient); 1 for two empty sets.
 
@@ -164,7 +147,7 @@ class Jaccard(SetKernel):
         return np.ones(len(X), X.dtype)
 
 
-class Dice(SetKernel):
+class Dice(ReadsSets, Kernel):
     r"""Dice kernel of sets, :math:`k(A, B) = 2 \#(A \cap B) / (\#A + \#B)`; 1 for two empty sets.
 
     Parameters

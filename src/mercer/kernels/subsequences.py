@@ -6,8 +6,8 @@ of a second or so, to go on where they stopped: Ctrl-C is heard meanwhile.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.abandoned import stop_if_abandoned
 from mercer.kernels.base import Kernel
+from mercer.kernels.kmers import check_length
 from mercer.kernels.mantissas import from_logs, values
 from mercer.samples import Strings
 
@@ -37,9 +38,9 @@ class Subsequences(Kernel):
 
     kind = "strings"
 
+    @abstractmethod
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
         """k of the pairs, as (m, e), k = m 2^e; (k,) each."""
-        raise NotImplementedError
 
     def _layers(self, X: Strings) -> int:
         """Operations for one cell (i, j) of a pair, in units of those of `AllSubsequences`."""
@@ -204,7 +205,7 @@ class GapWeighted(Subsequences):
         self.up_to = up_to
 
     def validate(self) -> None:
-        check_length(self.p, "GapWeighted")
+        check_length(self.p, "p", "GapWeighted")
         check_decay(self.decay, "GapWeighted")
 
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +252,7 @@ class FixedLengthSubsequences(Subsequences):
         self.p = p
 
     def validate(self) -> None:
-        check_length(self.p, "FixedLengthSubsequences")
+        check_length(self.p, "p", "FixedLengthSubsequences")
 
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
         weights = lengths_up_to(self.p, X, Z) == self.p
@@ -263,12 +264,6 @@ def check_decay(decay: Any, reader: str) -> None:
     """Refuse what is no decay."""
     if not isinstance(decay, (int, float, np.number)) or not 0 < decay <= 1:
         raise ValueError(f"decay={decay!r}: {reader} needs a number in (0, 1].")
-
-
-def check_length(p: Any, reader: str) -> None:
-    """Refuse what is no length of a subsequence."""
-    if isinstance(p, bool) or not isinstance(p, Integral) or p < 1:
-        raise ValueError(f"p={p!r}: {reader} needs an integer >= 1, the length of subsequences.")
 
 
 def longest(X: Strings) -> int:

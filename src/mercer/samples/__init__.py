@@ -20,7 +20,7 @@ from mercer.samples.frames import (
     select_columns,
 )
 from mercer.samples.ragged import Ragged
-from mercer.samples.sets import Sets
+from mercer.samples.sets import Sets, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table, part_key
 from mercer.samples.vectors import refuse_objects
@@ -44,4 +44,5 @@ __all__ = [
     "refuse_objects",
     "refuse_one",
     "select_columns",
+    "split_items",
 ]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer.samples.frames import as_objects, describe_entry, is_missing_value
 from mercer.samples.ragged import Ragged, code_objects
 
-__all__ = ["Sets", "encode_sets"]
+__all__ = ["Sets", "encode_sets", "split_items"]
 
 
 class Sets(Ragged):
@@ -42,7 +42,7 @@ class Sets(Ragged):
 
     def indicators(self, width: int | None = None) -> sp.csr_array:
         """The sets as rows of 0 and 1, one column for each of the first ``width`` items."""
-        whole = len(self.universe)
+        whole = max(len(self.universe), width or 0)
         ones = np.ones(len(self.values), self.dtype)
         matrix = sp.csr_array((ones, self.values, self.starts), (len(self), whole))
         return matrix if width in (None, whole) else matrix[:, :width]
@@ -67,6 +67,19 @@ def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
     lengths = np.array([len(row) for row in rows], np.int64)
     owners = np.repeat(np.arange(len(rows)), lengths)
     return _distinct(owners, codes, len(rows), universe, like)
+
+
+def split_items(text: str, separator: str | None) -> list[str]:
+    """The items of a set that is given as one text; None separates by blanks.
+
+    Blanks about an item are left out, and so are empty items.
+
+    Examples
+    --------
+    >>> split_items("milk, bread,", ",")
+    ['milk', 'bread']
+    """
+    return [item for item in map(str.strip, text.split(separator)) if item]
 
 
 def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:

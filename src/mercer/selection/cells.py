@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import Sets, Strings, as_samples
+from mercer.samples import Sets, Strings, as_samples, split_items
 from mercer.selection.values import missing_values
 
-__all__ = ["as_items", "as_texts", "clear_separator", "encode_cells", "separator_of", "words"]
+__all__ = [
+    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "separator_of", "words",
+]  # fmt: skip
 
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
 SETS = (Set, list, tuple, np.ndarray)
@@ -50,7 +52,7 @@ def as_items(values: np.ndarray, separator: str | None, name: Any) -> list[list]
     Texts are split at the separator, at blanks where it is None; items lose the blanks around
     them, and empty ones are left out.
     """
-    return [_items(value, separator) for value in _filled(values)]
+    return [items_of(value, separator) for value in _filled(values)]
 
 
 def separator_of(texts: Iterable[Any]) -> str | None:
@@ -72,7 +74,7 @@ def clear_separator(counts: Counter) -> str | None:
             continue
         found: Counter = Counter()
         for value, c in counts.items():
-            for item in set(_items(value, separator)):
+            for item in set(items_of(value, separator)):
                 found[item] += c
         total = sum(found.values())
         length = sum(len(item) * c for item, c in found.items()) / max(total, 1)
@@ -110,10 +112,10 @@ def _text(value: Any, i: int, name: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _items(value: Any, separator: str | None) -> list:
+def items_of(value: Any, separator: str | None) -> list:
+    """The items of one cell."""
     if value is None:
         return []
     if isinstance(value, SETS):
         return list(value)
-    items = (item.strip() for item in _text(value, 0, "").split(separator))
-    return [item for item in items if item]
+    return split_items(_text(value, 0, ""), separator)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.cells import SETS, as_items, clear_separator, separator_of
+from mercer.selection.cells import SETS, clear_separator, items_of, separator_of
 from mercer.selection.values import (
     as_dates,
     as_numbers,
@@ -246,15 +246,9 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
 
 def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
     """What the sets of a column are made of."""
-    items = {item for value in counts for item in as_items(_column([value]), separator, "")[0]}
+    items = {item for value in counts for item in items_of(value, separator)}
     how = "" if cells else f", separated by {'blanks' if separator is None else repr(separator)}"
     return f"sets of {len(items)} different items{how}"
-
-
-def _column(values: list) -> np.ndarray:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
 
 
 def _hashable(value: Any) -> Any:
@@ -344,7 +338,7 @@ def _range_or_levels(
     if kind == "set":
         items: Counter = Counter()
         for value, c in counts.items():
-            for item in set(as_items(_column([value]), separator, "")[0]):
+            for item in set(items_of(value, separator)):
                 items[level_text(item)] += c
         return None, None, [item for item, _ in items.most_common(10)]
     if kind == "number":

@@ -348,9 +348,7 @@ class Trials:
             return None if n <= EXACT_ROWS or most == RANK else most
         if n <= EXACT_ROWS:
             return None if left > 30 * (n / EXACT_ROWS) ** 3 else SMALLEST_RANK
-        for rank in (most, 3000, RANK, 1500, 1000, 700, 500):
-            if rank > most:
-                continue
+        for rank in (r for r in (TEXT_RANK, 3000, RANK, 1500, 1000, 700, 500) if r <= most):
             more = rank / entry["rank"]
             if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
                 return None if rank == RANK else rank
