@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from harness import Section, interleaved, options, peak_memory
 from mercer import _native
 from mercer.gram import TiledGram
-from mercer.gram.schedule import count_jobs
 from mercer.kernels import RBF
+from mercer.threads import count_jobs
 
 N, D, COLUMNS, GAMMA = 20_000, 50, 16, 1 / 50
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import mercer
 from mercer import _native
-from mercer.gram.schedule import count_jobs
+from mercer.threads import count_jobs
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from harness import Section, data_folder, interleaved, options
 from mercer import LinearSVC, LinearSVR
-from mercer.gram.schedule import count_jobs
+from mercer.threads import count_jobs
 
 LONG = 20_000  # epochs for the peer, where its default of 1,000 stops far from the solution
 PATIENCE = 5.0  # seconds for 1,000 of them, above which that is left out

@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV
 
 from harness import Section, interleaved, options
 from mercer import KernelRidge, KernelSearchCV
-from mercer.gram.schedule import count_jobs
+from mercer.threads import count_jobs
 
 N, D = 3000, 20
 GRID = {"alpha": np.logspace(-4, 2, 20), "gamma": np.logspace(-3, 0.5, 8)}

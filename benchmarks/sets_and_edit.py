@@ -16,9 +16,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from harness import Section, interleaved, options, peak_memory
 from mercer.distances import Edit, Jaccard
-from mercer.gram.schedule import count_jobs
 from mercer.search import BruteForce
 from mercer.search.brute import EDGE
+from mercer.threads import count_jobs
 
 SETS, BITS, QUERIES = 20_000, 784, 400
 

@@ -27,7 +27,6 @@ from sklearn.svm import LinearSVC
 
 from harness import Section, data_folder, options
 from mercer import SVC, KernelSearchCV
-from mercer.gram.schedule import count_jobs
 from mercer.kernels import (
     BlendedSpectrum,
     GappedKmer,
@@ -36,6 +35,7 @@ from mercer.kernels import (
     Spectrum,
     WeightedDegree,
 )
+from mercer.threads import count_jobs
 
 
 def table(path: Path, sample: str, target: str) -> tuple[np.ndarray, np.ndarray]:

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from harness import Section, options
 from mercer import _native
-from mercer.gram import Gram
-from mercer.gram.schedule import count_jobs
+from mercer.gram import gram
 from mercer.kernels import AllSubsequences, GapWeighted, subsequences
+from mercer.threads import count_jobs
 
 # Of 8 cells, two additions and a shift of lanes on two ports of 512 bits: 32 cells in 6 cycles.
 CELLS_PER_CYCLE = 32 / 6
@@ -97,7 +97,7 @@ def cells(section: Section, quick: bool) -> None:
 def threads(section: Section, quick: bool) -> None:
     for length, n in MANY.items():
         S = AllSubsequences().encode(dna(n, length))
-        runs = {jobs: lambda S=S, j=jobs: gram(S, j) for jobs in sorted({1, 2, count_jobs(None)})}
+        runs = {jobs: lambda S=S, j=jobs: whole(S, j) for jobs in sorted({1, 2, count_jobs(None)})}
         seconds = least(runs, 3 if quick else 9)
         for jobs, spent in seconds.items():
             rate = n * (n + 1) / 2 * length**2 / spent / 1e9
@@ -128,10 +128,10 @@ def scaled(S) -> None:
         subsequences.RANGE = limit
 
 
-def gram(S, jobs: int) -> None:
+def whole(S, jobs: int) -> None:
     limit, subsequences.RANGE = subsequences.RANGE, 0.0
     try:
-        Gram(AllSubsequences(), S, n_jobs=jobs)
+        gram(AllSubsequences(), S, n_jobs=jobs).dense()
     finally:
         subsequences.RANGE = limit
 

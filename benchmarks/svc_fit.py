@@ -7,7 +7,7 @@ import sklearn.svm
 
 from harness import Section, interleaved, options
 from mercer import SVC
-from mercer.gram.schedule import count_jobs
+from mercer.threads import count_jobs
 from svm_fit import dual
 from svm_problems import Problem
 

@@ -19,12 +19,12 @@ from sklearn.model_selection import GridSearchCV
 
 from harness import Section, options
 from mercer import SVC, KernelSearchCV
-from mercer.gram import Gram, GramOperator
-from mercer.gram.schedule import count_jobs
+from mercer.gram import GramOperator
 from mercer.learners.base import FitPath
-from mercer.learners.svm import WarmStarts
+from mercer.learners.support_vectors import WarmStarts
 from mercer.selection.plan import Plan
-from mercer.selection.sharing import SharedSamples
+from mercer.selection.sharing import SharedMatrices
+from mercer.threads import count_jobs
 from svm_fit import in_turn, touch_memory
 from svm_problems import noisy
 
@@ -43,9 +43,9 @@ def level_instead(other: dict[str, str]) -> Callable:
     return level
 
 
-def own_gram(path: FitPath, learner, X) -> GramOperator:
-    """In place of `FitPath.gram`: every fit computes K anew."""
-    return Gram(learner.kernel_, X, memory=learner.memory, n_jobs=learner.n_jobs)
+def own(path: FitPath, make: Callable) -> GramOperator:
+    """In place of `FitPath.shared`: every fit computes K anew."""
+    return make()
 
 
 #: what to replace so that a search goes without
@@ -55,13 +55,13 @@ WITHOUT: dict[str, list[tuple]] = {
     ],
     "Gram reuse": [  # each fit makes its K from the distances, which stay shared
         (Plan, "_level", level_instead({"gram of distances": "distances", "gram": "fold"})),
-        (FitPath, "gram", own_gram),
+        (FitPath, "shared", own),
     ],
     "warm starts": [
         (WarmStarts, "start", lambda path, machine, C: None),
     ],
     "the bandwidth ladder": [
-        (SharedSamples, "_squares", lambda shared, kernel, held: False),
+        (SharedMatrices, "_squares", lambda shared, kernel, held: False),
     ],
 }
 WITHOUT["any of these"] = [

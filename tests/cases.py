@@ -13,7 +13,7 @@ import pandas as pd
 
 from mercer import distances as d
 from mercer import kernels as k
-from mercer.distances.vectors import dense, inner_products
+from mercer.distances.products import dense, inner_products
 
 
 def vectors(n=13, columns=4, seed=0):
@@ -104,6 +104,19 @@ def one_plus_first_squared(X):
     return 1 + dense(X)[:, 0] ** 2
 
 
+def words_in_common(a, b):
+    return float(len(set(a) & set(b)))
+
+
+def words_apart(a, b):
+    return float(len(set(a) ^ set(b)))
+
+
+def objects():
+    """Tuples of one length, which numpy would make a matrix of, and of others."""
+    return [("tea", "milk"), ("milk", "tea"), ("rum", 1), (), ("tea",), ("tea", "milk"), ("a", "b")]
+
+
 WEIGHTS = [0.5, 0.0, 2.0, 1.5]
 S = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.2], [0.0, 0.0, 0.2, 0.5]]
 NUMBERS, WORDS = ["age", "pay"], ["job", "sex"]
@@ -133,6 +146,10 @@ DISTANCES = [
     (d.Mixed([(d.SmoothedMatch(), WORDS), (d.Mahalanobis(), NUMBERS)]), table()),
     (d.KernelDistance(k.RBF()), vectors()),
     (d.KernelDistance(k.Match()), categories()),
+    (d.Mahalanobis(precision=S), vectors()),
+    (d.Mahalanobis(precision=np.diag([1.0, 2.0, 0.0, 0.0])), vectors()),
+    (d.FromFunction(words_apart, metric=False), objects()),
+    (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]
 
 KERNELS = [
@@ -196,6 +213,11 @@ KERNELS = [
     *[(k.WeightedDegree(3, shift), dna()) for shift in (1, 4, 50)],
     (k.WeightedDegree(2, 1), ["", "", "", ""]),
     (k.FromCallable(one_plus_dot), vectors()),
+    (k.FromFunction(words_in_common, positive_definite=True), objects()),
+    (k.FromFunction(words_in_common).normalised(), objects()),
+    (k.FromFunction(np.dot), vectors()),
+    (k.FromDistance(d.FromFunction(words_apart)), objects()),
+    (k.Precomputed(), np.cov(vectors())),
     (k.QueryKey([[1.0, 0, 0, 2], [0, 1, 0, 0]], [[1.0, 0, 1, 0], [0, 0, 0, 1]]), vectors()),
     (k.RBF(0.5).on(*NUMBERS), table()),
     (k.RBF(0.5).on("age") + k.Match().on(*WORDS), table()),

@@ -54,7 +54,9 @@ def minkowski(rho, x, z, S, p=None, w=None):
 
 
 def mahalanobis(rho, x, z, S):
-    gap = [a - b for a, b in zip(x, z)]
+    gap = np.array([a - b for a, b in zip(x, z)])
+    if rho.precision is not None:
+        return math.sqrt(gap @ np.array(rho.precision) @ gap)
     if rho.covariance is not None:
         covariance = np.array(rho.covariance, dtype=float)
     else:
@@ -215,6 +217,7 @@ DISTANCES = {
     d.LogFrequency: log_frequency,
     d.Mixed: mixed,
     d.KernelDistance: kernel_distance,
+    d.FromFunction: lambda rho, x, z, S: rho.function(x, z),
 }
 
 
@@ -423,6 +426,8 @@ KERNELS = {
     k.AllSubsequences: all_subsequences,
     k.FixedLengthSubsequences: lambda k_, x, z, S: subsequences_of_length(x, z, k_.p),
     k.GapWeighted: gap_weighted,
+    k.FromFunction: lambda k_, x, z, S: k_.function(x, z),
+    k.Precomputed: lambda k_, x, z, S: x[S.index(z)],
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
     k.Sigmoid: lambda k_, x, z, S: math.tanh(gamma_of(k_, S, 2, 2) * dot(x, z) + k_.coef0),

@@ -51,5 +51,5 @@ def test_float32():
 def test_numbers_are_no_sets():
     with pytest.raises(ValueError, match=r"X holds 0\.3, but Jaccard reads a matrix.*\(X > 0\)"):
         Jaccard()(np.array([[0.3, 1.0]]))
-    with pytest.raises(ValueError, match=r"3 columns, but .* 2 items"):
+    with pytest.raises(ValueError, match=r"2 columns, but .* 3 items"):
         Jaccard()(np.eye(2), np.eye(3))

@@ -134,7 +134,6 @@ def test_half_a_power_breaks_the_triangle():
         (Minkowski(1, [1.0]), r"weights has shape \(1,\), but X has 2 columns"),
         (Mahalanobis([[1.0, 2.0], [2.0, 1.0]]), "not positive definite.*smallest eigenvalue is -1"),
         (Mahalanobis([[1.0, 2.0, 3.0]]), r"covariance has shape \(1, 3\)"),
-        (Mahalanobis(), "no covariance yet: bind it"),
         (Mahalanobis(shrinkage=2), "shrinkage=2"),
     ],
 )

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import DenseGram, TiledGram
-from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
+from mercer.gram import DenseGram, LowRankGram, TiledGram, gram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
 
 
@@ -93,8 +92,8 @@ def test_same_seed_same_centres_whatever_the_threads():
 def test_a_small_budget_streams_the_factor():
     X = np.random.default_rng(0).normal(size=(500, 3))
     kernel = RBF(0.2).bind(X)
-    held = low_rank_gram(kernel, X, 20, random_state=0)
-    streamed = low_rank_gram(kernel, X, 20, memory=2 * 100 * 20 * 8, random_state=0)
+    held = gram(kernel, X, rank=20, random_state=0)
+    streamed = gram(kernel, X, rank=20, memory=2 * 100 * 20 * 8, random_state=0)
     assert held.F is not None
     assert streamed.F is None
     K = kernel.block(X, X)
@@ -102,7 +101,7 @@ def test_a_small_budget_streams_the_factor():
     nystroem = K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S])
     assert_allclose(streamed.dense(), nystroem, atol=1e-8)
     with pytest.raises(MemoryError, match=r"memory=100 .*smaller rank="):
-        low_rank_gram(kernel, X, 20, memory=100)
+        gram(kernel, X, rank=20, memory=100)
 
 
 def test_wrong_arguments():

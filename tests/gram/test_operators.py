@@ -6,24 +6,35 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
+from mercer.distances.products import inner_products
 from mercer.gram import (
     CentredGram,
     DenseGram,
-    Gram,
+    PairGram,
     ShiftedGram,
     TiledGram,
+    gram,
     memory,
     pivoted_cholesky,
 )
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import require
-from mercer.gram.pair import PairGram
-from mercer.gram.schedule import count_jobs, ordered_map
-from mercer.kernels import RBF, Laplacian, Linear, QueryKey, TableKernel
+from mercer.kernels import (
+    RBF,
+    FromCallable,
+    Laplacian,
+    Linear,
+    Precomputed,
+    QueryKey,
+    TableKernel,
+)
+from mercer.samples import MatrixRows
 from mercer.testing import GramContract
+from mercer.threads import count_jobs, ordered_map
 
 RNG = np.random.default_rng(0)
 
@@ -48,10 +59,10 @@ def table_operator():
 
 
 def centred_new_samples():
-    training = CentredGram(TiledGram(RBF(0.5), X64[:90]))
+    means = CentredGram(TiledGram(RBF(0.5), X64[:90])).means
     K = RBF(0.5)(Z64, X64[:90])
     dense = (K - K64.mean(axis=0)) @ CENTRE
-    return CentredGram(TiledGram(RBF(0.5), Z64, X64[:90]), training), dense
+    return CentredGram(TiledGram(RBF(0.5), Z64, X64[:90]), means), dense
 
 
 def low_rank():
@@ -60,6 +71,8 @@ def low_rank():
     return K, factor @ factor.T
 
 
+SOME, OTHERS = RNG.permutation(90)[:33], np.r_[3:40, 50:80]
+SPARSE = sp.csr_array(np.where(X64 > 0.5, X64, 0))
 SHIFT = RNG.uniform(size=90)
 OPERATORS = {
     "tiled, symmetric": lambda: (TiledGram(RBF(0.5), X64), RBF(0.5)(X64)),
@@ -68,9 +81,21 @@ OPERATORS = {
     "tiled, asymmetric": lambda: (TiledGram(QUERY, X64), QUERY(X64)),
     "tiled, one row": lambda: (TiledGram(Linear(), X64[:1]), Linear()(X64[:1])),
     "transposed": lambda: (TiledGram(QUERY, X64, Z64).T, QUERY(X64, Z64).T),
-    "dense": lambda: (Gram(RBF(0.5), X64), RBF(0.5)(X64)),
-    "dense, transposed": lambda: (Gram(QUERY, X64, Z64).T, QUERY(X64, Z64).T),
-    "precomputed": lambda: (DenseGram(K64, symmetric=True), K64),
+    "held": lambda: (gram(RBF(0.5), X64).held(), RBF(0.5)(X64)),
+    "held, transposed": lambda: (gram(QUERY, X64, Z64).held().T, QUERY(X64, Z64).T),
+    "precomputed": lambda: (gram(Precomputed(), MatrixRows.of(K64)), K64),
+    "precomputed, some rows": lambda: (
+        gram(Precomputed(), MatrixRows.of(K64)[SOME], MatrixRows.of(K64)[OTHERS]),
+        K64[np.ix_(SOME, OTHERS)],
+    ),
+    "part of an array": lambda: (DenseGram(K64, symmetric=True).part(SOME), K64[SOME][:, SOME]),
+    "linear": lambda: (gram(Linear(), X64), X64 @ X64.T),
+    "linear, new samples": lambda: (gram(Linear(), Z64, X64), Z64 @ X64.T),
+    "linear, sparse": lambda: (
+        gram(Linear(), SPARSE, SPARSE[:9]),
+        (SPARSE @ SPARSE[:9].T).toarray(),
+    ),
+    "one call": lambda: (gram(FromCallable(inner_products), X64, Z64), X64 @ Z64.T),
     "pair of classes": lambda: (
         PairGram(K64[:40, :40].copy(), K64[:40, 40:].copy(), K64[40:, 40:].copy()),
         K64,
@@ -99,10 +124,12 @@ class TestOperators(GramContract):
 
 def test_centred_and_shifted_refuse_what_does_not_fit():
     rectangular = TiledGram(RBF(), X64, Z64)
-    with pytest.raises(ValueError, match=r"\(1100, 70\) is not symmetric: give training="):
+    with pytest.raises(ValueError, match=r"\(1100, 70\) is not symmetric: give means="):
         CentredGram(rectangular)
-    with pytest.raises(ValueError, match="K has 70 columns, but training 1100"):
-        CentredGram(rectangular, CentredGram(TiledGram(RBF(), X64)))
+    with pytest.raises(
+        ValueError, match="K has 70 columns, but means are of 1100 training samples"
+    ):
+        CentredGram(rectangular, CentredGram(TiledGram(RBF(), X64)).means)
     with pytest.raises(ValueError, match="wanted a square matrix"):
         ShiftedGram(rectangular, 1.0)
     with pytest.raises(ValueError, match=r"shift \(3,\)"):
@@ -116,19 +143,21 @@ def test_products_are_the_same_bit_for_bit_whatever_the_threads():
 
 
 def test_a_symmetric_matrix_is_filled_exactly_symmetric():
-    K = Gram(RBF(0.5), X32).dense()
+    K = gram(RBF(0.5), X32).held().dense()
     assert_array_equal(K, K.T)
     assert_array_equal(K.diagonal(), 1)
 
 
 def test_what_does_not_fit_is_streamed():
-    assert isinstance(Gram(RBF(), X64, memory="1MB"), TiledGram)
-    assert isinstance(Gram(RBF(), X64, memory="100MB"), DenseGram)
+    small, large = (gram(RBF(), X64, memory=memory) for memory in ("1MB", "100MB"))
+    assert small.held() is small
+    assert isinstance(large.held(), DenseGram)
+    assert (small.cheap, large.cheap) == ({"rows"}, {"rows", "dense"})
 
 
 def test_a_solver_is_refused_what_is_not_cheap():
     with pytest.raises(TypeError, match=r"Cholesky needs dense .* TiledGram .* larger memory="):
-        require(TiledGram(RBF(), X64), "dense", "Cholesky")
+        require(gram(RBF(), X64, memory="1MB"), "dense", "Cholesky")
 
 
 def test_peak_memory_of_a_streamed_product_is_a_few_tiles():
@@ -169,7 +198,7 @@ def test_tasks_may_have_tasks_and_children_threads_of_their_own():
     """Neither waits for ever: threads that wait for each other, or that a fork left behind."""
     code = """
 import os
-from mercer.gram.schedule import ordered_map
+from mercer.threads import ordered_map
 def outer(i):
     return sum(ordered_map(lambda j: i * j, range(5), 2))
 assert list(ordered_map(outer, range(6), 2)) == [10 * i for i in range(6)]
@@ -249,3 +278,17 @@ def test_a_container_limits_what_is_free(tmp_path, monkeypatch, line, limit, use
     stat.write_text("anon 7\ninactive_file 600\n")
     files[f"/sys/fs/cgroup/{limit.rpartition('/')[0]}/memory.stat".replace("//", "/")] = stat
     assert memory.available_memory() == 100
+
+
+def test_no_columns():
+    """A machine without support vectors predicts: sums of nothing are 0."""
+    for kernel in (RBF(0.5), Linear(), QUERY):
+        K = gram(kernel, X64, X64[:0])
+        assert_array_equal(K @ np.empty((0, 2)), np.zeros((len(X64), 2)))
+        assert_array_equal(K @ np.empty(0), np.zeros(len(X64)))
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Precomputed()], ids=repr)
+def test_no_threads_are_refused(kernel):
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        gram(kernel, MatrixRows.of(K64) if kernel.kind == "precomputed" else X64, n_jobs=0)

@@ -86,7 +86,8 @@ def test_centred_kernels_have_features_of_mean_zero():
     assert_allclose(kernel.block(Z, X), new @ G.T, atol=1e-9)
     assert_allclose(kernel.diag(Z), (new**2).sum(axis=1), atol=1e-9)
     with pytest.raises(ValueError, match="no sample yet: bind it"):
-        Centred(Linear())(X)
+        Centred(Linear()).block(X, X)
+    assert_allclose(Centred(Polynomial(2))(X), G @ G.T, atol=1e-9)
 
 
 def test_parameters_of_the_parts_have_nested_names():
@@ -124,7 +125,11 @@ def test_what_is_known_of_definiteness_and_symmetry():
         (lambda: Linear().on()(X), ValueError, "at least one column"),
         (lambda: On(Linear(), "ab")(TABLE), ValueError, "columns='ab': give a list"),
         (lambda: TableKernel(combine="mean")(TABLE), ValueError, "combine='mean'"),
-        (lambda: TableKernel()(TABLE), ValueError, "finds its parts in the training table"),
+        (
+            lambda: TableKernel().block(*[TableKernel().encode(TABLE)] * 2),
+            ValueError,
+            "finds its parts in the training table",
+        ),
         (lambda: TableKernel([])(TABLE), ValueError, "parts is empty"),
         (lambda: TableKernel([("rbf", ["a"])])(TABLE), TypeError, "parts holds 'rbf'"),
         (

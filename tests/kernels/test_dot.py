@@ -169,7 +169,6 @@ def test_queries_and_keys_live_in_two_domains():
         (Polynomial(1.5), "degree=1.5"),
         (Polynomial(2, coef0=-1), "coef0=-1: must be >= 0"),
         (Polynomial(2, gamma=-1), "gamma=-1"),
-        (Polynomial(gamma="scale"), "learnt from the training sample"),
         (Sigmoid(gamma=0), "gamma=0"),
         (ANOVA(0), "degree=0"),
         (ChiSquared(0), "gamma=0"),

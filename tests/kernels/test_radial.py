@@ -93,7 +93,7 @@ def test_median_of_many_rows_takes_a_sample_of_them():
 def test_an_unbound_bandwidth_is_refused(word):
     # else a test sample would change γ silently
     with pytest.raises(ValueError, match=rf"gamma='{word}' is learnt.*RBF\(...\)\.bind\(X\)"):
-        RBF(word)(X)
+        RBF(word).block(X, X)
     bound = RBF(word).bind(X)
     assert_allclose(bound(X[:2], X), bound(X)[:2])
 

@@ -43,7 +43,7 @@ def test_unknown_kernel_name():
 
 
 def test_strings_to_a_vector_kernel():
-    with pytest.raises(TypeError, match=r"X is 25 strings, .*rbf.* compares vectors"):
+    with pytest.raises(TypeError, match=r"X is 25 strings, .*RBF.* compares vectors"):
         KernelRidge(kernel="rbf").fit(["text"] * 25, y)
 
 
@@ -98,7 +98,7 @@ def test_precomputed_equals_the_kernel():
     kernel = RBF(0.4)
     given = KernelRidge(kernel="precomputed").fit(kernel(X), y)
     assert_allclose(given.predict(kernel(Z, X)), KernelRidge(kernel=kernel).fit(X, y).predict(Z))
-    assert given.kernel_ is None
+    assert repr(given.kernel_) == "Precomputed()"
     assert given.__sklearn_tags__().input_tags.pairwise
 
 

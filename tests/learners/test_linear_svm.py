@@ -525,7 +525,7 @@ def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         thread.start()
-        with pytest.warns(ConvergenceWarning, match=r"interrupted: the best solution"):
+        with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     finally:
         thread.join()

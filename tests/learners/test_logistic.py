@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mercer import KernelLogisticRegression
 from mercer.kernels import RBF, Match
+from mercer.learners.limits import LIMITS, Limits
 
 rng = np.random.default_rng(0)
 SOLVERS = ["exact", "low_rank"]
@@ -57,7 +58,7 @@ def test_a_linear_kernel_gives_logistic_regression(solver, classes, fit_intercep
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
     assert_array_equal(ours.predict(X), theirs.predict(X))
     if solver == "exact":
-        assert (ours.dual_coef_[w == 0] == 0).all()
+        assert len(ours.dual_coef_) == (w > 0).sum()  # rows of weight 0 are absent
 
 
 def test_low_rank_with_all_centres_is_exact():
@@ -108,7 +109,7 @@ def test_categories():
 
 def test_auto_goes_low_rank_beyond_exact_rows(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr("mercer.learners.logistic.EXACT_ROWS", 100)
+    monkeypatch.setitem(LIMITS, "logistic", Limits(100, 1000))
     model = KernelLogisticRegression(rank=30, random_state=0).fit(X, y)
     assert (model.solver_, model.gram_) == ("low_rank", "LowRankGram 150 x 150 float64, rank 30")
 
@@ -121,7 +122,7 @@ def test_wrong_arguments(args, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         KernelLogisticRegression(**args).fit(X, y)
-    with pytest.raises(ValueError, match="y has one class"):
+    with pytest.raises(ValueError, match=r"y has the one class 0\.0"):
         KernelLogisticRegression().fit(X, np.zeros(150))
 
 

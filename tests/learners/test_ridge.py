@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, Sigmoid
+from mercer.learners.limits import LIMITS, Limits
 
 SOLVERS = ["cholesky", "conjugate_gradient", "low_rank"]
 rng = np.random.default_rng(0)
@@ -168,7 +169,7 @@ def test_auto_chooses_by_size_and_memory(monkeypatch):
     tight = KernelRidge(kernel="rbf", memory=20_000, random_state=0).fit(X, y)
     assert tight.solver_ == "conjugate_gradient"
     assert tight.gram_.startswith("TiledGram")
-    monkeypatch.setattr("mercer.learners.ridge.EXACT_ROWS", 50)
+    monkeypatch.setitem(LIMITS, "ridge", Limits(50, 2000))
     large = KernelRidge(kernel="rbf", rank=30, random_state=0).fit(X, y)
     assert large.solver_ == "low_rank"
     assert large.gram_ == "LowRankGram 60 x 60 float64, rank 30"

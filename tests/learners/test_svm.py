@@ -164,7 +164,7 @@ def test_wrong_data_are_named():
         SVC().fit(X, y, sample_weight=np.full(150, -1.0))
     with pytest.raises(ValueError, match="zero for every row"):
         SVC().fit(X, y, sample_weight=np.zeros(150))
-    with pytest.raises(TypeError, match=r"X is 150 strings, .*rbf compares vectors"):
+    with pytest.raises(TypeError, match=r"X is 150 strings, .*RBF compares vectors"):
         SVC().fit(["a"] * 150, y)
     with pytest.raises(ValueError, match="square"):
         SVC(kernel="precomputed").fit(X, y)

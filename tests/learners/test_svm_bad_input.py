@@ -160,9 +160,9 @@ def test_a_limit_is_no_proof_that_there_is_no_margin():
         (np.empty((60, 0)), "0 feature"),
         (X[:, 0], "2D"),
         (np.zeros((60, 3), complex), "[Cc]omplex"),
-        (["text"] * 60, r"X is 60 strings, .*rbf compares vectors"),
-        (pd.DataFrame({"a": ["x", "y"] * 30}), "rbf compares vectors"),
-        (np.array([["a", 1.0, 2.0]] * 60, object), "rbf compares vectors"),
+        (["text"] * 60, r"X is 60 strings, .*RBF compares vectors"),
+        (pd.DataFrame({"a": ["x", "y"] * 30}), "RBF compares vectors"),
+        (np.array([["a", 1.0, 2.0]] * 60, object), "RBF compares vectors"),
     ],
     ids=["nan", "inf", "no rows", "no columns", "1-D", "complex", "text", "table", "objects"],
 )

@@ -6,10 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from learners.machines import IRIS, WINE, values
 from mercer import SVC, NuSVC
-from mercer.gram import FeatureGram, TiledGram
-from mercer.gram.pair import PairGram
-from mercer.kernels import RBF
-from mercer.learners.pairs import PairGrams, all_pairs, by_pair, votes
+from mercer.gram import FeatureGram, PairGram, PairGrams, TiledGram
+from mercer.kernels import RBF, Kernel
+from mercer.learners.pairs import all_pairs, by_class, by_pair, votes
 
 RNG = np.random.default_rng(0)
 
@@ -95,7 +94,7 @@ def test_the_layout_of_coefficients_comes_back(k):
         assert_array_equal(np.sort(rows), np.flatnonzero(np.isin(codes, pair)))
         coefs.append(RNG.normal(size=len(rows)))
         beta[rows, machine] = coefs[-1]
-    dual = grams.by_class(coefs)
+    dual = by_class(coefs, codes, k)
     assert dual.shape == (k - 1, 40)
     assert_array_equal(by_pair(dual, codes, k), beta)
 
@@ -111,32 +110,23 @@ def test_votes_are_counted():
 # Values of K that pairs share
 
 
-class Counting(TiledGram):
-    """Counts how often each value of K is computed."""
+class Counting(Kernel):
+    """RBF that counts how often each value is computed; the first column is the row's number."""
 
-    def __init__(self, X):
-        super().__init__(RBF(0.3), X)
-        self.counts = np.zeros(self.shape, int)
-        self.where = np.arange(len(X))
+    def __init__(self, counts=None):
+        self.counts = counts
 
-    def part(self, i, j=None):
-        part = super().part(i, j)
-        part.__class__, part.counts = Counting, self.counts
-        part.where = self.where[i]
-        part.columns = self.where[i if j is None else j]
-        return part
-
-    def block(self, i, j):
-        columns = getattr(self, "columns", self.where)
-        self.counts[np.ix_(self.where[i], columns[j])] += 1
-        return super().block(i, j)
+    def block(self, X, Z):
+        self.counts[np.ix_(X[:, 0].astype(int), Z[:, 0].astype(int))] += 1
+        return RBF(0.3).block(X[:, 1:], Z[:, 1:])
 
 
 @pytest.mark.parametrize("k", [3, 6, 26])
 def test_each_value_of_the_kernel_is_computed_once(k):
     """Those within a class once for all its pairs, those between two once for theirs."""
     X, y = classes(k)
-    K = Counting(X)
+    kernel = Counting(np.zeros((len(X), len(X)), int))
+    K = TiledGram(kernel, np.column_stack([np.arange(len(X)), X]))
     grams = PairGrams(K, y, small=2048, memory=2**30)
     for first, second in all_pairs(k):
         rows, part = grams.of(first, second)
@@ -144,9 +134,9 @@ def test_each_value_of_the_kernel_is_computed_once(k):
         assert_array_equal(rows, [*np.flatnonzero(y == first), *np.flatnonzero(y == second)])
         assert_allclose(part.dense(), RBF(0.3)(X[rows]), atol=1e-12)
         assert_allclose(part.dense(), part.dense().T, atol=0)
-    assert (np.maximum(K.counts, K.counts.T)[y[:, None] != y] == 1).all()
-    assert ((K.counts + K.counts.T)[y[:, None] != y] == 1).all()  # one side of the diagonal alone
-    assert (K.counts[y[:, None] == y] == 1).all()
+    counts, between = kernel.counts, y[:, None] != y
+    assert ((counts + counts.T)[between] == 1).all()  # one side of the diagonal alone
+    assert (counts[~between] == 1).all()
 
 
 @pytest.mark.parametrize(("small", "memory"), [(10, 2**30), (2048, 100), (2048, 4000)])

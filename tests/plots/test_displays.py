@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 import mercer
 from mercer.kernels import RBF, Match, TableKernel
 from mercer.plots import GramDisplay, RelevanceDisplay, SpectrumDisplay
-from mercer.plots.machine import kernel_machine, sample_gram
+from mercer.plots.fitted import kernel_machine, sample_gram
 
 matplotlib.use("Agg")
 IRIS = load_iris(return_X_y=True)
@@ -67,7 +67,7 @@ def test_a_precomputed_gram_matrix_is_its_own():
     K = rbf_kernel(X)
     got, rows = sample_gram(SVC(kernel="precomputed").fit(K, y), K, max_samples=20)
     assert_array_equal(got, K[np.ix_(rows, rows)])
-    with pytest.raises(ValueError, match="square matrix of the training samples"):
+    with pytest.raises(ValueError, match="must be square in fit"):
         sample_gram(SVC(kernel="precomputed").fit(K, y), K[:40])
 
 

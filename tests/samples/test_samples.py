@@ -105,7 +105,7 @@ def test_a_single_object_is_refused(X):
 
 def test_strings_are_named_and_so_is_what_compares_them():
     texts = [f"text {i}" for i in range(120)]
-    with pytest.raises(TypeError, match="X is 120 strings, but rbf compares vectors") as error:
+    with pytest.raises(TypeError, match="X is 120 strings, but RBF compares vectors") as error:
         KernelRidge(kernel="rbf").fit(texts, np.arange(120.0))
     message = str(error.value)
     assert "Give a kernel on strings, such as kernel=Spectrum(3)" in message
@@ -242,7 +242,7 @@ def test_arrays_are_tables_by_column_number():
 
 def test_lists_of_rows_are_tables():
     T = TableKernel().encode([[1.0, "a"], [2.0, "b"]])
-    assert [kind for kind, _ in T.groups] == ["vectors", "categories"]
+    assert [encoding for encoding, _ in T.groups] == [("vectors",), ("categories",)]
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,15 @@ NUMBERS = TABLE["size"].to_numpy() ** 2 + (TABLE["colour"] == "green")
 def test_scikit_learns_checks_all_pass(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)
     failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
-    assert not failed
+    # a row of weight 2 stands in one fold, a row given twice in two
+    assert failed.keys() <= {
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
     assert skipped <= {"check_array_api_input"}
-    # as many checks as for scikit-learn's own, but for those of sample weights, which it takes
     own = DummyClassifier() if estimator.task == "classification" else DummyRegressor()
-    theirs = [c for _, c in estimator_checks_generator(own) if "sample_weight" not in str(c)]
-    assert len(results) - len(skipped) >= len(theirs)
+    assert len(results) - len(skipped) >= len(list(estimator_checks_generator(own)))
 
 
 @pytest.mark.parametrize("make", [lambda t: t, pl.from_pandas, pa.Table.from_pandas])
@@ -86,8 +88,9 @@ def test_the_machine_is_the_printed_kernel(fitted):
     """K of kernel_ and the kept rows, times the coefficients, is what it predicts from."""
     rows = fitted.kernel_.encode(fitted.encoder_.transform(TABLE), like=fitted.X_fit_)
     K = fitted.kernel_.block(rows, fitted.X_fit_)
-    outputs = K @ fitted.dual_coef_ + fitted.intercept_
-    odds = fitted.calibration_slope_ * outputs + fitted.calibration_bias_
+    machine = fitted.machine_
+    outputs = K @ machine.learner.dual_coef_ + machine.offset
+    odds = machine.finish.slope * outputs + machine.finish.bias
     assert_allclose(odds[:, 1] - odds[:, 0], fitted.decision_function(TABLE), rtol=1e-3, atol=1e-3)
     assert np.linalg.eigvalsh(fitted.kernel_.block(rows, rows).astype(float))[0] > -1e-4
     assert "TableKernel" in repr(fitted.kernel_)
@@ -240,7 +243,7 @@ def test_a_refit_keeps_the_winner_and_learns_from_all_rows(fitted):
     board, name = half.leaderboard_, half.winner_name_
     weights = half.kernel_.weights
     half.refit(TABLE, LABELS)
-    assert half.left_out_.shape == (N, 2)
+    assert half.machine_.left_out().shape == (N, 2)
     assert (half.leaderboard_, half.winner_name_) == (board, name)
     assert half.kernel_.weights == weights
     again = KernelClassifier(trials=2).fit(TABLE, LABELS).refit(TABLE, LABELS)

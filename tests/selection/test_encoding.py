@@ -13,13 +13,18 @@ from mercer.selection.encoding import TableEncoder
 RNG = np.random.default_rng(0)
 
 
+def numbers(encoder, table):
+    """The matrix beside which categories, texts and sets stand."""
+    return encoder.transform(table).numbers
+
+
 def kinds(encoder):
     return [(f.label, f.kind) for f in encoder.features_]
 
 
 def test_a_number_becomes_its_rank_and_its_standard_score():
     x = RNG.normal(size=500) ** 3
-    M = TableEncoder().fit(x[:, None]).transform(x[:, None])
+    M = numbers(TableEncoder().fit(x[:, None]), x[:, None])
     assert M.dtype == np.float32
     ranks = x.argsort().argsort() / 499
     assert_allclose(M[:, 0], ranks * np.sqrt(12), atol=1e-5)
@@ -32,7 +37,7 @@ def test_a_number_becomes_its_rank_and_its_standard_score():
 def test_ties_share_their_middle_rank_and_new_numbers_stay_within():
     x = np.array([0.0] * 50 + [1.0] * 30 + [2.0] * 20)[:, None]
     encoder = TableEncoder().fit(x)
-    ranks = encoder.transform(np.array([[0.0], [1.0], [2.0], [-9.0], [9.0]]))[:, 0] / np.sqrt(12)
+    ranks = numbers(encoder, np.array([[0.0], [1.0], [2.0], [-9.0], [9.0]]))[:, 0] / np.sqrt(12)
     assert_allclose(ranks, [0.25, 0.65, 0.9, 0.0, 1.0], atol=0.02)
 
 
@@ -42,7 +47,7 @@ def test_a_missing_number_is_the_median_and_marked_if_training_had_any():
     assert kinds(encoder) == [
         ("a", "rank"), ("a", "scaled"), ("a is missing", "code"), ("b", "rank"), ("b", "scaled"),
     ]  # fmt: skip
-    M = encoder.transform(pd.DataFrame({"a": [np.nan, 2.0], "b": [np.nan, 2.5]}))
+    M = numbers(encoder, pd.DataFrame({"a": [np.nan, 2.0], "b": [np.nan, 2.5]}))
     assert_array_equal(M[0, [0, 1, 3, 4]], M[1, [0, 1, 3, 4]])
     assert_array_equal(M[:, 2], [1, 0])
 
@@ -56,7 +61,7 @@ def test_numbers_missing_in_the_same_rows_share_a_mark():
 
 def test_levels_have_codes_and_unseen_ones_share_one():
     encoder = TableEncoder().fit(pd.DataFrame({"c": ["b", "a", None, "a"]}))
-    codes = encoder.transform(pd.DataFrame({"c": ["a", "b", None, "new", "newer"]}))[:, 0]
+    codes = numbers(encoder, pd.DataFrame({"c": ["a", "b", None, "new", "newer"]}))[:, 0]
     assert codes[3] == codes[4]
     assert len(set(codes.tolist())) == 4
 
@@ -64,16 +69,16 @@ def test_levels_have_codes_and_unseen_ones_share_one():
 def test_rare_levels_of_many_are_pooled_with_unseen_ones():
     values = [f"v{i}" for i in range(25) for _ in range(5)] + ["rare", "rarer", "rarer"]
     encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
-    codes = encoder.transform(pd.DataFrame({"c": ["rare", "rarer", "unseen", "v0"]}))[:, 0]
+    codes = numbers(encoder, pd.DataFrame({"c": ["rare", "rarer", "unseen", "v0"]}))[:, 0]
     assert codes[0] == codes[1] == codes[2] != codes[3]
     few = TableEncoder().fit(pd.DataFrame({"c": ["a", "a", "a", "b"]}))
-    assert len(set(few.transform(pd.DataFrame({"c": ["a", "b", "unseen"]}))[:, 0].tolist())) == 3
+    assert len(set(numbers(few, pd.DataFrame({"c": ["a", "b", "unseen"]}))[:, 0].tolist())) == 3
 
 
 def test_ten_thousand_levels():
     values = [f"level {i % 10_000}" for i in range(25_000)]
     encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
-    codes = encoder.transform(pd.DataFrame({"c": values}))[:, 0]
+    codes = numbers(encoder, pd.DataFrame({"c": values}))[:, 0]
     assert len(np.unique(codes)) == 5001
     assert codes[0] != codes[4999]
     assert codes[5000] == codes[9999]  # of levels in two rows each
@@ -81,7 +86,7 @@ def test_ten_thousand_levels():
 
 def test_integers_and_floats_are_the_same_levels():
     encoder = TableEncoder().fit(pd.DataFrame({"c": [0, 1, 1]}))
-    one, two = (encoder.transform(pd.DataFrame({"c": values})) for values in ([0, 1], [0.0, 1.0]))
+    one, two = (numbers(encoder, pd.DataFrame({"c": values})) for values in ([0, 1], [0.0, 1.0]))
     assert_array_equal(one, two)
 
 
@@ -90,7 +95,7 @@ def test_dates_become_numbers():
     encoder = TableEncoder().fit(days)
     labels = {label for label, _ in kinds(encoder)}
     assert labels == {"d: elapsed days", "d: year", "d: month", "d: day of week"}
-    weekday = encoder.transform(days)[
+    weekday = numbers(encoder, days)[
         :, [f.label for f in encoder.features_].index("d: day of week")
     ]
     assert_allclose(weekday[:7], weekday[7:14])
@@ -98,7 +103,7 @@ def test_dates_become_numbers():
     year = TableEncoder().fit(days.iloc[10:])
     assert "d: year" not in {label for label, _ in kinds(year)}  # the same in every row
     assert_array_equal(
-        encoder.transform(pd.DataFrame({"d": ["2024-01-05", None]})).shape,
+        numbers(encoder, pd.DataFrame({"d": ["2024-01-05", None]})).shape,
         (2, len(encoder.features_)),
     )
 
@@ -107,7 +112,7 @@ def test_order_of_columns_and_further_columns_do_not_matter():
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
     encoder = TableEncoder().fit(table)
     other = pl.DataFrame({"new": [0, 0, 0], "b": ["x", "y", "x"], "a": [1.0, 2.0, 3.0]})
-    assert_array_equal(encoder.transform(other), encoder.transform(table))
+    assert_array_equal(numbers(encoder, other), numbers(encoder, table))
 
 
 def test_missing_columns_are_listed():
@@ -115,15 +120,15 @@ def test_missing_columns_are_listed():
         pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": list("xyx"), "k": [1, 1, 1]})
     )
     with pytest.raises(ValueError, match=r"lacks the columns 'a', 'b', .* it has \['z'\]"):
-        encoder.transform(pd.DataFrame({"z": [1]}))
-    assert encoder.transform(pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 3)
+        numbers(encoder, pd.DataFrame({"z": [1]}))
+    assert numbers(encoder, pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 3)
 
 
 def test_a_column_that_holds_something_else_now_is_refused():
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 4.0]}))
-    assert np.isfinite(encoder.transform(pd.DataFrame({"a": ["3", "odd"]}))).all()
+    assert np.isfinite(numbers(encoder, pd.DataFrame({"a": ["3", "odd"]}))).all()
     with pytest.raises(ValueError, match=r"'a' of X was read as numbers in training.* 'odd'"):
-        encoder.transform(pd.DataFrame({"a": ["odd", None]}))
+        numbers(encoder, pd.DataFrame({"a": ["odd", None]}))
     dates = TableEncoder().fit(pd.DataFrame({"d": pd.date_range("2024-01-01", periods=9)}))
     with pytest.raises(ValueError, match="was read as dates"):
         dates.transform(pd.DataFrame({"d": [3.0, 4.0]}))
@@ -137,7 +142,7 @@ def test_nothing_that_can_be_used_is_an_error_that_says_why():
 @pytest.mark.parametrize("scale", [1e-300, 1e300, 1.0])
 def test_extreme_numbers_stay_finite(scale):
     x = np.array([1.0, 2.0, 3.0, -4.0])[:, None] * scale
-    M = TableEncoder().fit(x).transform(x)
+    M = numbers(TableEncoder().fit(x), x)
     assert np.isfinite(M).all()
     assert_allclose(M[:, 1].std(), 1, rtol=1e-5)
 
@@ -146,7 +151,7 @@ def test_numbers_stored_as_text_are_numbers():
     table = pd.DataFrame({"a": ["1,000", "2,500", "?", "1e3", "7"]})
     encoder = TableEncoder(infer_columns(read_columns(table))).fit(table)
     assert [kind for _, kind in kinds(encoder)] == ["rank", "scaled", "code"]
-    M = encoder.transform(table)
+    M = numbers(encoder, table)
     assert_array_equal(M[0], M[3])
 
 

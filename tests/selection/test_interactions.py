@@ -15,27 +15,33 @@ PARTS = [(Laplacian(), [0]), (RBF(2.0), [1]), (Laplacian(2.0), [2])]
 KERNEL = TableKernel(PARTS, combine="interactions")
 X = KERNEL.encode(TABLE)
 THETA = np.log([0.5, 0.3, 2.0, 0.01])  # three weights and λ
+ONES = np.ones((60, 1))
+SHARE = RNG.uniform(0.2, 3, size=(60, 1))
+SHARE /= SHARE.mean()
 
 
 def part(j):
     return On(*PARTS[j]).block(X, X)
 
 
-def test_the_error_is_that_of_refitting_without_each_row():
+@pytest.mark.parametrize("share", [ONES, SHARE], ids=["equal", "weighted"])
+def test_the_error_is_that_of_refitting_without_each_row(share):
     K = TableKernel(PARTS, "interactions", np.exp(THETA[:3])).block(X, X)
     error = 0.0
     for i in range(60):
         others = np.arange(60) != i
-        G = K[np.ix_(others, others)] + np.exp(THETA[3]) * np.eye(59)
-        error += np.sum((K[i, others] @ np.linalg.solve(G, Y[others]) - Y[i]) ** 2)
-    assert_allclose(_error_and_slope(part, Y, THETA, 1)[0], error / Y.size)
+        G = K[np.ix_(others, others)] + np.exp(THETA[3]) * np.diag(1 / share[others, 0])
+        left_out = K[i, others] @ np.linalg.solve(G, Y[others])
+        error += share[i, 0] * np.sum((left_out - Y[i]) ** 2)
+    assert_allclose(_error_and_slope(part, Y, share, THETA, 1)[0], error / Y.size)
 
 
-def test_the_slope_is_the_derivative():
-    slope = _error_and_slope(part, Y, THETA, 1)[1]
+@pytest.mark.parametrize("share", [ONES, SHARE], ids=["equal", "weighted"])
+def test_the_slope_is_the_derivative(share):
+    slope = _error_and_slope(part, Y, share, THETA, 1)[1]
     for j, step in enumerate(1e-5 * np.eye(4)):
-        above = _error_and_slope(part, Y, THETA + step, 1)[0]
-        below = _error_and_slope(part, Y, THETA - step, 1)[0]
+        above = _error_and_slope(part, Y, share, THETA + step, 1)[0]
+        below = _error_and_slope(part, Y, share, THETA - step, 1)[0]
         assert_allclose(slope[j], (above - below) / 2e-5, rtol=1e-6)
 
 

@@ -24,12 +24,13 @@ from sklearn.model_selection import (
     ShuffleSplit,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC as TheirSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer import SVC, SVR, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.distances import Minkowski
-from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match
+from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match, Polynomial
 from mercer.learners.logistic import KernelLogisticRegression
 from mercer.selection.plan import Plan
 
@@ -124,22 +125,22 @@ def test_distances_are_evaluated_once():
     assert Counted.pairs == 90**2  # 12 candidates, 5 folds
 
 
-class CountedLinear(Linear):
+class CountedPolynomial(Polynomial):
     pairs = 0
 
     def block(self, X, Z):
-        CountedLinear.pairs += X.shape[0] * Z.shape[0]
+        CountedPolynomial.pairs += X.shape[0] * Z.shape[0]
         return super().block(X, Z)
 
 
-@pytest.mark.parametrize("estimator", [SVR(kernel=CountedLinear()), KernelRidge(CountedLinear())])
-def test_kernels_are_evaluated_once(estimator):
-    estimator.set_params(kernel=CountedLinear())
-    CountedLinear.pairs = 0
-    grid = {estimator._path_parameter: [0.1, 1.0, 10.0]}
+@pytest.mark.parametrize("Learner", [SVR, KernelRidge])
+def test_kernels_are_evaluated_once(Learner):
+    CountedPolynomial.pairs = 0
+    estimator = Learner(kernel=CountedPolynomial(2))
+    grid = {estimator.path_parameter: [0.1, 1.0, 10.0]}
     search = KernelSearchCV(estimator, grid, refit=False).fit(X, Y)
     assert levels(search) == ["gram"]
-    assert CountedLinear.pairs == 90**2
+    assert CountedPolynomial.pairs == 90**2
 
 
 def test_warm_starts_take_fewer_rounds():
@@ -152,7 +153,7 @@ def test_warm_starts_take_fewer_rounds():
         models = [SVC(C=C, tol=1e-4) for C in penalties]
         plan = Plan(models, A, labels, {}, [(rows, rows[:5])], 10**9, None)
         fits = [plan.fit(i, rows) for i in range(len(models))]
-        rounds.append(fits[-1].n_iter_[0])
+        rounds.append(fits[-1][0].n_iter_[0])
         plan.close()
     warm, cold = rounds
     assert warm < 0.7 * cold
@@ -219,13 +220,108 @@ def test_a_function_that_may_look_at_samples_is_evaluated_plainly():
     assert set(seen) == {(18, 4)}
 
 
-def test_other_estimators_and_pipelines_are_evaluated_plainly():
-    pipeline = make_pipeline(StandardScaler(), SVC())
-    grid = {"svc__C": [0.1, 1.0]}
-    ours, theirs = both(pipeline, grid, y=LABELS)
+def test_other_estimators_are_evaluated_plainly():
+    ours, theirs = both(TheirRidge(kernel="rbf"), {"alpha": [0.1, 1.0]})
     assert ours.best_params_ == theirs.best_params_
     assert levels(ours) == ["nothing"]
-    assert "Pipeline is no kernel learner" in str(ours.sharing_[0])
+    assert "KernelRidge is no kernel learner of Mercer" in str(ours.sharing_[0])
+
+
+PIPELINE = make_pipeline(StandardScaler(), SVC(tol=1e-8))
+
+
+@pytest.mark.parametrize(
+    "cv", [3, ShuffleSplit(4, random_state=0), RepeatedKFold(n_splits=3, n_repeats=2)], ids=str
+)
+def test_a_pipeline_shares_within_each_fold(cv):
+    if isinstance(cv, RepeatedKFold):
+        cv.random_state = 0
+    grid = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [0.1, 1.0]}
+    ours, theirs = both(PIPELINE, grid, X * [1, 9, 0.1, 1], LABELS, cv=cv, return_train_score=True)
+    assert ours.best_params_ == theirs.best_params_
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert [s.by_fold for s in ours.sharing_] == [True, True]
+    assert levels(ours) == ["gram of distances"] * 2
+    assert "in each fold one Gram matrix" in str(ours.sharing_[0])
+    assert ours.sharing_[0].path == "svc__C"
+    assert (ours.cv_results_["mean_fit_time"] > 0).all()
+
+
+def test_a_pipeline_fits_its_first_steps_once_in_each_fold():
+    Scaler.fits = 0
+    pipeline = make_pipeline(Scaler(), KernelRidge(kernel="rbf"))
+    grid = {"kernelridge__alpha": [0.1, 1.0], "kernelridge__gamma": [0.1, 1.0]}
+    both(pipeline, grid, cv=3)
+    assert Scaler.fits == 3 + 1 + 4 * 3 + 1  # the folds and the best, and GridSearchCV's
+
+
+class Scaler(StandardScaler):
+    fits = 0
+
+    def fit(self, X, y=None):
+        Scaler.fits += 1
+        return super().fit(X, y)
+
+
+def test_weights_and_kernels_that_read_the_fold_in_a_pipeline():
+    w = RNG.integers(0, 4, 90).astype(float)
+    A = X * [1, 9, 0.1, 1]
+    grid = {"svc__C": [0.1, 1.0], "svc__gamma": ["scale", 0.5]}
+    ours, _ = both(PIPELINE, grid, A, LABELS, fit={"svc__sample_weight": w}, atol=1e-7)
+    assert [s.by_fold for s in ours.sharing_] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "grid", "reason"),
+    [
+        (PIPELINE, {"svc__C": [1.0], "standardscaler__with_mean": [True, False]},
+         "standardscaler__with_mean is no parameter of the last step"),
+        (PIPELINE, {"standardscaler": ["passthrough", MinMaxScaler()]}, "X changes with it"),
+        (make_pipeline(StandardScaler(), TheirSVC()), {"svc__C": [0.1, 1.0]},
+         "SVC is no kernel learner"),
+        (make_pipeline(FunctionTransformer(np.ndarray.tolist), SVC()), {"svc__C": [0.1, 1.0]},
+         "the steps before the last: they give no arrays"),
+    ],
+)  # fmt: skip
+def test_pipelines_that_share_nothing_say_why(pipeline, grid, reason):
+    ours, _ = both(pipeline, grid, y=LABELS)
+    assert levels(ours) == ["nothing"]
+    assert reason in ours.sharing_[0].reason
+
+
+class Fussy(StandardScaler):
+    """Refuses the rows of some folds."""
+
+    def fit(self, X, y=None):
+        if not (X[:, 0] == X_FIRST).any():
+            raise ValueError("the first row is missing")
+        return super().fit(X, y)
+
+
+X_FIRST = X[0, 0]
+
+
+@pytest.mark.parametrize("fold", [0, 2])
+def test_steps_that_fail_in_a_fold_fail_as_in_a_plain_search(fold):
+    rows = np.arange(90)
+    order = np.roll(np.arange(3), fold)  # the fold without the first row comes in this place
+    cv = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in order]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, _ = both(
+            make_pipeline(Fussy(), SVC(tol=1e-8)), {"svc__C": [0.1, 1.0]}, y=LABELS, cv=cv,
+            error_score=-3.0,
+        )  # fmt: skip
+    assert (ours.cv_results_[f"split{fold}_test_score"] == -3).all()
+
+
+def test_hopeless_candidates_of_a_pipeline_are_given_up():
+    grid = {"svc__gamma": [0.1, 1e4]}
+    search = KernelSearchCV(PIPELINE, grid, early_stopping=True, cv=4).fit(X, LABELS)
+    assert_array_equal(search.cv_results_["given_up"], [False, True])
+    wanted = GridSearchCV(PIPELINE, grid, cv=4).fit(X, LABELS)
+    assert search.best_params_ == wanted.best_params_
+    assert_allclose(search.best_score_, wanted.best_score_)
 
 
 @pytest.mark.parametrize(
@@ -292,8 +388,9 @@ def test_bad_grids_and_samples():
 def test_weights_with_a_scale_that_reads_them():
     w = RNG.integers(1, 4, 90).astype(float) ** 3
     A = X * [1, 5, 0.2, 1]
-    ours, _ = both(SVR(tol=1e-8), {"C": [1.0]}, A, fit={"sample_weight": w})
-    assert 'gamma="scale" reads the weights' in ours.sharing_[0].reason
+    ours, _ = both(SVR(tol=1e-8), {"C": [0.5, 1.0]}, A, fit={"sample_weight": w}, atol=1e-6)
+    assert levels(ours) == ["distances"]
+    assert "learns from the training rows of each fold" in ours.sharing_[0].reason
 
 
 @pytest.mark.parametrize(
@@ -345,7 +442,7 @@ def test_threads_of_a_context_do_not_race():
     )
 
 
-class Failing(Linear):
+class Failing(Polynomial):
     def block(self, X, Z):
         raise RuntimeError("no such pair")
 
@@ -402,9 +499,9 @@ def test_the_budget_reaches_the_fits():
     seen = []
 
     class Telling(KernelRidge):
-        def _gram(self, X, Z=None):
+        def _gram(self, X, fit_path=None):
             seen.append(self.memory)
-            return super()._gram(X, Z)
+            return super()._gram(X, fit_path)
 
     grid = {"alpha": [0.1]}
     KernelSearchCV(Telling(kernel="rbf"), grid, memory=2 * matrix, n_jobs=1, refit=False).fit(X, Y)
@@ -446,9 +543,9 @@ def test_an_interrupt_ends_the_search_and_leaves_nothing():
 
 def test_models_leave_no_shared_matrix_behind():
     search = KernelSearchCV(KernelRidge(kernel="rbf"), RIDGE).fit(X, Y)
-    assert search.best_estimator_._path is None
-    assert isinstance(search.best_estimator_.kernel_, Kernel)
-    assert search.best_estimator_.kernel_.kind == "vectors"
+    wanted = clone(search.best_estimator_).fit(X, Y)
+    assert vars(search.best_estimator_).keys() == vars(wanted).keys()
+    assert repr(search.best_estimator_.kernel_) == repr(wanted.kernel_)
 
 
 def test_verbose_and_times(capsys):

@@ -34,7 +34,7 @@ def test_all_of_them_share_along_their_parameter(estimator, grid, y, scoring):
     for f in range(3):
         name = f"split{f}_test_score"
         assert_allclose(search.cv_results_[name], plain.cv_results_[name], atol=1e-4)
-    assert all(group.path == estimator._path_parameter for group in search.sharing_)
+    assert all(group.path == estimator.path_parameter for group in search.sharing_)
 
 
 def test_a_ladder_of_bandwidths_takes_squares(monkeypatch):

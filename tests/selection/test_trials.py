@@ -6,10 +6,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import budget, machines, trials
+from mercer.learners.limits import LIMITS, Limits
+from mercer.selection import budget, trials
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.metrics import metric_named
+from mercer.selection.tasks import Classification, Regression
+from mercer.selection.tuned import ridge, tune
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))
@@ -42,16 +45,26 @@ def rungs(monkeypatch):
     monkeypatch.setattr(trials, "SMALL_ROWS", 90)
     monkeypatch.setattr(trials, "RUNGS", ((120, 30), (200, 60)))
     monkeypatch.setattr(trials, "LEARNING_ROWS", 50)
-    monkeypatch.setattr(machines, "EXACT_ROWS", 100)
-    monkeypatch.setattr(trials, "EXACT_ROWS", 100)
-    monkeypatch.setattr(machines, "RANK", 80)
-    monkeypatch.setattr(trials, "RANK", 80)
+    monkeypatch.setitem(LIMITS, "leave one out", Limits(100, 80))
     monkeypatch.setattr(trials, "SMALLEST_RANK", 20)
 
 
+def search_of(model, y, metric=None, seconds=np.inf):
+    """A new search of the rows that a model was fitted to."""
+    Task = Classification if model.task == "classification" else Regression
+    task, y = Task.read(y, len(y), "the test")
+    return trials.Trials(
+        task, model.encoder_.features_, model.encoder_.transform(TABLE), y,
+        metric_named(metric, model.task), budget=budget.Budget(seconds), memory=10**9,
+        seed=model._seed,
+    )  # fmt: skip
+
+
 def same_model(one, two):
-    for name in ("dual_coef_", "intercept_", "left_out_"):
-        assert_array_equal(getattr(one, name), getattr(two, name))
+    for name in ("dual_coef_", "left_out_"):
+        learners = one.machine_.learner, two.machine_.learner
+        assert_array_equal(*(getattr(learner, name) for learner in learners))
+    assert_array_equal(one.machine_.offset, two.machine_.offset)
     assert repr(one.kernel_) == repr(two.kernel_)
     assert one.winner_ == two.winner_
     assert one.schedule_ == two.schedule_
@@ -99,10 +112,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         }
     ]
     model = KernelRegressor(replay=schedule, metric="rmse").fit(TABLE, WAVE)
-    search = trials.Trials(
-        model, model.encoder_.transform(TABLE), WAVE, metric_named("rmse", "regression"),
-        budget=budget.Budget(), memory=10**9, seed=model._seed,
-    )  # fmt: skip
+    search = search_of(model, WAVE, "rmse")
     rows, folds = search._folds(240)
     assert_array_equal(np.bincount(folds), [48] * 5)
     row = next(r for r in model.leaderboard_ if not r["baseline"])
@@ -112,9 +122,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         kernel = Candidate("interactions").kernel(model.encoder_.features_)
         if learn:
             kernel = search._learn(Candidate("interactions", learn=True), train, 3).kernel
-        machine = machines.fit_machine(
-            kernel, kernel.encode(search.M[train]), search.Y[train], random_state=model._seed
-        )
+        machine = tune(search.task, ridge(kernel), search.M[train], WAVE[train])
         errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
     # the penalty is chosen by leave-one-out here, by the other folds there
     assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=0.01)
@@ -122,10 +130,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
 
 def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rungs):
     model = KernelClassifier(trials=1).fit(TABLE, RING)
-    search = trials.Trials(
-        model, model.encoder_.transform(TABLE), RING, None,
-        budget=budget.Budget(), memory=10**9, seed=model._seed,
-    )  # fmt: skip
+    search = search_of(model, RING)
     rows, folds = search._folds(200)
     assert len(search.spared) == 50
     assert set(search.spared) == set(rows[folds == -1])
@@ -201,10 +206,7 @@ def test_a_timed_search_replays_without_a_clock(clock, rungs, time):
 )
 def test_less_time_means_fewer_centres(clock, trial_seconds, left, rank):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
-    search = trials.Trials(
-        model, model.encoder_.transform(TABLE), WAVE, metric_named(None, "regression"),
-        budget=budget.Budget(left), memory=10**9, seed=0,
-    )  # fmt: skip
+    search = search_of(model, WAVE, seconds=left)
     search.M = np.empty((100_000, 1))
     found = search._final_rank({"seconds": trial_seconds}, {"rows": 20_000, "rank": 1000})
     assert found == rank
@@ -234,19 +236,19 @@ def test_an_interrupt_keeps_the_best_so_far():
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, monkeypatch):
     from mercer.selection import automatic
 
-    original, calls = automatic.fit_machine, []
+    original, calls = automatic.tune, []
 
-    def fit(*args, **kwargs):
-        calls.append(kwargs["rank"])
+    def fit(task, learner, *args):
+        calls.append(learner.rank)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return original(*args, **kwargs)
+        return original(task, learner, *args)
 
-    monkeypatch.setattr(automatic, "fit_machine", fit)
+    monkeypatch.setattr(automatic, "tune", fit)
     monkeypatch.setattr(automatic, "QUICK_ROWS", 100)
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     assert calls == [None, automatic.SMALLEST_RANK]
-    assert model.left_out_.shape[0] == 100
+    assert len(model.machine_.left_out()) == 100
     assert any(notice.startswith("Interrupted in the final fit") for notice in model.notices_)
     assert model.score(TABLE, WAVE) > 0.2
     assert model.interrupted_ == "final fit"
@@ -286,10 +288,7 @@ def test_progress_is_told_before_each_trial():
 
 def test_coarse_scores_are_settled_by_the_loss():
     model = KernelClassifier(trials=1).fit(TABLE, RING)
-    search = trials.Trials(
-        model, model.encoder_.transform(TABLE), RING, metric_named("accuracy", "classification"),
-        budget=budget.Budget(), memory=10**9, seed=0,
-    )  # fmt: skip
+    search = search_of(model, RING, "accuracy")
     rows = [
         {"score": 0.90, "loss": 0.5, "rows": 100},
         {"score": 0.88, "loss": 0.4, "rows": 100},

@@ -14,6 +14,7 @@ from mercer.solvers.linear_lasso import solve_lasso
 from mercer.solvers.linear_rows import LinearRows, conjugate_gradients
 from mercer.solvers.linear_svm import LinearSolver
 from mercer.solvers.result import Reason
+from mercer.threads import Stop
 
 RNG = np.random.default_rng(0)
 N, D, K = 60, 4, 3
@@ -313,14 +314,16 @@ def solved(solver, problem):
 @pytest.mark.parametrize("method", ["auto", "descent", "newton"])
 @pytest.mark.parametrize("problem", [*LOSSES, "classes", "lasso"])
 def test_an_interrupt_keeps_what_there_is(problem, method):
-    looks = []
+    looks, stop = [], Stop()
 
-    def stop():
-        looks.append(1)
-        return len(looks) > 1
+    def report(line):
+        looks.append(line)
+        if len(looks) == 2:
+            stop.set()
 
-    solver = LinearSolver(method, tol=1e-30, stop=stop)
-    result = solved(solver, problem)
+    solver = LinearSolver(method, tol=1e-30, report=report)
+    with stop:
+        result = solved(solver, problem)
     assert result.reason is Reason.INTERRUPTED
     assert not result.converged
     assert np.isfinite(result.coef).all()

@@ -11,12 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from mercer import _native
-from mercer.gram import DenseGram
-from mercer.gram.pair import PairGram
+from mercer.gram import DenseGram, PairGram
+from mercer.gram.row_sources import PairRows
 from mercer.kernels import RBF
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoSolver
-from mercer.solvers.smo_rows import PairRows
 
 DTYPES = [np.float32, np.float64]
 

@@ -5,12 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import _native
-from mercer.gram import DenseGram, FeatureGram, TiledGram
+from mercer.gram import DenseGram, FeatureGram, TiledGram, row_sources
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.solvers import smo, smo_rows, smo_state
+from mercer.solvers import smo, smo_state
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoSolver
+from mercer.threads import Stop
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -30,7 +31,7 @@ SHARP = {"tol": 1e-4, "working_set": 32, "whole": 0}
 @pytest.fixture(autouse=True)
 def rows_one_by_one(monkeypatch):
     """Small problems go the way of large ones."""
-    monkeypatch.setattr(smo_rows, "SMALL", 0)
+    monkeypatch.setattr(row_sources, "SMALL", 0)
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ def test_an_interruption_between_two_steps_of_a_round(name, at, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr("mercer.solvers.smo_rows._native.smo_add_rows", interrupted)
+    monkeypatch.setattr("mercer.gram.row_sources._native.smo_add_rows", interrupted)
     problem = PROBLEMS[name]
     try:
         result = SmoSolver(working_set=16, whole=0, n_jobs=1).solve(TiledGram(RBF(0.5), X), problem)
@@ -234,12 +235,16 @@ def test_an_interruption_between_two_steps_of_a_round(name, at, monkeypatch):
 
 
 def test_it_may_be_stopped_from_outside():
-    rounds = []
-    solver = SmoSolver(
-        working_set=8, whole=0, stop=lambda: len(rounds) >= 3,
-        report=lambda *figures: rounds.append(figures),
-    )  # fmt: skip
-    result = solver.solve(TiledGram(RBF(0.5), X), PROBLEMS["classification"])
+    rounds, stop = [], Stop()
+
+    def report(*figures):
+        rounds.append(figures)
+        if len(rounds) == 3:
+            stop.set()
+
+    solver = SmoSolver(working_set=8, whole=0, report=report)
+    with stop:
+        result = solver.solve(TiledGram(RBF(0.5), X), PROBLEMS["classification"])
     assert result.reason is Reason.INTERRUPTED
     assert [r[0] for r in rounds] == [1, 2, 3]
     violation, active, support = rounds[-1][1:]

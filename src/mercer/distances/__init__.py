@@ -2,7 +2,8 @@
 
 from mercer.distances.base import Distance
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
-from mercer.distances.comparison import Comparison
+from mercer.distances.comparison import Comparison, Composite
+from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mixed import Mixed
 from mercer.distances.sets import Dice, Jaccard
@@ -12,10 +13,12 @@ from mercer.distances.weights import correlation_weights
 
 __all__ = [
     "Comparison",
+    "Composite",
     "Cosine",
     "Dice",
     "Distance",
     "Edit",
+    "FromFunction",
     "Jaccard",
     "JaroWinkler",
     "KernelDistance",

@@ -20,6 +20,8 @@ class Distance(Comparison):
     exponent: float = 1.0
     #: ρ(x, x) = 0 for every x
     reflexive: bool = True
+    #: `gradient` gives the slopes of `raw`
+    differentiable: bool = False
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         """ρ ** exponent, the form that is cheapest to compute (squared, for Euclid): (n, m).
@@ -41,3 +43,16 @@ class Distance(Comparison):
         Searches pass over samples whose keys are too far apart. None: there is no such number.
         """
         return None
+
+    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        """Σ_j weights[i, j] ∂raw(x_i, z_j) / ∂x_i for each row of X, encoded vectors: (n, d).
+
+        The gradient of a function Σ_j profile(raw(x, z_j)) a_j, for weights a_j · profile'. Where
+        it does not exist (p = 1 and equal coordinates, say) the missing term counts as 0.
+
+        Raises
+        ------
+        TypeError
+            The distance is not ``differentiable``.
+        """
+        raise TypeError(f"{self!r} has no gradient with respect to {self.kind}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -56,16 +56,17 @@ class _Frequencies(Distance):
     def __init__(self, counts: Any = None):
         self.counts = counts
 
-    def bind(self, X: Categories, y: Any = None) -> _Frequencies:
+    def bind(self, X: Categories, y: Any = None) -> Self:
         if self.counts is not None:
             return self
-        return type(self)(
-            [np.bincount(X.codes[:, j], minlength=len(X.levels[j])) for j in range(X.shape[1])]
+        columns = range(X.shape[1])
+        return self.copied(
+            counts=[np.bincount(X.codes[:, j], minlength=len(X.levels[j])) for j in columns]
         )
 
-    def _table(self, X: Categories, j: int, values: np.ndarray) -> np.ndarray:
-        """values[code] for column j, 0 for values that the training sample lacks."""
-        padded = np.zeros(max(len(X.levels[j]), len(values)), X.dtype)
+    def _table(self, X: Categories, j: int, values: np.ndarray, unseen: float) -> np.ndarray:
+        """values[code] for column j; ``unseen`` for those that the training sample lacks."""
+        padded = np.full(max(len(X.levels[j]), len(values)), unseen, X.dtype)
         padded[: len(values)] = values
         return padded[X.codes[:, j]]
 
@@ -117,7 +118,7 @@ class SmoothedMatch(_Frequencies):
             l = f.sum()
             p2 = f * (f - 1) / max(l * (l - 1), 1)
             shared = np.array([p2[f <= count].sum() for count in f])
-            x = self._table(X, j, shared)
+            x = self._table(X, j, shared, 0.0)
             same = X.codes[:, j, None] == Z.codes[:, j]
             D += np.where(same, x[:, None], 1)
         return D
@@ -128,7 +129,8 @@ class LogFrequency(_Frequencies):
 
     .. math:: \rho(x, z) = \sum_j [x_j \ne z_j] \log(f(x_j) + 1) \log(f(z_j) + 1)
 
-    with f the count on the training sample, 0 for a value that it lacks. Not a metric.
+    with f the count on the training sample, 1 for a value that it lacks (with 0, such a value would
+    be at distance 0 from every other). Not a metric.
 
     Parameters
     ----------
@@ -152,9 +154,10 @@ class LogFrequency(_Frequencies):
     def block(self, X: Categories, Z: Categories) -> np.ndarray:
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
         for j, f in enumerate(self._counts(X)):
-            logs = np.log(f + 1.0)
+            logs = np.log(np.maximum(f, 1) + 1.0)
             differs = X.codes[:, j, None] != Z.codes[:, j]
-            D += differs * np.outer(self._table(X, j, logs), self._table(Z, j, logs))
+            x, z = (self._table(A, j, logs, np.log(2.0)) for A in (X, Z))
+            D += differs * np.outer(x, z)
         return D
 
 

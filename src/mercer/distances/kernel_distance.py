@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
+from mercer.samples import Prepared
 
 __all__ = ["KernelDistance"]
 
@@ -46,18 +48,25 @@ class KernelDistance(Distance):
             raise TypeError(f"kernel={self.kernel!r}: KernelDistance needs a Mercer kernel object.")
         self.kernel.validate()
 
+    def encoding(self) -> Hashable:
+        return self.kernel.encoding()
+
     def encode(self, X: Any, like: Any = None) -> Any:
         return self.kernel.encode(X, like)
 
-    def bind(self, X: Any, y: Any = None) -> KernelDistance:
-        self.validate()
-        bound = self.kernel.bind(X, y)
-        return self if bound is self.kernel else KernelDistance(bound)
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
+        X = self.kernel.prepare(X, None if like is None else like.parts[0])
+        return Prepared((X, self.kernel.diag(X)))
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.kernel.block(X, Z) * -2
-        D += self.kernel.diag(X)[:, None]
-        D += self.kernel.diag(Z)
+        X, Z = self.sides(X, Z)
+        (x, x_squares), (z, z_squares) = X.parts, Z.parts
+        D = self.kernel.block(x, z)
+        D *= -2
+        D += x_squares[:, None]
+        D += z_squares
         return np.maximum(D, 0, out=D)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mercer.distances.base import Distance
-from mercer.distances.comparison import Comparison
+from mercer.distances.comparison import Composite
 
 __all__ = ["Mixed"]
 
 
-class Mixed(Distance):
+class Mixed(Composite, Distance):
     r"""Distance between rows of a table, :math:`\rho(x, z) = \sum_j w_j \rho_j(x_j, z_j)`.
 
     Gower's distance is one case: Manhattan on numbers scaled to [0, 1], Match on categories.
@@ -57,10 +56,6 @@ class Mixed(Distance):
     def reflexive(self) -> bool:  # type: ignore[override]
         return all(distance.reflexive for distance, _ in self.parts)
 
-    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
-        for distance, columns in self.parts:
-            yield distance, tuple(columns)
-
     def validate(self) -> None:
         if not self.parts:
             raise ValueError("parts is empty: give a list of (distance, columns).")
@@ -78,18 +73,10 @@ class Mixed(Distance):
                 f"{len(self.parts)} parts."
             )
 
-    def bind(self, X: Any, y: Any = None) -> Mixed:
-        self.validate()
-        bound = [(d.bind(X.part(d, columns), y), columns) for d, columns in self.parts]
-        if all(new is old for (new, _), (old, _) in zip(bound, self.parts)):
-            return self
-        return Mixed(bound, self.weights)
-
     def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
         weights = np.ones(len(self.parts)) if self.weights is None else self.weights
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for w, (distance, columns) in zip(weights, self.parts, strict=True):
-            D += X.dtype.type(w) * distance.block(
-                X.part(distance, columns), Z.part(distance, columns)
-            )
+        for w, (distance, _), x, z in zip(weights, self.parts, X.parts, Z.parts, strict=True):
+            D += X.dtype.type(w) * distance.block(x, z)
         return D

@@ -6,7 +6,7 @@ rows of 0 and 1 by one sparse product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ class ReadsSets(Comparison):
                 f'separator={self.separator!r}: give the text between two items, such as ",", or '
                 "None for samples that are sets already."
             )
+
+    def encoding(self) -> Hashable:
+        return self.kind, self.separator
 
     def encode(self, X: Any, like: Any = None) -> Sets:
         """Raw data as sets; with a separator, strings among them are split into their items."""

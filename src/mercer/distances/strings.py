@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
-from mercer.samples import Strings
+from mercer.samples import Prepared, Strings
 
 __all__ = ["Edit", "JaroWinkler"]
 
@@ -94,10 +94,14 @@ class Edit(Distance):
         each = 25.0 if self.variant == "damerau" else 0.25
         return each * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
-    def block(self, X: Strings, Z: Strings) -> np.ndarray:
-        return _compared(X, Z, self._scorer())
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        return _decoded(X)
 
-    def within(self, X: Strings, Z: Strings, limit: float) -> np.ndarray:
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return _compared(*self.sides(X, Z), self._scorer())
+
+    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+        X, Z = self.sides(X, Z)
         if not limit < 2**31:  # beyond any distance
             return self.block(X, Z)
         if self.normalised:  # the limit may be a value that was rounded to float32
@@ -154,19 +158,31 @@ class JaroWinkler(Distance):
                 f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25], for up to 4 symbols."
             )
 
-    def block(self, X: Strings, Z: Strings) -> np.ndarray:
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        return _decoded(X)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
         from rapidfuzz.distance import JaroWinkler as names
 
         weight = {"prefix_weight": float(self.prefix_weight)}
-        D = _compared(X, Z, names.normalized_distance, scorer_kwargs=weight)
+        D = _compared(*self.sides(X, Z), names.normalized_distance, scorer_kwargs=weight)
         return np.maximum(D, 0, out=D)
 
 
-def _compared(X: Strings, Z: Strings, scorer: Any, **options: Any) -> np.ndarray:
+def _decoded(X: Any) -> Prepared:
+    """Strings beside the texts that RapidFuzz reads."""
+    if isinstance(X, Prepared):
+        return X
+    texts = np.empty(len(X), object)
+    texts[:] = X.texts()
+    return Prepared((X, texts))
+
+
+def _compared(X: Prepared, Z: Prepared, scorer: Any, **options: Any) -> np.ndarray:
     """A score of every pair, (n, m), computed in this thread."""
     from rapidfuzz.process import cdist
 
-    texts = X.texts()
-    others = texts if Z is X else Z.texts()  # of one list half of the pairs are computed
+    texts = X.parts[1].tolist()
+    others = texts if Z is X else Z.parts[1].tolist()  # of one list half of the pairs are computed
     dtype = np.result_type(X.dtype, Z.dtype)
     return cdist(texts, others, scorer=scorer, dtype=dtype.type, workers=1, **options)

@@ -1,4 +1,4 @@
-"""Distances between vectors, and the products and feature sums that they are made of.
+"""Distances between vectors.
 
 Rows may be dense or sparse. Inner products of sparse rows stay sparse; the other loops take
 sparse rows densified, one tile at a time.
@@ -6,26 +6,26 @@ sparse rows densified, one tile at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.products import (
+    cosines,
+    dense,
+    feature_sum,
+    from_origin,
+    squared_euclidean,
+    squared_norms,
+    unit_rows,
+)
+from mercer.samples import Prepared
 
-__all__ = [
-    "Cosine",
-    "Mahalanobis",
-    "Minkowski",
-    "dense",
-    "feature_sum",
-    "inner_products",
-    "squared_euclidean",
-    "squared_norms",
-]
+__all__ = ["Cosine", "Mahalanobis", "Minkowski"]
 
 
 class Minkowski(Distance):
@@ -63,18 +63,26 @@ class Minkowski(Distance):
     def metric(self) -> bool:  # type: ignore[override]
         return self.p == 0 or self.p >= 1
 
+    @property
+    def differentiable(self) -> bool:  # type: ignore[override]
+        return 1 <= self.p < np.inf
+
     def validate(self) -> None:
         if not (isinstance(self.p, Real) and self.p >= 0):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
         if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
             raise ValueError("weights must be >= 0; a negative weight gives no distance.")
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        if self.p != 2 or isinstance(X, Prepared):
+            return X
         w = _feature_weights(self.weights, X)
+        return from_origin(X if w is None else _scale_columns(X, np.sqrt(w)), like)
+
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
         if self.p == 2:
-            if w is not None:
-                X, Z = _scale_columns(X, np.sqrt(w), Z)
-            return squared_euclidean(X, Z)
+            return squared_euclidean(*self.sides(X, Z))
+        w = _feature_weights(self.weights, X)
         if self.p == 0:
             return feature_sum(_native.differences, X, Z, w)
         if self.p == 1:
@@ -91,6 +99,23 @@ class Minkowski(Distance):
             D **= 1 / self.exponent
         return D
 
+    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        if not self.differentiable:
+            return super().gradient(X, Z, weights)
+        X, Z = dense(X), dense(Z)
+        w = _feature_weights(self.weights, X)
+        if self.p == 2:
+            slopes = 2 * (weights.sum(axis=1, keepdims=True) * X - weights @ Z)
+        else:  # a column at a time: n m numbers beside the weights, not n m d
+            slopes = np.stack([self._slope(x, z, weights) for x, z in zip(X.T, Z.T)], axis=1)
+        return slopes if w is None else slopes * w
+
+    def _slope(self, x: np.ndarray, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Σ_j weights_ij p |x_i - z_j|^(p - 1) sign(x_i - z_j), (n,)."""
+        gap = np.subtract.outer(x, z)
+        powers = np.sign(gap) if self.p == 1 else np.sign(gap) * np.abs(gap) ** (self.p - 1)
+        return self.p * np.einsum("ij,ij->i", weights, powers)
+
 
 class Mahalanobis(Distance):
     r"""Mahalanobis distance :math:`\rho(x, z) = \sqrt{(x - z)^\top S^{-1} (x - z)}`.
@@ -106,11 +131,20 @@ class Mahalanobis(Distance):
         How far the learnt covariance is drawn towards the multiple of the identity of the same
         trace. "auto" is 0 where the sample covariance is well conditioned, else the amount of
         Ledoit & Wolf (2004); the bound copy shows the amount that was taken.
+    precision : array-like of shape (d, d), optional
+        :math:`M = S^{-1}` in its place, symmetric positive semidefinite: directions in its null
+        space do not count, and ρ is then a pseudometric.
+
+    Raises
+    ------
+    ValueError
+        Both a covariance and a precision are given, or one is not positive.
 
     Notes
     -----
-    Rows are whitened by the Cholesky factor of S, and then compared by Euclid. A constant sample
-    has no covariance: the identity is taken. O(n m d + (n + m) d²) operations.
+    With :math:`M = A A^\top` the distance is Euclid's of the rows :math:`A^\top x`, which are
+    computed once. A constant sample has no covariance: the identity is taken.
+    O(n m d + (n + m) d²) operations.
 
     References
     ----------
@@ -121,41 +155,63 @@ class Mahalanobis(Distance):
     --------
     >>> Mahalanobis([[4.0, 0.0], [0.0, 1.0]])([[0.0, 0.0]], [[2.0, 0.0]])
     array([[1.]])
+    >>> Mahalanobis(precision=[[1.0, 0.0], [0.0, 0.0]])([[0.0, 0.0]], [[2.0, 9.0]])
+    array([[2.]])
     """
 
     exponent = 2.0
+    differentiable = True
 
-    def __init__(self, covariance: Any = None, shrinkage: float | str = "auto"):
+    def __init__(
+        self, covariance: Any = None, shrinkage: float | str = "auto", precision: Any = None
+    ):
         self.covariance = covariance
         self.shrinkage = shrinkage
+        self.precision = precision
 
     def validate(self) -> None:
         if self.shrinkage != "auto" and not (
             isinstance(self.shrinkage, (int, float)) and 0 <= self.shrinkage <= 1
         ):
             raise ValueError(f'shrinkage={self.shrinkage!r}: give "auto" or a number in [0, 1].')
-        if self.covariance is None:
-            return
-        S = np.asarray(self.covariance, dtype=float)
-        if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
-            raise ValueError(f"covariance has shape {S.shape}: give a symmetric (d, d) matrix.")
-        if np.linalg.eigvalsh(S)[0] <= 0:
+        if self.covariance is not None and self.precision is not None:
             raise ValueError(
-                "covariance is not positive definite: its smallest eigenvalue is "
-                f"{np.linalg.eigvalsh(S)[0]:.3g}. Add a multiple of the identity, or leave it out "
-                "to learn a shrunk one from the sample."
+                "covariance and precision are both given, and each is the inverse of the other: "
+                "give one of them."
             )
-
-    def bind(self, X: Any, y: Any = None) -> Mahalanobis:
-        self.validate()
         if self.covariance is not None:
+            least = np.linalg.eigvalsh(_symmetric("covariance", self.covariance))[0]
+            if least <= 0:
+                raise ValueError(
+                    f"covariance is not positive definite: its smallest eigenvalue is {least:.3g}. "
+                    "Add a multiple of the identity, or leave it out to learn a shrunk one from "
+                    "the sample; a singular matrix may be given as precision=."
+                )
+        if self.precision is not None:
+            values = np.linalg.eigvalsh(_symmetric("precision", self.precision))
+            if values[0] < -1e-10 * max(values[-1], 0):
+                raise ValueError(
+                    "precision is not positive semidefinite: its smallest eigenvalue is "
+                    f"{values[0]:.3g}. Clip the eigenvalues at 0."
+                )
+
+    @property
+    def metric(self) -> bool:  # type: ignore[override]
+        if self.precision is None:
+            return True
+        values = np.linalg.eigvalsh(np.asarray(self.precision, np.float64))
+        return bool(values[0] > 1e-12 * values[-1])
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        self.validate()
+        if self.covariance is not None or self.precision is not None:
             return self
         X = dense(X).astype(np.float64)
         d = X.shape[1]
         S = np.cov(X, rowvar=False, bias=True).reshape(d, d)
         mean = np.trace(S) / d
         if not mean > 0:  # a constant sample: every direction is alike
-            return Mahalanobis(np.eye(d), 1.0)
+            return self.copied(covariance=np.eye(d), shrinkage=1.0)
         if not isinstance(self.shrinkage, str):
             shrinkage = float(self.shrinkage)
         else:
@@ -166,24 +222,39 @@ class Mahalanobis(Distance):
             # at least a trace of it: Ledoit & Wolf find 0 for rows that differ in one direction
             shrinkage = 0.0 if well_conditioned else max(float(ledoit_wolf_shrinkage(X)), 1e-6)
         S = (1 - shrinkage) * S + shrinkage * mean * np.eye(d)
-        bound = Mahalanobis(S, shrinkage)
+        bound = self.copied(covariance=S, shrinkage=shrinkage)
         bound.validate()
         return bound
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        if isinstance(X, Prepared):
+            return X
+        whitened = (dense(X) @ self.factor()).astype(X.dtype, copy=False)
+        return from_origin(whitened, like)
+
+    def factor(self) -> np.ndarray:
+        """A with M = A Aᵀ, so that (x - z)ᵀ M (x - z) = ‖Aᵀ (x - z)‖²; (d, d), float64."""
+        if self.precision is not None:
+            values, U = np.linalg.eigh(np.asarray(self.precision, dtype=np.float64))
+            return U * np.sqrt(np.maximum(values, 0))
         if self.covariance is None:
             raise ValueError("Mahalanobis has no covariance yet: bind it to a sample, or give one.")
         from scipy.linalg import solve_triangular
 
         L = np.linalg.cholesky(np.asarray(self.covariance, dtype=np.float64))
-        # S = L Lᵀ, so (x - z)ᵀ S⁻¹ (x - z) = ‖L⁻¹ (x - z)‖²
-        A = solve_triangular(L, dense(X).T, lower=True).T.astype(X.dtype)
-        B = A if Z is X else solve_triangular(L, dense(Z).T, lower=True).T.astype(Z.dtype)
-        return squared_euclidean(A, B)
+        return solve_triangular(L, np.eye(len(L)), lower=True).T  # S = L Lᵀ: A = L⁻ᵀ
+
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
+        return squared_euclidean(*self.sides(X, Z))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = self.raw(X, Z)
         return np.sqrt(D, out=D)
+
+    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+        A = self.factor()
+        slopes = 2 * (weights.sum(axis=1, keepdims=True) * dense(X) - weights @ dense(Z))
+        return (slopes @ A @ A.T).astype(X.dtype, copy=False)
 
 
 class Cosine(Distance):
@@ -202,83 +273,25 @@ class Cosine(Distance):
     array([[1.5708]])
     """
 
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        return X if isinstance(X, Prepared) else Prepared((unit_rows(X), squared_norms(X) == 0))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        C = cosines(X, Z)
-        C[np.outer(squared_norms(X) == 0, squared_norms(Z) == 0)] = 1
+        X, Z = self.sides(X, Z)
+        (A, x_zero), (B, z_zero) = X.parts, Z.parts
+        C = cosines(A, B)
+        C[np.outer(x_zero, z_zero)] = 1
         D = np.arccos(C, out=C)
         if X is Z:
             np.fill_diagonal(D, 0)
         return D
 
 
-def inner_products(X: Any, Z: Any) -> np.ndarray:
-    """<x, z> for every pair of rows, dense or sparse; a fresh dense array (n, m)."""
-    if sp.issparse(X) or sp.issparse(Z):
-        product = X @ Z.T
-        return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
-    return X @ Z.T
-
-
-def squared_norms(X: Any) -> np.ndarray:
-    """‖x‖² for every row, shape (n,)."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
-    return np.einsum("ij,ij->i", X, X)
-
-
-def cosines(X: Any, Z: Any) -> np.ndarray:
-    """Cosine of the angle of every pair, within [-1, 1]; 0 where a vector is zero."""
-    x, z = np.sqrt(squared_norms(X)), np.sqrt(squared_norms(Z))
-    C = inner_products(X, Z)
-    C /= np.where(x > 0, x, 1)[:, None]
-    C /= np.where(z > 0, z, 1)
-    return np.clip(C, -1, 1, out=C)
-
-
-def squared_euclidean(X: Any, Z: Any) -> np.ndarray:
-    """‖x - z‖² for every pair of rows, by one matrix product; a fresh array (n, m).
-
-    Dense rows are centred on the mean of some of Z's: distances stay as they are, and the norms,
-    against which ‖x‖² + ‖z‖² - 2<x, z> cancels, stay small.
-    """
-    same = X is Z
-    if not (sp.issparse(X) or sp.issparse(Z)):
-        some = Z[:: len(Z) // 32 + 1]
-        centre = some.mean(axis=0, dtype=np.float64).astype(Z.dtype)
-        Z = Z - centre
-        X = Z if same else X - centre
-    D = inner_products(X, Z)
-    xx = squared_norms(X)
-    _native.squares(D, xx, xx if same else squared_norms(Z))
-    if same:
-        np.fill_diagonal(D, 0)
-    return D
-
-
-def feature_sum(
-    loop: Callable, X: Any, Z: Any, weights: np.ndarray | None = None, *arguments: Any
-) -> np.ndarray:
-    """Sum over features by a native pair loop, (n, m)."""
-    dtype = np.result_type(X.dtype, Z.dtype)
-    w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
-    return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
-
-
-def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
-    """A tile (n, m), filled by a native loop over dense rows X and transposed rows Z.
-
-    Z goes in transposed, so that the lanes of the loop run over the columns of the tile.
-    """
-    dtype = np.result_type(X.dtype, Z.dtype)
-    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
-    out = np.empty((X.shape[0], Z.shape[0]), dtype)
-    fill(rows, columns, out)
-    return out
-
-
-def dense(X: Any) -> np.ndarray:
-    """Rows as a dense array."""
-    return X.toarray() if sp.issparse(X) else X
+def _symmetric(name: str, matrix: Any) -> np.ndarray:
+    S = np.asarray(matrix, dtype=float)
+    if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
+        raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
+    return S
 
 
 def _feature_weights(weights: Any, X: Any) -> np.ndarray | None:
@@ -290,9 +303,5 @@ def _feature_weights(weights: Any, X: Any) -> np.ndarray | None:
     return w
 
 
-def _scale_columns(X: Any, scale: np.ndarray, Z: Any) -> tuple[Any, Any]:
-    def scaled(A):
-        return sp.csr_array(A.multiply(scale)) if sp.issparse(A) else A * scale
-
-    A = scaled(X)
-    return A, A if Z is X else scaled(Z)
+def _scale_columns(X: Any, scale: np.ndarray) -> Any:
+    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale

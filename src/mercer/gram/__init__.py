@@ -1,23 +1,32 @@
-"""K as an operator: dense, tiled, centred, shifted or precomputed; memory and threads live here."""
+"""K as an operator: memory, tiles, threads and low rank live here. `gram` is the one door."""
 
-from mercer.gram.build import Gram
-from mercer.gram.centred import CentredGram, ShiftedGram
-from mercer.gram.dense import DenseGram
-from mercer.gram.factored import FactoredGram, FeatureGram
+from mercer.gram.build import gram
+from mercer.gram.centred import CentredGram, Means, ShiftedGram
+from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
-from mercer.gram.operator import GramOperator
+from mercer.gram.memory import memory_budget
+from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
+from mercer.gram.pairs import PairGram, PairGrams
+from mercer.gram.row_sources import RowSource
 from mercer.gram.tiled import TiledGram
 
 __all__ = [
     "CentredGram",
+    "CrossFeatureGram",
     "DenseGram",
     "FactoredGram",
     "FeatureGram",
-    "Gram",
     "GramOperator",
     "LowRankGram",
+    "MatrixPart",
+    "Means",
+    "PairGram",
+    "PairGrams",
+    "RowSource",
     "ShiftedGram",
     "TiledGram",
+    "gram",
     "low_rank_gram",
+    "memory_budget",
     "pivoted_cholesky",
 ]

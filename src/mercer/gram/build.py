@@ -1,4 +1,4 @@
-"""Which Gram operator: dense when it fits the memory budget, else tiled."""
+"""The one door to Gram matrices: from a kernel and samples to the operator that suits them."""
 
 from __future__ import annotations
 
@@ -6,63 +6,81 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.dense import DenseGram
+from mercer.gram.factored import CrossFeatureGram, FeatureGram
+from mercer.gram.low_rank import low_rank_gram
 from mercer.gram.memory import memory_budget
-from mercer.gram.operator import GramOperator
-from mercer.gram.schedule import ordered_map
+from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.tiled import TiledGram
+from mercer.threads import count_jobs
 
-__all__ = ["Gram"]
+__all__ = ["gram"]
 
 
-def Gram(
+def gram(
     kernel: Any,
     X: Any,
     Z: Any = None,
     *,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
+    rank: int | None = None,
+    random_state: Any = None,
+    device: str | None = None,
 ) -> GramOperator:
-    """The Gram matrix of a bound kernel on encoded samples, as an operator.
+    """The Gram matrix of a bound kernel between encoded samples, as an operator.
+
+    Nothing is computed yet, but with ``rank``. `GramOperator.held` computes K and keeps it, where
+    it takes at most half of the budget (solvers need room beside it).
 
     Parameters
     ----------
     kernel : Kernel
-    X, Z : samples
-        Raw data are encoded; Z defaults to X.
+        Bound to the training sample.
+    X, Z : encoded samples
+        As ``kernel.encode`` gives them; Z defaults to X.
     memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free. K is held whole when it
-        takes at most half of the budget (solvers need room beside it), else it is streamed.
+        Budget in bytes or as "4GB"; None means half of what is free.
     n_jobs : int or None
         Threads; None means all cores.
+    rank : int, optional
+        Approximate K by a factor with so many columns, fewer where K has a lower rank.
+    random_state : int, RandomState or None
+        Of the centres of that factor.
+    device : {"cpu"}, optional
+        Where blocks are computed.
+
+    Returns
+    -------
+    GramOperator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> K = gram(RBF(0.5), np.arange(6.0).reshape(3, 2))
+    >>> K.shape, (K @ np.ones(3)).round(3)
+    ((3, 3), array([1.018, 1.037, 1.018]))
     """
-    X = kernel.encode(X)
-    Z = X if Z is None else kernel.encode(Z, like=X)
-    tiled = TiledGram(kernel, X, Z, n_jobs)
-    if tiled.shape[0] * tiled.shape[1] * tiled.dtype.itemsize * 2 > memory_budget(memory):
-        return tiled
-    K = kernel.held(X, Z) if hasattr(kernel, "held") else None  # looked up, in a search
-    return DenseGram(fill(tiled, n_jobs) if K is None else K, tiled.symmetric)
+    if device not in (None, "cpu"):
+        raise ValueError(f'device={device!r}: Gram matrices are computed on the "cpu" so far.')
+    count_jobs(n_jobs)  # refuses 0, also where nothing needs threads
+    K = _operator(kernel, X, X if Z is None else Z, memory_budget(memory), n_jobs)
+    if rank is None:
+        return K
+    return low_rank_gram(K, rank, memory=memory, random_state=random_state, n_jobs=n_jobs)
 
 
-def fill(tiled: GramOperator, n_jobs: int | None = None) -> np.ndarray:
-    """The whole matrix by block rows; of a symmetric one the upper triangle is mirrored."""
-    n, m = tiled.shape
-    K = np.empty((n, m), tiled.dtype)
-    step = tiled.edge(512)
-    below = np.tri(min(n, step), k=-1, dtype=bool)
-
-    def strip(s: int) -> None:
-        e = min(s + step, n)
-        for t in range(s if tiled.symmetric else 0, m, step):
-            j = slice(t, min(t + step, m))
-            K[s:e, j] = tiled.block(slice(s, e), j)
-            if tiled.symmetric and t > s:
-                K[j, s:e] = K[s:e, j].T
-            elif tiled.symmetric:  # rounding differs across the diagonal of a tile too
-                tile = K[s:e, j]
-                tile[...] = np.where(below[: e - s, : e - s], tile.T, tile)
-
-    for _ in ordered_map(strip, range(0, n, step), n_jobs):
-        pass
-    return K
+def _operator(kernel: Any, X: Any, Z: Any, budget: int, n_jobs: int | None) -> GramOperator:
+    known = kernel.matrix(X, Z)
+    if known is not None:
+        K, i, j = known
+        symmetric = kernel.symmetric and Z is X
+        if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
+            return DenseGram(K, symmetric)
+        return MatrixPart(K, i, j, symmetric=symmetric, n_jobs=n_jobs)
+    if kernel.linear:
+        if Z is X:
+            return FeatureGram(X, n_jobs, budget)
+        return CrossFeatureGram(X, Z)
+    K = TiledGram(kernel, X, Z, n_jobs, budget)
+    return K.held() if kernel.at_once else K

@@ -5,13 +5,28 @@ Neither touches the entries of the matrix below: products, rows and blocks are c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.gram.operator import GramOperator, Rows
 
-__all__ = ["CentredGram", "ShiftedGram"]
+__all__ = ["CentredGram", "Means", "ShiftedGram"]
+
+
+class Means(NamedTuple):
+    """Means of a Gram matrix of training samples.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n,)
+        1/n Σ_i k(x_i, x_j).
+    all : float
+        That of all values.
+    """
+
+    columns: np.ndarray
+    all: float
 
 
 class CentredGram(GramOperator):
@@ -23,14 +38,15 @@ class CentredGram(GramOperator):
     Parameters
     ----------
     K : GramOperator of shape (n, n), symmetric, or (m, n)
-        Between the training samples; or between m new samples and those of ``training``.
-    training : CentredGram, optional
-        The centred matrix of the training samples, for new samples alone.
+        Between the training samples; or between m new samples and those whose means are given.
+    means : Means, optional
+        ``means`` of the centred matrix of the training samples, for new samples alone. They are
+        all that is kept of it.
 
     Raises
     ------
     ValueError
-        K is not symmetric and ``training`` is missing, or has another number of columns.
+        K is not symmetric and ``means`` are missing, or are those of another number of samples.
 
     Notes
     -----
@@ -50,39 +66,38 @@ class CentredGram(GramOperator):
            [-1.,  1.]])
     """
 
-    def __init__(self, K: GramOperator, training: CentredGram | None = None):
-        if training is None and not K.symmetric:
+    def __init__(self, K: GramOperator, means: Means | None = None):
+        if means is None and not K.symmetric:
             raise ValueError(
-                f"K of shape {K.shape} is not symmetric: give training=, the CentredGram of the "
-                "training samples, to centre new ones by their mean."
+                f"K of shape {K.shape} is not symmetric: give means=, those of the CentredGram of "
+                "the training samples, to centre new ones by them."
             )
-        if training is not None and training.shape[1] != K.shape[1]:
+        n = K.shape[1]
+        if means is not None and len(means.columns) != n:
             raise ValueError(
-                f"K has {K.shape[1]} columns, but training {training.shape[1]}: the columns must "
-                "be the training samples."
+                f"K has {n} columns, but means are of {len(means.columns)} training samples: the "
+                "columns must be the training samples."
             )
         self.K = K
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"dense"}
-        self.symmetric = training is None
-        n = K.shape[1]
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.symmetric = means is None
         self.row_means = np.asarray(K @ np.ones(n, K.dtype), np.float64) / n
-        self.column_means = self.row_means if training is None else training.column_means
-        self.mean = float(self.column_means.mean())
+        self.means = means or Means(self.row_means, float(self.row_means.mean()))
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        means = self.row_means[i][:, None] + (self.column_means[j] - self.mean)
+        means = self.row_means[i][:, None] + (self.means.columns[j] - self.means.all)
         return (self.K.block(i, j) - means).astype(self.dtype, copy=False)
 
     def diag(self) -> np.ndarray:
         k = min(self.shape)
-        means = self.row_means[:k] + (self.column_means[:k] - self.mean)
+        means = self.row_means[:k] + (self.means.columns[:k] - self.means.all)
         return (self.K.diag() - means).astype(self.dtype, copy=False)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         V = np.asarray(V)
         total = V.sum(axis=0, dtype=np.float64)
         corrections = np.multiply.outer(self.row_means, total)
-        corrections += (self.column_means - self.mean) @ V
+        corrections += (self.means.columns - self.means.all) @ V
         product = self.K @ V
         return (product - corrections).astype(product.dtype, copy=False)
 
@@ -112,7 +127,7 @@ class ShiftedGram(GramOperator):
             )
         self.K = K
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"dense"}
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
         self.symmetric = K.symmetric
 
     @property

@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from mercer.distances.products import inner_products, squared_norms
 from mercer.gram.operator import GramOperator, Rows
-from mercer.gram.schedule import ordered_map
+from mercer.gram.row_sources import FactorRows, HeldRows, RowSource, is_small
+from mercer.threads import ordered_map
 
-__all__ = ["FactoredGram", "FeatureGram"]
+__all__ = ["CrossFeatureGram", "FactoredGram", "FeatureGram"]
 
 
 STRIP = 4096  # rows
@@ -27,7 +28,6 @@ class FactoredGram(GramOperator):
     """K = F Fᵀ of shape (n, n). Abstract: define `factor` and ``rank``."""
 
     symmetric = True
-    cheap = frozenset({"products", "rows", "tiles"})
     rank: int
 
     @abstractmethod
@@ -59,8 +59,10 @@ class FactoredGram(GramOperator):
         return FeatureGram(self.factor(i), 1) if j is None else super().part(i, j)
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        product = self.factor(i) @ self.factor(j).T
-        return product.toarray() if sp.issparse(product) else product
+        return inner_products(self.factor(i), self.factor(j))
+
+    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
+        return FactorRows(self)
 
 
 class FeatureGram(FactoredGram):
@@ -70,6 +72,8 @@ class FeatureGram(FactoredGram):
     ----------
     F : ndarray or CSR matrix of shape (n, m)
     n_jobs : int or None
+    budget : int, default=0
+        Bytes; where all of K takes at most half of them it may be held.
 
     Examples
     --------
@@ -79,16 +83,25 @@ class FeatureGram(FactoredGram):
            [1., 5.]]), array([2., 6.]))
     """
 
-    def __init__(self, F: Any, n_jobs: int | None = None):
+    nature = "in the primal"
+
+    def __init__(self, F: Any, n_jobs: int | None = None, budget: int = 0):
         n, self.rank = F.shape
         self.shape, self.dtype, self.n_jobs = (n, n), F.dtype, n_jobs
         # the same for any number of threads; slices of a sparse matrix are copies, made once
         edges = [*range(0, n, STRIP), n]
         self._strips = [(slice(a, b), F[a:b]) for a, b in pairwise(edges)]
         self.F = F
+        if 2 * n * n * np.dtype(F.dtype).itemsize <= budget:
+            self.cheap = self.cheap | {"dense"}
 
     def factor(self, i: Rows) -> Any:
         return self.F[i]
+
+    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
+        if is_small(self, cache_bytes):
+            return HeldRows(self.dense(), n_jobs)
+        return super().row_source(cache_bytes, room, n_jobs)
 
     def strips(self) -> Iterator[tuple[slice, Any]]:
         yield from self._strips
@@ -99,10 +112,39 @@ class FeatureGram(FactoredGram):
         return np.concatenate(list(parts))
 
     def diag(self) -> np.ndarray:
-        F = self.F
-        if sp.issparse(F):
-            return np.asarray(F.multiply(F).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", F, F)
+        return squared_norms(self.F)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         return self.F @ (self.F.T @ np.asarray(V))
+
+
+class CrossFeatureGram(GramOperator):
+    """K = F Gᵀ between two samples, from the features of both.
+
+    Parameters
+    ----------
+    F, G : ndarray or CSR matrix of shape (n, p), (m, p)
+
+    Examples
+    --------
+    >>> CrossFeatureGram(np.array([[1.0, 2.0]]), np.eye(2)) @ np.array([1.0, 10.0])
+    array([21.])
+    """
+
+    nature = "in the primal"
+
+    def __init__(self, F: Any, G: Any):
+        self.F, self.G = F, G
+        self.shape = F.shape[0], G.shape[0]
+        self.dtype = np.result_type(F.dtype, G.dtype)
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        return inner_products(self.F[i], self.G[j])
+
+    def diag(self) -> np.ndarray:
+        n = min(self.shape)
+        products = self.F[:n] * self.G[:n]  # of sparse arrays too, entry by entry
+        return np.asarray(products.sum(axis=1)).ravel()
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        return self.F @ (self.G.T @ np.asarray(V))

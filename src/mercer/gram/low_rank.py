@@ -16,8 +16,7 @@ from scipy.linalg import solve_triangular
 from mercer.gram.factored import FactoredGram
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
-from mercer.gram.schedule import ordered_map
-from mercer.gram.tiled import TiledGram
+from mercer.threads import ordered_map
 
 __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
@@ -40,6 +39,8 @@ class LowRankGram(FactoredGram):
     error : float
         tr(K - K̂) / tr(K) as measured when the centres were chosen.
     """
+
+    nature = "low rank"
 
     def __init__(
         self,
@@ -69,6 +70,9 @@ class LowRankGram(FactoredGram):
         for s in range(0, self.shape[0], STRIP):
             rows = slice(s, min(s + STRIP, self.shape[0]))
             yield rows, self.factor(rows)
+
+    def describe(self) -> str:
+        return f"{super().describe()}, rank {self.rank}"
 
     def lift(self, beta: np.ndarray) -> np.ndarray:
         """L⁻ᵀ β: from coefficients on F to those at the centres, both of shape (m, ...)."""
@@ -204,24 +208,27 @@ def _append(K, F, new, pivots, L, u, n_jobs):
 
 
 def low_rank_gram(
-    kernel: Any,
-    X: Any,
+    K: GramOperator,
     rank: int,
     *,
     memory: int | float | str | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> LowRankGram:
-    """The low-rank Gram matrix of a bound kernel on encoded samples, within a memory budget.
+    """A low-rank approximation of a Gram matrix within a memory budget.
 
     The factor of n x rank numbers is held when it takes at most half of the budget. Otherwise
     the centres are chosen among as many random rows as do fit, and the factor is computed strip
     by strip whenever it is read.
+
+    Raises
+    ------
+    MemoryError
+        The budget has no room for as many rows of the factor as its rank is.
     """
     from sklearn.utils import check_random_state
 
     random = check_random_state(random_state)
-    K = TiledGram(kernel, X, n_jobs=n_jobs)
     n, rank = K.shape[0], min(rank, K.shape[0])
     rows = int(memory_budget(memory) / 2 / (rank * np.dtype(K.dtype).itemsize))
     if rows >= n:
@@ -232,7 +239,5 @@ def low_rank_gram(
             f"{rank}: give a larger memory=, or a smaller rank=."
         )
     sample = np.sort(random.choice(n, size=rows, replace=False))
-    part = pivoted_cholesky(
-        TiledGram(kernel, X[sample], n_jobs=n_jobs), rank, random_state=random, n_jobs=n_jobs
-    )
+    part = pivoted_cholesky(K.part(sample), rank, random_state=random, n_jobs=n_jobs)
     return LowRankGram(sample[part.centres], part.L, K=K, error=part.error)

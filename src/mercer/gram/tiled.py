@@ -1,64 +1,86 @@
-"""A Gram matrix that is never stored whole: tiles are computed, used and forgotten."""
+"""A Gram matrix that is not stored: tiles are computed, used and forgotten."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from mercer.distances.tiles import WORK, tile_edge
+from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
-from mercer.gram.schedule import ordered_map
+from mercer.threads import ordered_map
 
 __all__ = ["TiledGram"]
 
 STRIP = 1024  # columns at least of a block of rows that one thread computes at a time
 WIDE = 2**20  # numbers at most in such a block of more columns
-WORK = 1e9  # operations of a tile where pairs are costly: some tenths of a second
 
 
 class TiledGram(GramOperator):
-    """K streamed in cache-sized tiles; of a symmetric K the upper triangle alone is computed."""
+    """K streamed in cache-sized tiles; of a symmetric K the upper triangle alone is computed.
 
-    def __init__(self, kernel: Any, X: Any, Z: Any = None, n_jobs: int | None = None):
-        self.kernel, self.X = kernel, X
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound.
+    X, Z : encoded samples
+        Z defaults to X.
+    n_jobs : int or None
+    budget : int, optional
+        Bytes; where all of K takes at most half of them it may be held.
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        X: Any,
+        Z: Any = None,
+        n_jobs: int | None = None,
+        budget: int | None = None,
+    ):
+        self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
         self.Z = X if Z is None else Z
-        self.symmetric = (Z is None or Z is X) and kernel.symmetric
-        self.shape = (self.X.shape[0], self.Z.shape[0])
-        self.cost = kernel.pair_cost(self.X)  # of one pair
-        self.dtype = np.result_type(self.X.dtype, self.Z.dtype)
-        self.n_jobs = n_jobs
+        self.symmetric = self.Z is X and kernel.symmetric
+        self.shape = (X.shape[0], self.Z.shape[0])
+        self.cost = kernel.pair_cost(X)  # of one pair
+        self.dtype = np.result_type(X.dtype, self.Z.dtype)
+        self.budget = memory_budget() if budget is None else budget
+        if 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize <= self.budget:
+            self.cheap = self.cheap | {"dense"}
 
-    def edge(self, most: int | None = None) -> int:
-        most = super().edge(most)
-        # Of at least 8 rows, since normalised kernels need k(x, x) too for every row of a tile, and
-        # of an eighth of all where these are few, so that threads can share the work.
-        enough = np.sqrt(WORK / max(self.cost, WORK / most**2))
-        if enough < most:
-            enough = min(enough, max(self.shape) / 8)
-        return min(most, max(8, int(enough)))
+    @cached_property
+    def sides(self) -> tuple[Any, Any]:
+        """What the kernel's blocks read of X and Z."""
+        return self.kernel.sides(self.X, self.Z)
+
+    def edge(self) -> int:
+        return tile_edge(self.shape, self.cost, super().edge())
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
+        A, B = self.sides
+        rows = A[i]
         if self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j:
-            X = self.X[i]
-            return self.kernel.block(X, X)  # the same samples: distances of 0 are exact
-        return self.kernel.block(self.X[i], self.Z[j])
+            return self.kernel.block(rows, rows)  # the same samples: distances of 0 are exact
+        return self.kernel.block(rows, B[j])
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> TiledGram:
-        if j is None and self.Z is self.X:
-            return TiledGram(self.kernel, self.X[i], n_jobs=self.n_jobs)
-        return TiledGram(self.kernel, self.X[i], self.Z[i if j is None else j], self.n_jobs)
+        rows = self.X[i]
+        same = j is None and self.Z is self.X
+        columns = rows if same else self.Z[i if j is None else j]
+        return TiledGram(self.kernel, rows, columns, self.n_jobs, self.budget)
 
     def diag(self) -> np.ndarray:
         if self.Z is self.X:
-            return self.kernel.diag(self.X)
-        n = min(self.shape)
-        return np.concatenate(
-            [self.block(slice(s, s + 64), slice(s, s + 64)).diagonal() for s in range(0, n, 64)]
-        )
+            return self.kernel.diag(self.sides[0])
+        parts = [slice(s, s + 64) for s in range(0, min(self.shape), 64)]
+        return np.concatenate([self.block(part, part).diagonal() for part in parts])
 
     def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
         """K[i], the columns shared among the threads."""
-        X, m = self.X[i], self.shape[1]
+        A, B = self.sides
+        X, m = A[i], self.shape[1]
         values = np.empty((X.shape[0], m), self.dtype) if out is None else out
         # wide strips, since threads that return to Python often wait for each other; the same
         # for any number of threads, so that the result is
@@ -68,7 +90,7 @@ class TiledGram(GramOperator):
             step = max(1, int(WORK / costly))
 
         def strip(s: int) -> None:
-            values[:, s : s + step] = self.kernel.block(X, self.Z[s : s + step])
+            values[:, s : s + step] = self.kernel.block(X, B[s : s + step])
 
         for _ in ordered_map(strip, range(0, m, step), self.n_jobs):
             pass
@@ -77,9 +99,7 @@ class TiledGram(GramOperator):
     def __matmul__(self, V: Any) -> np.ndarray:
         n, m = self.shape
         V = np.asarray(V)
-        if hasattr(self.kernel, "product"):  # looked up, in a search
-            return self.kernel.product(self.X, self.Z, V)
-        columns = V.reshape(m, -1)
+        columns = V if V.ndim > 1 else V[:, None]
         out = np.zeros((n, columns.shape[1]), dtype=np.float64)
         step = self.edge()
 
@@ -98,4 +118,7 @@ class TiledGram(GramOperator):
         starts = range(0, n, step)
         for s, part in zip(starts, ordered_map(strip, starts, self.n_jobs)):
             out[s : s + len(part)] += part
-        return out.reshape(V.shape[:0] + (n, *V.shape[1:])).astype(np.result_type(self.dtype, V))
+        return out.reshape(n, *V.shape[1:]).astype(np.result_type(self.dtype, V), copy=False)
+
+    def dense(self) -> np.ndarray:
+        return self.kernel.whole(self.X, self.Z, self.n_jobs)

@@ -6,11 +6,13 @@ from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
 from mercer.kernels.from_distance import FromDistance
+from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
-from mercer.kernels.mercer import MercerCheck, check_mercer, repair
+from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
-from mercer.kernels.names import FromCallable, as_kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import (
     RBF,
@@ -49,6 +51,7 @@ __all__ = [
     "FixedLengthSubsequences",
     "FromCallable",
     "FromDistance",
+    "FromFunction",
     "GapWeighted",
     "GappedKmer",
     "HistogramIntersection",
@@ -68,6 +71,7 @@ __all__ = [
     "On",
     "Polynomial",
     "Power",
+    "Precomputed",
     "Product",
     "QueryKey",
     "Radial",

@@ -7,14 +7,15 @@ Nodes that change the features of one kernel (normalised, centred ...) are in tr
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import Comparison
-from mercer.distances.vectors import dense
+from mercer.distances.comparison import Composite
+from mercer.distances.products import dense
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import from_logs
 
@@ -26,17 +27,18 @@ __all__ = [
     "Product",
     "Scaled",
     "Sum",
+    "Unary",
     "feature_products",
     "have_features",
 ]
 
 
-class Node(Kernel):
-    """Abstract: a kernel made of kernels, which are those of its parameters that are kernels."""
+class Node(Composite, Kernel):
+    """Abstract: a kernel made of kernels on the same samples, which its parameters hold."""
 
     def children(self) -> list[Kernel]:
         """The kernels that this one is made of."""
-        return [v for v in self.get_params(deep=False).values() if isinstance(v, Kernel)]
+        return [m.comparison for m in self.members() if isinstance(m.comparison, Kernel)]
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -64,23 +66,42 @@ class Node(Kernel):
         for child in self.children():
             child.validate()
 
+    def encoding(self) -> Hashable:
+        if self.kind == "table":
+            return super().encoding()
+        first, *others = (child.encoding() for child in self.children())
+        if any(other != first for other in others):
+            raise ValueError(
+                f"{self!r} is made of kernels that read the same samples in different ways (by "
+                "another separator, say): give all of them the same way, or put each on a column "
+                "of a table by .on(...)."
+            )
+        return first
+
     def encode(self, X: Any, like: Any = None) -> Any:
+        self.encoding()  # which refuses kernels that read samples in different ways
         if self.kind == "table":
             return super().encode(X, like)
-        for child in self.children():  # each may refuse what it cannot compare
-            X = child.encode(X, like)
+        first, *others = self.children()
+        X = first.encode(X, like)
+        for child in others:
+            child.check(X, like)
         return X
 
-    def bind(self, X: Any, y: Any = None) -> Kernel:
-        self.validate()
-        parameters = self.get_params(deep=False)
-        bound = {
-            name: value.bind(X, y) if isinstance(value, Comparison) else value
-            for name, value in parameters.items()
-        }
-        if all(bound[name] is parameters[name] for name in bound):
-            return self
-        return type(self)(**bound)
+
+class Unary(Node):
+    """Abstract: a node of one kernel, ``kernel``."""
+
+    kernel: Kernel
+
+    def inner_block(self, X: Any, Z: Any) -> np.ndarray:
+        """The block of the kernel that this one is made of."""
+        X, Z = self.sides(X, Z)
+        return self.kernel.block(X.parts[0], Z.parts[0])
+
+    def inner_diag(self, X: Any) -> np.ndarray:
+        """Its diagonal."""
+        return self.kernel.diag(self.prepare(X).parts[0])
 
 
 def have_features(node: Node) -> bool:
@@ -117,12 +138,14 @@ class Sum(Node):
         self.right = right
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.left.block(X, Z)
-        K += self.right.block(X, Z)
+        (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
+        K = self.left.block(x, z)
+        K += self.right.block(x_right, z_right)
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.left.diag(X) + self.right.diag(X)
+        x, x_right = self.prepare(X).parts
+        return self.left.diag(x) + self.right.diag(x_right)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -154,12 +177,14 @@ class Product(Node):
         self.right = right
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.left.block(X, Z)
-        K *= self.right.block(X, Z)
+        (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
+        K = self.left.block(x, z)
+        K *= self.right.block(x_right, z_right)
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.left.diag(X) * self.right.diag(X)
+        x, x_right = self.prepare(X).parts
+        return self.left.diag(x) * self.right.diag(x_right)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -167,7 +192,7 @@ class Product(Node):
         return feature_products(dense(self.left.features(X)), dense(self.right.features(X)))
 
 
-class Scaled(Node):
+class Scaled(Unary):
     """k(x, z) = factor · kernel(x, z), factor > 0.
 
     Parameters
@@ -199,12 +224,12 @@ class Scaled(Node):
             )
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.kernel.block(X, Z)
+        K = self.inner_block(X, Z)
         K *= self.factor
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(X) * X.dtype.type(self.factor)
+        return self.inner_diag(X) * X.dtype.type(self.factor)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -212,7 +237,7 @@ class Scaled(Node):
         return dense(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
-class Power(Node):
+class Power(Unary):
     """k(x, z) = kernel(x, z) ** exponent, exponent a positive integer.
 
     Parameters
@@ -243,10 +268,10 @@ class Power(Node):
             )
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return self.kernel.block(X, Z) ** int(self.exponent)
+        return self.inner_block(X, Z) ** int(self.exponent)
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(X) ** int(self.exponent)
+        return self.inner_diag(X) ** int(self.exponent)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -255,7 +280,7 @@ class Power(Node):
         return reduce(feature_products, [F] * int(self.exponent))
 
 
-class Exponential(Node):
+class Exponential(Unary):
     """k(x, z) = exp(kernel(x, z)): all powers, with weights 1 / p!.
 
     Parameters
@@ -277,21 +302,21 @@ class Exponential(Node):
         self.kernel = kernel
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.kernel.block(X, Z)
+        K = self.inner_block(X, Z)
         with np.errstate(over="ignore"):
             return np.exp(K, out=K)
 
     def diag(self, X: Any) -> np.ndarray:
         with np.errstate(over="ignore"):
-            return np.exp(self.kernel.diag(X))
+            return np.exp(self.inner_diag(X))
 
     def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
-        return from_logs(self.kernel.block(X, Z))
+        return from_logs(self.inner_block(X, Z))
 
     def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """k(x, x) as (m, e); (n,) each."""
-        return from_logs(self.kernel.diag(X))
+        return from_logs(self.inner_diag(X))
 
 
 class Convex(Node):
@@ -318,13 +343,6 @@ class Convex(Node):
         self.kernels = kernels
         self.weights = weights
 
-    def children(self) -> list[Kernel]:
-        return list(self.kernels)
-
-    def column_groups(self):
-        for kernel in self.kernels:
-            yield from kernel.column_groups()
-
     def validate(self) -> None:
         if not self.kernels or not all(isinstance(kernel, Kernel) for kernel in self.kernels):
             raise TypeError(f"kernels={self.kernels!r}: give a list of at least one Mercer kernel.")
@@ -340,20 +358,15 @@ class Convex(Node):
             return np.full(len(self.kernels), 1 / len(self.kernels))
         return np.asarray(self.weights, dtype=float)
 
-    def bind(self, X: Any, y: Any = None) -> Convex:
-        self.validate()
-        bound = [kernel.bind(X, y) for kernel in self.kernels]
-        if all(new is old for new, old in zip(bound, self.kernels)):
-            return self
-        return Convex(bound, self.weights)
-
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        blocks = (X.dtype.type(m) * k.block(X, Z) for m, k in zip(self._weights(), self.kernels))
-        return reduce(np.add, blocks)
+        X, Z = self.sides(X, Z)
+        parts = zip(self._weights(), self.kernels, X.parts, Z.parts, strict=True)
+        return reduce(np.add, (X.dtype.type(m) * k.block(x, z) for m, k, x, z in parts))
 
     def diag(self, X: Any) -> np.ndarray:
-        diags = (X.dtype.type(m) * k.diag(X) for m, k in zip(self._weights(), self.kernels))
-        return reduce(np.add, diags)
+        X = self.prepare(X)
+        parts = zip(self._weights(), self.kernels, X.parts, strict=True)
+        return reduce(np.add, (X.dtype.type(m) * k.diag(x) for m, k, x in parts))
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:

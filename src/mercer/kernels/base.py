@@ -7,7 +7,7 @@ A kernel is k(x, z) = <φ(x), φ(z)> for some feature map φ. `Kernel` needs one
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Kernel(Comparison):
 
     #: True: every Gram matrix is positive semidefinite; False: not so in general; None: unknown
     positive_definite: bool | None = True
+    #: k(x, z) = <x, z> of vectors as they are, so that products need no K
+    linear: bool = False
     #: φ of encoded samples, shape (n, p); only kernels whose map is finite have it
     features: Callable[[Any], Any]
     #: a block and k(x, x) as pairs (m, e), k = m 2^e; only kernels whose values may overflow
@@ -40,10 +42,14 @@ class Kernel(Comparison):
         return self.kind == "vectors"
 
     def diag(self, X: Any) -> np.ndarray:
-        """k(x, x) for each row x of X, shape (n,). Override when cheaper."""
-        n, step = X.shape[0], 64
-        parts = [self.block(X[s : s + step], X[s : s + step]).diagonal() for s in range(0, n, step)]
+        """k(x, x) for each row x of X, prepared or not, shape (n,). Override when cheaper."""
+        strips = [X[s : s + 64] for s in range(0, X.shape[0], 64)]
+        parts = [self.block(S, S).diagonal() for S in strips]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
+
+    def support(self, X: Any) -> Any:
+        """What predictions compare new samples with, of encoded training samples: all of X."""
+        return X
 
     @available_if(_has_scaled_block)
     def log(self, X: Any, Z: Any = None) -> np.ndarray:
@@ -52,8 +58,9 @@ class Kernel(Comparison):
         Only kernels whose values may overflow have it (those with ``scaled_block``).
         """
         self.validate()
-        X = self.encode(X)
-        return logarithms(self.scaled_block(X, X if Z is None else self.encode(Z, like=X)))
+        training = self.encode(X if Z is None else Z)
+        new = training if Z is None or Z is X else self.encode(X, like=training)
+        return logarithms(self.bind(training).scaled_block(new, training))
 
     # The algebra: the nodes live in algebra.py and transforms.py, imported on use since they are
     # kernels themselves.
@@ -64,9 +71,8 @@ class Kernel(Comparison):
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        return (
-            self if isinstance(other, int) and other == 0 else NotImplemented
-        )  # sum() starts at 0
+        zero = isinstance(other, int) and other == 0  # which sum() starts at
+        return self if zero else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
         from mercer.kernels.algebra import Product, Scaled
@@ -129,10 +135,16 @@ class Radial(Kernel):
     def kind(self) -> str:  # type: ignore[override]
         return self.distance.kind
 
+    def encoding(self) -> Hashable:
+        return self.distance.encoding()
+
     def encode(self, X: Any, like: Any = None) -> Any:
-        if self.kind != "sets":  # which a distance may have to split first
+        if self.encoding() == (self.kind,):  # else the distance reads raw data its own way
             X = super().encode(X, like)
         return self.distance.encode(X, like)
+
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        return self.distance.prepare(X, like)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.profile(self.distance.raw(X, Z))

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 from math import factorial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.vectors import cosines, inner_products, squared_norms
+from mercer.distances.products import cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.base import Kernel
-from mercer.samples import Categories, Table
+from mercer.samples import Prepared
 
-__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid", "resolve_gamma"]
+__all__ = [
+    "Cosine",
+    "Linear",
+    "Polynomial",
+    "Sigmoid",
+    "bound_gamma",
+    "check_degree",
+    "check_gamma",
+    "resolve_gamma",
+]
 
 
 class Linear(Kernel):
@@ -28,6 +37,8 @@ class Linear(Kernel):
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    linear = True
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return inner_products(X, Z)
@@ -78,10 +89,10 @@ class Polynomial(Kernel):
             )
         check_gamma(self.gamma)
 
-    def bind(self, X: Any, y: Any = None) -> Polynomial:
+    def bind(self, X: Any, y: Any = None) -> Self:
         self.validate()
         gamma = resolve_gamma(self.gamma, X)
-        return self if gamma is self.gamma else Polynomial(self.degree, gamma, self.coef0)
+        return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self._of_product(inner_products(X, Z))
@@ -147,10 +158,10 @@ class Sigmoid(Kernel):
     def validate(self) -> None:
         check_gamma(self.gamma)
 
-    def bind(self, X: Any, y: Any = None) -> Sigmoid:
+    def bind(self, X: Any, y: Any = None) -> Self:
         self.validate()
         gamma = resolve_gamma(self.gamma, X)
-        return self if gamma is self.gamma else Sigmoid(gamma, self.coef0)
+        return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         P = inner_products(X, Z)
@@ -174,11 +185,15 @@ class Cosine(Kernel):
     array([[0.7071]])
     """
 
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return cosines(X, Z)
+        X, Z = self.sides(X, Z)
+        return cosines(X.parts[0], Z.parts[0])
 
     def diag(self, X: Any) -> np.ndarray:
-        return (squared_norms(X) > 0).astype(X.dtype)
+        return (squared_norms(self.prepare(X).parts[0]) > 0).astype(X.dtype)
 
 
 # --- the argument γ, shared with the radial kernels -------------------------------------------
@@ -207,12 +222,12 @@ def resolve_gamma(gamma: float | str, X: Any) -> float | str:
     "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
     """
     if gamma == "scale":
-        if isinstance(X, (Categories, Table)):
+        if not (isinstance(X, np.ndarray) or sp.issparse(X)):
             raise TypeError(
                 f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
                 'number, or "median".'
             )
-        if sp.issparse(X):
+        if not isinstance(X, np.ndarray):
             variance = X.multiply(X).mean() - X.mean() ** 2
         else:
             variance = X.var(dtype=np.float64)

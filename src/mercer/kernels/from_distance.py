@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mercer import _native
@@ -60,11 +58,6 @@ class FromDistance(Radial):
             if not 0 < getattr(self, name) < np.inf:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
         self.rho.validate()
-
-    def bind(self, X: Any, y: Any = None) -> FromDistance:
-        self.validate()
-        bound = self.rho.bind(X, y)
-        return self if bound is self.rho else FromDistance(bound, self.gamma, self.power)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         power = self.power / self.rho.exponent

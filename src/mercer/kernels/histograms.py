@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances.vectors import feature_sum
+from mercer.distances.products import feature_sum
 from mercer.kernels.base import Kernel
 
 __all__ = ["ChiSquared", "HistogramIntersection"]
@@ -41,8 +41,8 @@ class ChiSquared(Kernel):
         if not 0 < self.gamma < np.inf:
             raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
 
-    def encode(self, X: Any, like: Any = None) -> Any:
-        return _refuse_negative(super().encode(X, like), "ChiSquared")
+    def check(self, X: Any, like: Any = None) -> None:
+        _refuse_negative(X, "ChiSquared")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
@@ -69,8 +69,8 @@ class HistogramIntersection(Kernel):
     array([[3.]])
     """
 
-    def encode(self, X: Any, like: Any = None) -> Any:
-        return _refuse_negative(super().encode(X, like), "HistogramIntersection")
+    def check(self, X: Any, like: Any = None) -> None:
+        _refuse_negative(X, "HistogramIntersection")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)
@@ -79,11 +79,10 @@ class HistogramIntersection(Kernel):
         return np.asarray(X.sum(axis=1), dtype=X.dtype).ravel()
 
 
-def _refuse_negative(X: Any, reader: str) -> Any:
+def _refuse_negative(X: Any, reader: str) -> None:
     smallest = (X.data.min() if X.nnz else 0) if sp.issparse(X) else X.min()
     if smallest < 0:
         raise ValueError(
             f"X holds {smallest:.3g}, but {reader} compares non-negative vectors (counts, "
             "histograms). Shift or clip them, or use RBF."
         )
-    return X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["from_logs", "logarithms", "multiplied", "normalised", "values"]
+__all__ = ["from_logs", "logarithms", "multiplied", "root", "values"]
 
 LN2 = float(np.log(2))
 Scaled = tuple[np.ndarray, np.ndarray]  # float64 and int64, of one shape
@@ -37,15 +37,11 @@ def multiplied(scaled: Scaled, factor: np.ndarray) -> Scaled:
     return m, e + shift
 
 
-def normalised(block: Scaled, diag_x: Scaled, diag_z: Scaled) -> Scaled:
-    """k(x, z) / √(k(x, x) k(z, z)) without a logarithm, which would cost digits; 0 where k(x, x)
-    is."""
-    (m, e), (root_x, half_x), (root_z, half_z) = block, _root(diag_x), _root(diag_z)
-    return m * root_x[:, None] * root_z, e - half_x[:, None] - half_z
+def root(diag: Scaled) -> Scaled:
+    """(r, h) with r · 2^-h = 1 / √(m · 2^e); r = 0 where m is.
 
-
-def _root(diag: Scaled) -> Scaled:
-    """(r, h) with r · 2^-h = 1 / √(m · 2^e); r = 0 where m is."""
+    Without a logarithm, which would cost digits.
+    """
     m, e = diag
     odd = e & 1
     m = np.ldexp(m, odd.astype(np.int32))

@@ -85,11 +85,9 @@ class GappedKmer(Counting):
         for positions in combinations(range(self.l), self.k):
             yield Pattern(self.l, positions)
 
-    def encode(self, X: Any, like: Any = None) -> Any:
-        X = super().encode(X, like)
+    def check(self, X: Strings, like: Any = None) -> None:
         if self.both_strands:
             _nucleotides(X)
-        return X
 
     def windows(self, X: Strings) -> Windows:
         if not self.both_strands:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import numpy as np
-import scipy.sparse as sp
 
 from mercer.distances import Distance
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import RBF, Laplacian, Matern
 from mercer.kernels.sets import Intersection, Jaccard
 
-__all__ = ["FromCallable", "as_kernel"]
+__all__ = ["as_kernel"]
 
 #: name -> (constructor, the arguments that it reads beside ``kernel=``, and what they are when
 #: not given: as in ``sklearn.metrics.pairwise.pairwise_kernels``)
@@ -33,54 +33,8 @@ NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
     "intersection": (Intersection, {}),
     "jaccard": (Jaccard, {}),
     "matern": (Matern, {}),
+    "precomputed": (Precomputed, {}),
 }
-
-
-class FromCallable(Kernel):
-    """A kernel from a function of two arrays, as scikit-learn's ``kernel=callable``.
-
-    Parameters
-    ----------
-    function : callable
-        (X, Z, **arguments) -> values of shape (n, m).
-    arguments : dict, optional
-        Further keyword arguments of the function.
-    pairwise : bool, default=False
-        The function takes two rows in place of two arrays, and is called once a pair: slow.
-
-    Notes
-    -----
-    Whether it is symmetric positive semidefinite is not known: `check_mercer` looks. Sparse rows
-    reach a function of arrays as they are.
-
-    Examples
-    --------
-    >>> FromCallable(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]])
-    array([[11.]])
-    """
-
-    positive_definite = None
-
-    def __init__(self, function: Callable, arguments: dict | None = None, pairwise: bool = False):
-        self.function = function
-        self.arguments = arguments
-        self.pairwise = pairwise
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        arguments = self.arguments or {}
-        if self.pairwise:
-            A = X.toarray() if sp.issparse(X) else X
-            B = Z.toarray() if sp.issparse(Z) else Z
-            K = np.array([[self.function(x, z, **arguments) for z in B] for x in A])
-        else:
-            K = self.function(X, Z, **arguments)
-            K = K.toarray() if sp.issparse(K) else np.array(K)
-        if K.shape != (X.shape[0], Z.shape[0]):
-            raise ValueError(
-                f"the kernel function returned shape {K.shape} for {X.shape[0]} and {Z.shape[0]} "
-                f"samples: it must return ({X.shape[0]}, {Z.shape[0]})."
-            )
-        return K.astype(np.result_type(X.dtype, np.float32), copy=False)
 
 
 def as_kernel(
@@ -92,7 +46,7 @@ def as_kernel(
     ----------
     kernel : Kernel, str or callable
     pairwise : bool
-        A callable compares two rows (KernelRidge) rather than two arrays (SVC).
+        A callable compares two objects (KernelRidge) rather than two samples (SVC).
     kernel_params : dict, optional
         Further arguments of a callable.
     **arguments
@@ -121,7 +75,7 @@ def as_kernel(
             raise ValueError(
                 f"kernel={kernel!r} is not known"
                 + (f"; did you mean {close[0]!r}?" if close else ".")
-                + f' Names are {sorted(NAMED)} and "precomputed"; or give a kernel object.'
+                + f" Names are {sorted(NAMED)}; or give a kernel object."
             )
         constructor, reads = NAMED[kernel]
         return constructor(**{name: given.get(name, reads[name]) for name in reads})
@@ -134,5 +88,8 @@ def as_kernel(
             f"kernel={kernel.__name__} is a class: give an object, {kernel.__name__}()."
         )
     if callable(kernel):
-        return FromCallable(kernel, kernel_params, pairwise)
-    raise TypeError(f"kernel={kernel!r}: give a kernel object, a name, or a function of arrays.")
+        if pairwise:
+            of_two: Any = partial(kernel, **kernel_params) if kernel_params else kernel
+            return FromFunction(of_two)
+        return FromCallable(kernel, kernel_params)
+    raise TypeError(f"kernel={kernel!r}: give a kernel object, a name, or a function.")

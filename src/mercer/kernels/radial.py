@@ -6,7 +6,7 @@ Mahalanobis metric, or a distance of categories are the same kernel.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,13 +57,8 @@ class RBF(Radial):
         check_gamma(self.gamma)
         _check_metric(self.metric)
 
-    def bind(self, X: Any, y: Any = None) -> RBF:
-        self.validate()
-        metric = None if self.metric is None else self.metric.bind(X, y)
-        gamma = resolve_gamma(self.gamma, X)
-        if gamma == "median":
-            gamma = 1 / _median_squared(metric or EUCLID, X)
-        return self if (gamma, metric) == (self.gamma, self.metric) else RBF(gamma, metric)
+    def bind(self, X: Any, y: Any = None) -> Self:
+        return bind_gamma(super().bind(X, y), X, 2)
 
     def is_square_of(self, other: Radial) -> bool:
         if not isinstance(other, RBF) or other.metric is not self.metric:
@@ -113,13 +108,8 @@ class Laplacian(Radial):
         check_gamma(self.gamma)
         _check_metric(self.metric)
 
-    def bind(self, X: Any, y: Any = None) -> Laplacian:
-        self.validate()
-        metric = None if self.metric is None else self.metric.bind(X, y)
-        gamma = resolve_gamma(self.gamma, X)
-        if gamma == "median":
-            gamma = 1 / np.sqrt(_median_squared(metric or MANHATTAN, X))
-        return self if (gamma, metric) == (self.gamma, self.metric) else Laplacian(gamma, metric)
+    def bind(self, X: Any, y: Any = None) -> Self:
+        return bind_gamma(super().bind(X, y), X, 1)
 
     def is_square_of(self, other: Radial) -> bool:
         if not isinstance(other, Laplacian) or other.metric is not self.metric:
@@ -182,11 +172,6 @@ class ExponentialPower(Radial):
                 "semidefinite (Schoenberg 1938)."
             )
         _check_metric(self.metric)
-
-    def bind(self, X: Any, y: Any = None) -> ExponentialPower:
-        self.validate()
-        metric = None if self.metric is None else self.metric.bind(X, y)
-        return self if metric is self.metric else ExponentialPower(self.scale, self.power, metric)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, self.power / self.distance.exponent)
@@ -296,11 +281,6 @@ class Matern(Radial):
         _positive("length_scale", self.length_scale)
         _check_metric(self.metric)
 
-    def bind(self, X: Any, y: Any = None) -> Matern:
-        self.validate()
-        metric = None if self.metric is None else self.metric.bind(X, y)
-        return self if metric is self.metric else Matern(self.nu, self.length_scale, metric)
-
     def profile(self, D: np.ndarray) -> np.ndarray:
         nu, l = float(self.nu), float(self.length_scale)
         if nu == np.inf:
@@ -372,13 +352,6 @@ class RationalQuadratic(Radial):
         _positive("length_scale", self.length_scale)
         _check_metric(self.metric)
 
-    def bind(self, X: Any, y: Any = None) -> RationalQuadratic:
-        self.validate()
-        metric = None if self.metric is None else self.metric.bind(X, y)
-        if metric is self.metric:
-            return self
-        return RationalQuadratic(self.alpha, self.length_scale, metric)
-
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, 2 / self.distance.exponent)
         D /= 2 * self.alpha * self.length_scale**2
@@ -423,10 +396,18 @@ def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
     return K.astype(t.dtype)
 
 
-def _median_squared(distance: Distance, X: Any) -> float:
-    """Median ρ² over pairs of a sample of at most 1,000 rows, spread evenly; 1 if it is 0."""
+def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
+    """A kernel exp(-γ ρ^power) with γ learnt from the training sample, where it is a word."""
+    gamma = resolve_gamma(kernel.gamma, X)
+    if gamma == "median":
+        gamma = median_distance(kernel.distance, X) ** -power
+    return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
+
+
+def median_distance(distance: Distance, X: Any) -> float:
+    """Median ρ over pairs of a sample of at most 1,000 rows, spread evenly; 1 if it is 0."""
     step = max(1, X.shape[0] // 1000)
     S = X[np.arange(0, X.shape[0], step)[:1000]]
     D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
     median = float(np.median(D)) if D.size else 0.0
-    return median ** (2 / distance.exponent) if median > 0 else 1.0
+    return median ** (1 / distance.exponent) if median > 0 else 1.0

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.abandoned import stop_if_abandoned
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmers import check_length
 from mercer.kernels.mantissas import from_logs, values
 from mercer.samples import Strings
+from mercer.threads import raise_if_stopped
 
 __all__ = ["AllSubsequences", "FixedLengthSubsequences", "GapWeighted"]
 
@@ -321,5 +321,5 @@ def work_through(call: Callable[[np.ndarray], None], count: int) -> None:
     """Native calls until all pairs are done; state: pairs done, rows of the next one done."""
     state = np.zeros(2, np.int64)
     while state[0] < count:
-        stop_if_abandoned()
+        raise_if_stopped()
         call(state)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.vectors import dense, over_pairs
+from mercer.distances.products import dense, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 from mercer.kernels.mantissas import multiplied, values

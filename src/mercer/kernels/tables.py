@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances.comparison import Comparison, encode_groups
-from mercer.distances.vectors import dense
+from mercer.distances.comparison import Composite, Member, encode_groups
+from mercer.distances.products import dense
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
@@ -22,7 +22,7 @@ __all__ = ["On", "TableKernel"]
 COMBINATIONS = ("product", "sum", "interactions")
 
 
-class On(Kernel):
+class On(Composite, Kernel):
     """A kernel on some columns of a table; ``kernel.on("age", "income")`` makes one.
 
     Parameters
@@ -59,30 +59,25 @@ class On(Kernel):
     def positive_definite(self) -> bool | None:  # type: ignore[override]
         return self.kernel.positive_definite
 
-    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
-        yield self.kernel, tuple(self.columns)
+    def members(self) -> list[Member]:
+        return [Member("kernel", self.kernel, tuple(self.columns))]
 
     def validate(self) -> None:
         if isinstance(self.columns, str) or not len(self.columns):
             raise ValueError(f"columns={self.columns!r}: give a list of at least one column.")
         self.kernel.validate()
 
-    def bind(self, X: Table, y: Any = None) -> On:
-        self.validate()
-        bound = self.kernel.bind(X.part(self.kernel, self.columns), y)
-        return self if bound is self.kernel else On(bound, self.columns)
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        return self.kernel.block(X.parts[0], Z.parts[0])
 
-    def block(self, X: Table, Z: Table) -> np.ndarray:
-        x = X.part(self.kernel, self.columns)
-        return self.kernel.block(x, x if Z is X else Z.part(self.kernel, self.columns))
-
-    def diag(self, X: Table) -> np.ndarray:
-        return self.kernel.diag(X.part(self.kernel, self.columns))
+    def diag(self, X: Any) -> np.ndarray:
+        return self.kernel.diag(self.prepare(X).parts[0])
 
     @available_if(lambda self: hasattr(self.kernel, "features"))
     def features(self, X: Table) -> np.ndarray:
         """The features of the columns."""
-        return dense(self.kernel.features(X.part(self.kernel, self.columns)))
+        return dense(self.kernel.features(X.part(self.kernel.encoding(), self.columns)))
 
 
 def _parts_have_features(table_kernel: TableKernel) -> bool:
@@ -90,7 +85,7 @@ def _parts_have_features(table_kernel: TableKernel) -> bool:
     return parts is not None and all(hasattr(kernel, "features") for kernel, _ in parts)
 
 
-class TableKernel(Kernel):
+class TableKernel(Composite, Kernel):
     r"""Kernel on a mixed table, from kernels :math:`k_j` on groups of its columns.
 
     Parameters
@@ -154,33 +149,26 @@ class TableKernel(Kernel):
                 raise TypeError(f"parts holds {kernel!r}: give (kernel, columns).")
             On(kernel, columns).validate()
 
-    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
-        for kernel, columns in self.parts or []:
-            yield kernel, tuple(columns)
+    def encoding(self) -> Hashable:
+        return super().encoding() if self.parts is not None else ("table", "by kind")
 
     def encode(self, X: Any, like: Any = None) -> Table:
         if self.parts is not None or isinstance(X, Table):
             return super().encode(X, like)
         if like is not None:
-            kernels: dict[str, Kernel] = {"vectors": RBF(), "categories": Match()}
-            groups = [(kernels[kind], columns) for kind, columns in like.groups]
+            groups: Any = _default_parts(like)
         else:
             X = as_table(X, "TableKernel")
             numbers, others = number_columns(X)
-            both = ((RBF(), tuple(numbers)), (Match(), tuple(others)))
-            groups = [(kernel, columns) for kernel, columns in both if columns]
+            both: list[tuple[Kernel, list]] = [(RBF("scale"), numbers), (Match(), others)]
+            groups = [(kernel, tuple(columns)) for kernel, columns in both if columns]
         return encode_groups(X, groups, like, "TableKernel")
 
-    def bind(self, X: Table, y: Any = None) -> TableKernel:
-        self.validate()
-        parts = self.parts
-        if parts is None:
-            default = {"vectors": RBF("scale"), "categories": Match()}
-            parts = [(default[kind], list(columns)) for kind, columns in X.groups]
-        bound = [(kernel.bind(X.part(kernel, columns), y), columns) for kernel, columns in parts]
-        if all(new is old for (new, _), (old, _) in zip(bound, self.parts or [(None, None)])):
-            return self
-        return TableKernel(bound, self.combine, self.weights)
+    def bind(self, X: Table, y: Any = None) -> Self:
+        if self.parts is None:
+            self.validate()
+            return self.copied(parts=_default_parts(X)).bind(X, y)
+        return super().bind(X, y)
 
     def _weights(self) -> np.ndarray:
         return np.ones(len(self._parts())) if self.weights is None else np.asarray(self.weights)
@@ -193,13 +181,19 @@ class TableKernel(Kernel):
             )
         return self.parts
 
-    def block(self, X: Table, Z: Table) -> np.ndarray:
-        blocks = (On(kernel, columns).block(X, Z) for kernel, columns in self._parts())
-        return self._combined(blocks, X.dtype)
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        self._parts()
+        return super().prepare(X, like)
 
-    def diag(self, X: Table) -> np.ndarray:
-        diags = (On(kernel, columns).diag(X) for kernel, columns in self._parts())
-        return self._combined(diags, X.dtype)
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        parts = zip(self._parts(), X.parts, Z.parts, strict=True)
+        return self._combined((kernel.block(x, z) for (kernel, _), x, z in parts), X.dtype)
+
+    def diag(self, X: Any) -> np.ndarray:
+        X = self.prepare(X)
+        parts = zip(self._parts(), X.parts, strict=True)
+        return self._combined((kernel.diag(x) for (kernel, _), x in parts), X.dtype)
 
     @available_if(_parts_have_features)
     def features(self, X: Table) -> np.ndarray:
@@ -225,3 +219,9 @@ class TableKernel(Kernel):
             )
         factors = ((1 + w * k) / (1 + w) for w, k in zip(weights, values))
         return reduce(lambda K, k: np.multiply(K, k, out=K), factors)
+
+
+def _default_parts(X: Table) -> list[tuple[Kernel, list]]:
+    """A kernel for each part of a table that was encoded by kind."""
+    kernels: dict[Any, Kernel] = {("vectors",): RBF("scale"), ("categories",): Match()}
+    return [(kernels[encoding], list(columns)) for encoding, columns in X.groups]

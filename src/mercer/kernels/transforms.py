@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances.vectors import dense
-from mercer.kernels.algebra import Node, have_features
+from mercer.distances.products import dense
+from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import Kernel
-from mercer.kernels.mantissas import normalised, values
+from mercer.kernels.mantissas import root, values
+from mercer.samples import Prepared
 
 __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
 
 
 SEEN = 8  # rows that are looked at for a Gram matrix that is the identity
 SEEN_WORK = 2e9  # operations that this may take
+STRIP = 512  # rows of which means are taken at a time
 
 
 def _may_overflow(node: Normalised) -> bool:
     return hasattr(node.kernel, "scaled_block")
 
 
-class Normalised(Node):
+class Normalised(Unary):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0.
 
     Parameters
@@ -56,35 +58,43 @@ class Normalised(Node):
             _warn_of_identity(bound, X)
         return bound
 
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
+        x = self.kernel.prepare(X, None if like is None else like.parts[0])
+        if hasattr(self.kernel, "scaled_block"):
+            return Prepared((x, *root(self.kernel.scaled_diag(x))))
+        return Prepared((x, _scale(self.kernel.diag(x))))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
         if hasattr(self.kernel, "scaled_block"):
             return values(self.scaled_block(X, Z), X.dtype)
-        K = self.kernel.block(X, Z)
-        scale = self._scale(X)  # which may cost as much as the block
-        K *= scale[:, None]
-        K *= scale if Z is X else self._scale(Z)
+        K = self.inner_block(X, Z)
+        K *= X.parts[1][:, None]
+        K *= Z.parts[1]
         return K
 
     @available_if(_may_overflow)
     def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The value as (m, e), m 2^e: normalised values may be too small for a float; (n, m)."""
-        diag = self.kernel.scaled_diag(X)
-        diags = diag, diag if Z is X else self.kernel.scaled_diag(Z)
-        return normalised(self.kernel.scaled_block(X, Z), *diags)
+        (x, *roots), (z, *others) = (side.parts for side in self.sides(X, Z))
+        (m, e), (r, h), (s, k) = self.kernel.scaled_block(x, z), roots, others
+        return m * r[:, None] * s, e - h[:, None] - k
 
     def diag(self, X: Any) -> np.ndarray:
-        scaled = hasattr(self.kernel, "scaled_diag")  # whose plain values may vanish
-        d = self.kernel.scaled_diag(X)[0] if scaled else self.kernel.diag(X)
-        return (d > 0).astype(X.dtype)
+        X = self.prepare(X)
+        return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 where k(x, x) is
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """The features, each row divided by its norm."""
-        return dense(self.kernel.features(X)) * self._scale(X)[:, None]
+        return dense(self.kernel.features(X)) * _scale(self.kernel.diag(X))[:, None]
 
-    def _scale(self, X: Any) -> np.ndarray:
-        d = self.kernel.diag(X)
-        return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(X.dtype)
+
+def _scale(d: np.ndarray) -> np.ndarray:
+    """1 / √d, 0 where d is."""
+    return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(d.dtype, copy=False)
 
 
 def _warn_of_identity(kernel: Any, X: Any) -> None:
@@ -109,7 +119,7 @@ def _warn_of_identity(kernel: Any, X: Any) -> None:
         )
 
 
-class Centred(Node):
+class Centred(Unary):
     """The kernel of features centred on the training sample, learnt by ``bind``:
     k(x, z) - mean_i k(x, x_i) - mean_i k(x_i, z) + mean_ij k(x_i, x_j).
 
@@ -141,33 +151,40 @@ class Centred(Node):
         self.sample = sample
         self.mean = mean
 
-    def bind(self, X: Any, y: Any = None) -> Centred:
-        self.validate()
+    def bind(self, X: Any, y: Any = None) -> Self:
         if self.mean is not None:
+            self.validate()
             return self
-        kernel = self.kernel.bind(X, y)
-        sample = X if self.sample is None else kernel.encode(self.sample, like=X)
-        rows = Centred(kernel, sample, 0.0)
-        parts = [rows._means(sample[s : s + 512]) for s in range(0, sample.shape[0], 512)]
-        return Centred(kernel, sample, float(np.concatenate(parts).mean()))
+        bound = super().bind(X, y)
+        sample = X if self.sample is None else bound.kernel.encode(self.sample, like=X)
+        rows = bound.copied(sample=sample, mean=0.0)
+        return rows.copied(mean=float(rows.prepare(sample).parts[1].mean(dtype=np.float64)))
 
-    def _means(self, X: Any) -> np.ndarray:
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
         if self.mean is None:
             raise ValueError("Centred has no sample yet: bind it to the training sample.")
-        return self.kernel.block(X, self.sample).mean(axis=1, dtype=np.float64).astype(X.dtype)
+        sample = self.kernel.prepare(self.sample) if like is None else like.common
+        x = self.kernel.prepare(X, sample)
+        strips = [x[s : s + STRIP] for s in range(0, x.shape[0], STRIP)]
+        means = [self.kernel.block(S, sample).mean(axis=1, dtype=np.float64) for S in strips]
+        return Prepared((x, np.concatenate(means).astype(x.dtype)), sample)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.kernel.block(X, Z)
-        K -= self._means(X)[:, None]
-        K -= self._means(Z)
+        X, Z = self.sides(X, Z)
+        K = self.inner_block(X, Z)
+        K -= X.parts[1][:, None]
+        K -= Z.parts[1]
         K += self.mean
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(X) - 2 * self._means(X) + X.dtype.type(self.mean)
+        X = self.prepare(X)
+        return self.inner_diag(X) - 2 * X.parts[1] + X.dtype.type(self.mean)
 
 
-class Modulated(Node):
+class Modulated(Unary):
     """f(x) · kernel(x, z) · f(z) for a real function f of the rows.
 
     Parameters
@@ -191,14 +208,22 @@ class Modulated(Node):
         self.kernel = kernel
         self.function = function
 
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
+        x = self.kernel.prepare(X, None if like is None else like.parts[0])
+        return Prepared((x, self._values(X)))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.kernel.block(X, Z)
-        K *= self._values(X)[:, None]
-        K *= self._values(Z)
+        X, Z = self.sides(X, Z)
+        K = self.inner_block(X, Z)
+        K *= X.parts[1][:, None]
+        K *= Z.parts[1]
         return K
 
     def diag(self, X: Any) -> np.ndarray:
-        return self._values(X) ** 2 * self.kernel.diag(X)
+        X = self.prepare(X)
+        return X.parts[1] ** 2 * self.inner_diag(X)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -215,7 +240,7 @@ class Modulated(Node):
         return f
 
 
-class Mapped(Node):
+class Mapped(Unary):
     """kernel(g(x), g(z)) for a transform g of the samples.
 
     Parameters
@@ -226,7 +251,7 @@ class Mapped(Node):
 
     Notes
     -----
-    The transform runs once for each block of samples: cheap transforms only.
+    The transform runs once for the training samples, and once for new ones.
 
     Examples
     --------
@@ -239,12 +264,20 @@ class Mapped(Node):
         self.kernel = kernel
         self.transform = transform
 
+    def bind(self, X: Any, y: Any = None) -> Self:
+        return super().bind(self.transform(X), y)
+
+    def pair_cost(self, X: Any) -> float:
+        return super().pair_cost(self.transform(X))
+
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        return X if isinstance(X, Prepared) else super().prepare(self.transform(X), like)
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        A = self.transform(X)
-        return self.kernel.block(A, A if Z is X else self.transform(Z))
+        return self.inner_block(X, Z)
 
     def diag(self, X: Any) -> np.ndarray:
-        return self.kernel.diag(self.transform(X))
+        return self.inner_diag(X)
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:

@@ -78,10 +78,8 @@ class WeightedDegree(Kernel):
         if isinstance(self.shift, bool) or not isinstance(self.shift, Integral) or self.shift < 0:
             raise ValueError(f"shift={self.shift!r}: WeightedDegree needs an integer >= 0.")
 
-    def encode(self, X: Any, like: Any = None) -> Any:
-        X = super().encode(X, like)
+    def check(self, X: Strings, like: Any = None) -> None:
         _common_length(X, X if like is None else like)
-        return X
 
     def block(self, X: Strings, Z: Strings) -> np.ndarray:
         length, same = _common_length(X, Z), Z is X

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mercer.gram import DenseGram
-from mercer.gram.low_rank import low_rank_gram, pivoted_cholesky
-from mercer.learners.base import KernelLearner, describe_gram
-from mercer.learners.classes import weigh_classes
+from mercer.learners.base import FitPath, KernelLearner
+from mercer.learners.classes import encode_classes, weigh_classes
+from mercer.learners.limits import LIMITS
 from mercer.solvers.low_rank_ridge import LowRankRidge
 from mercer.solvers.newton import NewtonLogistic, probabilities
+from mercer.solvers.result import Result
 from mercer.solvers.ridge_path import RidgePath
 
 __all__ = ["KernelLogisticRegression"]
 
 SOLVERS = ("auto", "exact", "low_rank")
-EXACT_ROWS = 3000  # beyond, an eigendecomposition takes long: low rank
-RANK = 1000
 
 
 class KernelLogisticRegression(ClassifierMixin, KernelLearner):
@@ -75,16 +72,16 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
            [0.5 , 0.5 ]])
     """
 
-    _path_parameter = "C"
+    path_parameter = "C"
 
     def __init__(
         self,
         C=1.0,
         *,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         fit_intercept=True,
         class_weight=None,
@@ -112,29 +109,33 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
-        """Fit to samples X (n) and classes y (n); weights mean repetition."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+    ) -> Self:
+        """Fit to samples X (n) and classes y (n); weights mean repetition.
+
+        ``fit_path`` is shared by fits that differ in C (see `new_path`).
+        """
         self._check_parameters()
-        X = self._encode_fit(X, y)
-        y = self._check_targets(X, y, numeric=False)
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        w = self._check_weights(X, sample_weight)
-        self._bind_present(X, y, w)
-        self.classes_, codes = self._classes(y, w)
+        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        training = training._replace(y=column_or_1d(training.y, warn=True))
+        self.classes_, codes = encode_classes(training.y)
         if self.class_weight is not None:
-            w = weigh_classes(self.class_weight, y, w)
+            training = training.weighed(
+                weigh_classes(self.class_weight, training.y, training.weights)
+            )
+            codes = np.searchsorted(self.classes_, training.y)
         Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y
         solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
-        n = X.shape[0]
-        if self.solver == "low_rank" or (self.solver == "auto" and n > EXACT_ROWS):
-            result, dtype = self._fit_low_rank(solver, X, Y, w), X.dtype
-        else:
-            result, dtype = self._fit_exact(solver, X, Y, w), X.dtype
+        exact = LIMITS["logistic"].exact(self.solver, training.X.shape[0])
+        solve = self._solve_exactly if exact else self._solve_low_rank
+        result, coef = solve(solver, training, Y, fit_path)
+        self.solver_ = "exact" if exact else "low_rank"
         self.intercept_ = np.asarray(result.intercept)
-        self.dual_coef_ = self.dual_coef_.astype(dtype, copy=False)
+        self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
         self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
+        result.conclude()
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -153,63 +154,28 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
         return self.classes_[best]
 
-    def _fit_exact(self, solver, X, Y, w):
-        K = self._gram(X)
+    def _solve_exactly(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        K, w = self._gram(training.X, fit_path), training.weights
+        self._keep_support(training.X)
         path = RidgePath(K)
         held = path.eigenvalues > path.noise
         T = path.Q[:, held] * np.sqrt(path.eigenvalues[held])  # K = T Tᵀ
-        result = self._newton(solver, T, Y, w)
-        f = T @ result.coef.astype(T.dtype) + result.intercept
-        # at the optimum B = Tᵀ α with λ α = w (y - p): exactly 0 for a row of weight 0
-        residual = Y - probabilities(np.asarray(f, dtype=np.float64))
-        self.dual_coef_ = (residual if w is None else w[:, None] * residual) / solver.penalty
-        self.solver_ = "exact"
-        return result
-
-    def _fit_low_rank(self, solver, X, Y, w):
-        kept = np.arange(X.shape[0]) if w is None or w.all() else np.flatnonzero(w)
-        Y, w = Y[kept], None if w is None else w[kept]
-        rank = min(self.rank or RANK, len(kept))
-        if self.kernel_ is None:
-            K = DenseGram(X[np.ix_(kept, kept)], symmetric=True)
-            low = pivoted_cholesky(K, rank, random_state=self.random_state, n_jobs=self.n_jobs)
-        else:
-            low = low_rank_gram(
-                self.kernel_, X[kept], rank, memory=self.memory,
-                random_state=self.random_state, n_jobs=self.n_jobs,
-            )  # fmt: skip
-        Q = LowRankRidge(low).Q.astype(low.dtype)  # F Q has orthogonal columns
-        T = np.concatenate([F @ Q for _, F in low.strips()])
-        result = self._newton(solver, T, Y, w)
-        coef = low.lift(Q.astype(np.float64) @ result.coef)
-        self.gram_ = f"{describe_gram(low)}, rank {low.rank}"
-        self.solver_ = "low_rank"
-        if self.kernel_ is not None:
-            self.X_fit_ = X[kept[low.centres]]
-            self.dual_coef_ = coef
-        else:
-            self.dual_coef_ = np.zeros((X.shape[0], coef.shape[1]))
-            self.dual_coef_[kept[low.centres]] = coef
-        return result
-
-    def _newton(self, solver, T, Y, w):
         result = solver.solve(T, Y, w)
-        result.warn_unless_converged("NewtonLogistic", "relative decrement")
-        return result
+        f = T @ result.coef.astype(T.dtype) + result.intercept
+        # at the optimum B = Tᵀ α with λ α = w (y - p)
+        residual = Y - probabilities(np.asarray(f, dtype=np.float64))
+        return result, (residual if w is None else w[:, None] * residual) / solver.penalty
+
+    def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        K = self._low_rank_gram(training.X, LIMITS["logistic"].rank, fit_path=fit_path)
+        self._keep_support(training.X[K.centres])
+        Q = LowRankRidge(K).Q.astype(K.dtype)  # F Q has orthogonal columns
+        T = np.concatenate([F @ Q for _, F in K.strips()])
+        result = solver.solve(T, Y, training.weights)
+        return result, K.lift(Q.astype(np.float64) @ result.coef)
 
     def _outputs(self, X: Any) -> np.ndarray:
-        X = self._encode_new(X)
-        return np.asarray(self._gram(X, self.X_fit_) @ self.dual_coef_ + self.intercept_)
-
-    def _classes(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The classes of the rows of positive weight, and codes (0 for an absent class)."""
-        classes = np.unique(y if w is None else y[w > 0])
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class, {classes[0]!r}, among the rows of positive weight: a "
-                "classifier needs at least two."
-            )
-        return classes, np.searchsorted(classes, np.where(np.isin(y, classes), y, classes[0]))
+        return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
     def _check_parameters(self) -> None:
         if self.solver not in SOLVERS:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.learners.svm import SupportVectorMachine
+from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
@@ -53,15 +53,15 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """
 
     nu: float
-    _path_parameter = "nu"
+    path_parameter = "nu"
 
     def __init__(
         self,
         *,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
-        coef0=0.0,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
         tol=1e-3,
         nu=0.5,
         shrinking=True,
@@ -92,7 +92,14 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        fit_path: WarmStarts | None = None,
+    ) -> Self:
         """Fit to samples X; y is not used.
 
         Parameters
@@ -100,27 +107,35 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         X : array-like, sparse matrix or samples of the kernel's kind
             (n, n) for ``kernel="precomputed"``.
         sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Shared by fits that differ in ν (see `new_path`).
 
         Raises
         ------
         ValueError
             A parameter is out of range, or X and the weights do not fit.
+        KeyboardInterrupt
+            After Ctrl-C; the best machine so far is there.
         """
         self._check_parameters()
-        X, _, w, kept = self._samples_and_weights(X, None, sample_weight, targets=False)
+        training = self._training(X, None, sample_weight, targets=False, fit_path=fit_path)
+        n = training.X.shape[0]
+        w = np.ones(n) if training.weights is None else training.weights
         scale = w.mean()  # tol holds for weights of about 1
-        K = self._operator(X, w / scale)
-        result = self._solve(K, DualProblem.one_class(w / scale, float(self.nu))).scaled(scale)
+        K, low = self._operator(training.X, w / scale, fit_path)
+        problem = DualProblem.one_class(w / scale, float(self.nu))
+        result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
         support = np.flatnonzero(result.coef)
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
-        self._store(X, K, [result], support, kept)
+        self._store(training, [result], support, low)
         # f = 0 on the border up to roundings, whose sign would decide: the border is no outlier
         size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
-        rounding = np.finfo(np.result_type(X.dtype, np.float32)).eps  # predictions', not K's
+        rounding = np.finfo(np.result_type(training.X.dtype, np.float32)).eps  # predictions'
         self.intercept_ += ROUNDINGS * float(rounding) * size
         self.offset_ = -float(self.intercept_[0])
+        result.conclude(CONTINUED)
         return self
 
     def _pair_coef(self) -> np.ndarray:

@@ -1,12 +1,14 @@
 """Kernel ridge regression, and classification by regression on class indicators.
 
 Three solvers give the same machine: Cholesky where K fits, conjugate gradients where only its
-products do, and a low-rank factor where there are too many rows for either.
+products do, and a low-rank factor where there are too many rows for either. The penalty may be
+chosen by the leave-one-out error, which has a closed form.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -14,21 +16,19 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import DenseGram, GramOperator
-from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
-from mercer.learners.base import FitPath, KernelLearner, describe_gram
+from mercer.gram import GramOperator, memory_budget
+from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.classes import weigh_classes
-from mercer.solvers import CholeskySolver, Result, RidgePath
-from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
-from mercer.solvers.low_rank_ridge import LowRankRidge
+from mercer.learners.limits import LIMITS
+from mercer.solvers import CholeskySolver, ConjugateGradientSolver, LowRankRidge, Result, RidgePath
+from mercer.solvers.result import worst
 from mercer.solvers.ridge_sweep import RidgeSweep
 
 __all__ = ["KernelRidge", "KernelRidgeClassifier"]
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank")
-EXACT_ROWS = 20_000  # beyond, n³ / 3 operations take longer than minutes: low rank
-RANK = 2000  # centres of the low-rank machine
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
+PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
 
 
 class _Ridge(KernelLearner):
@@ -38,99 +38,119 @@ class _Ridge(KernelLearner):
     solver: str
     tol: float
     max_iter: int | None
-    rank: int | None
-    random_state: Any
     dual_coef_: Any
     _pairwise_callable = True
-    _path_parameter = "alpha"
-    _path: PenaltyPath | None
+    path_parameter = "alpha"
 
-    def _new_path(self, models: list) -> PenaltyPath:
-        return PenaltyPath([model.alpha for model in models])
+    def new_path(self, values: list) -> PenaltyPath:
+        return PenaltyPath(values)
 
-    def _fit_dual(self, X: Any, y: np.ndarray, w: np.ndarray | None) -> np.ndarray:
+    def _fit_dual(
+        self, training: Training, y: np.ndarray, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
         """Solve for ``dual_coef_``, and say how in ``solver_``, ``gram_`` and ``n_iter_``.
 
-        Returns Σ w (y - f) / λ of each target, which an intercept is made of.
+        Returns the result, and Σ w (y - f) / λ of each target, which an intercept is made of.
         """
+        self._check_solver()
+        vars(self).pop("left_out_", None)
         penalty = self._check_penalty(y)
         # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
-        if self._wants_low_rank(X.shape[0]):
-            self.solver_, dtype = "low_rank", X.dtype
-            result, sums = self._solve_low_rank(X, y, w, penalty)
+        if isinstance(penalty, str):
+            result, sums = self._solve_by_leave_one_out(training, y)
+        elif LIMITS["ridge"].exact(self._solver_for(penalty), training.X.shape[0]):
+            result, sums = self._solve_exactly(training, y, penalty, fit_path)
         else:
-            K = self._gram(X)
-            dtype = K.dtype
-            self.solver_ = self.solver if self.solver != "auto" else self._suitable(K)
-            if self.solver_ == "cholesky" and self._path is not None:
-                result = self._path.solve(self, K, y, w, penalty)
-            elif self.solver_ == "cholesky":
-                result = _solve_exactly(K, y, w, penalty)
-            else:
-                self._refuse_indefinite("conjugate_gradient")
-                result = self._solve_by_products(K, y, w, penalty)
-            sums = result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
-        self.dual_coef_ = result.coef.astype(dtype, copy=False)
+            result, sums = self._solve_low_rank(training, y, penalty, fit_path)
+        self.dual_coef_ = result.coef.astype(training.X.dtype, copy=False)
         self.n_iter_ = result.iterations
         self.residual_ = result.gap
-        return sums
+        return result, sums
 
-    def _wants_low_rank(self, n: int) -> bool:
+    def _solve_exactly(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients of all rows, and residual sums."""
+        K, w = self._gram(training.X, fit_path), training.weights
+        self._keep_support(training.X)
+        # without a dense K nothing else is sound for an indefinite kernel (and it says why not)
+        by_factor = "dense" in K.cheap or self._indefinite()
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            self.solver_ = "cholesky" if by_factor else "conjugate_gradient"
+        if self.solver_ == "conjugate_gradient":
+            self._refuse_indefinite("conjugate_gradient")
+            limit = 1000 if self.max_iter is None else self.max_iter
+            result = ConjugateGradientSolver(
+                penalty, self.tol, limit, self.rank, self.random_state, self.n_jobs
+            ).solve(K, y, w)
+        elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
+            result = fit_path.solve(K, y, w, penalty)
+        else:
+            result = _solve_densely(K, y, w, penalty)
+        return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
+
+    def _solve_low_rank(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients at the centres, which are all that predictions need; residual sums."""
+        K = self._low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
+        self._keep_support(training.X[K.centres])
+        self.solver_ = "low_rank"
+        system = LowRankRidge(K, training.weights)
+        result = _per_penalty(system.solve, y, penalty)
+        return result, system.residual_sums(y, result.coef)
+
+    def _solve_by_leave_one_out(
+        self, training: Training, y: np.ndarray
+    ) -> tuple[Result, np.ndarray]:
+        """The same for the penalty of the least squared leave-one-out error, ``alpha_``."""
+        X, w, n = training.X, training.weights, training.X.shape[0]
+        limits, budget = LIMITS["leave one out"], memory_budget(self.memory)
+        if limits.exact(self.solver, n) and 16 * n * n <= budget:
+            system: Any = RidgePath(self._gram(X), w)
+            self._keep_support(X)
+            self.solver_ = "eigenpairs"
+        else:
+            # the normal equations hold a few rank x rank matrices in float64
+            most = max(1, int(np.sqrt(budget / 64)))
+            K = self._low_rank_gram(X, min(limits.rank, most))
+            system = LowRankRidge(K, w)
+            self._keep_support(X[K.centres])
+            self.solver_ = "low_rank"
+        tried = _affordable(PENALTIES, y, budget) * (n if w is None else w.sum())
+        tried = tried[tried > min(system.noise, tried[-1] / 2)]  # below, rounding decides
+        left_out = system.leave_one_out(y, tried)
+        squares = np.square(left_out - y).reshape(len(tried), n, -1).sum(axis=2)
+        errors = squares.mean(axis=1) if w is None else squares @ w
+        best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+        self.alpha_, self.left_out_ = float(tried[best]), left_out[best]
+        result = system.solve(y, self.alpha_)
+        if self.solver_ == "low_rank":
+            return result, system.residual_sums(y, result.coef)
+        return result, result.coef.sum(axis=0)
+
+    def _evaluate(self, X: Any) -> Any:
+        """f at new samples, (n,) or (n, outputs)."""
+        return self.cross_gram(X) @ self.dual_coef_
+
+    def _check_solver(self) -> None:
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
         if self.solver == "low_rank":
             self._refuse_indefinite("low_rank")
-        return self.solver == "low_rank" or (
-            self.solver == "auto" and n > EXACT_ROWS and not self._indefinite()
-        )
 
-    def _suitable(self, K: GramOperator) -> str:
-        """Cholesky where K is held, or where nothing else is sound (and then it says why not)."""
-        return "cholesky" if "dense" in K.cheap or self._indefinite() else "conjugate_gradient"
+    def _solver_for(self, penalty: Any) -> str:
+        """``solver``, exact for kernels of which no part is sound."""
+        return "cholesky" if self.solver == "auto" and self._indefinite() else self.solver
 
-    def _solve_by_products(self, K, y, w, penalty) -> Result:
-        limit = 1000 if self.max_iter is None else self.max_iter
-        result = ConjugateGradientSolver(
-            penalty, self.tol, limit, self.rank, self.random_state, self.n_jobs
-        ).solve(K, y, w)
-        result.warn_unless_converged("ConjugateGradientSolver", "relative residual")
-        return result
-
-    def _solve_low_rank(self, X, y, w, penalty) -> tuple[Result, np.ndarray]:
-        """Coefficients at the centres, which are all that predictions need; residual sums."""
-        kept = slice(None) if w is None or w.all() else np.flatnonzero(w)
-        y, w = y[kept], None if w is None else w[kept]
-        rank = min(self.rank or RANK, len(y))
-        if self.kernel_ is None:
-            K = DenseGram(X if isinstance(kept, slice) else X[np.ix_(kept, kept)], symmetric=True)
-            low = pivoted_cholesky(K, rank, random_state=self.random_state, n_jobs=self.n_jobs)
-        else:
-            low = low_rank_gram(
-                self.kernel_, X[kept], rank, memory=self.memory,
-                random_state=self.random_state, n_jobs=self.n_jobs,
-            )  # fmt: skip
-        self.gram_ = f"{describe_gram(low)}, rank {low.rank}"
-        system = LowRankRidge(low, w)
-        result = _per_penalty(system.solve, y, penalty)
-        result.warn_unless_converged("LowRankRidge", "relative residual")
-        return self._keep_centres(X, kept, low, result), system.residual_sums(y, result.coef)
-
-    def _keep_centres(self, X, kept, low: LowRankGram, result: Result) -> Result:
-        centres = low.centres if isinstance(kept, slice) else kept[low.centres]
-        if self.kernel_ is not None:
-            self.X_fit_ = X[centres]
-            return result
-        coef = np.zeros((X.shape[0], *result.coef.shape[1:]))  # K(x, X) has all n columns
-        coef[centres] = result.coef
-        return Result(coef, objective=result.objective, gap=result.gap)
-
-    def _evaluate(self, X: Any) -> Any:
-        """f at new samples, (n,) or (n, outputs)."""
-        X = self._encode_new(X)
-        return self._gram(X, self.X_fit_) @ self.dual_coef_
-
-    def _check_penalty(self, y: np.ndarray) -> float | np.ndarray:
-        """alpha as a number, or as one for each column of y."""
+    def _check_penalty(self, y: np.ndarray) -> float | np.ndarray | str:
+        """alpha as a number, as one for each column of y, or "auto"."""
+        if isinstance(self.alpha, str):
+            if self.alpha != "auto":
+                raise ValueError(f'alpha={self.alpha!r}: give a penalty >= 0, or "auto".')
+            self._refuse_indefinite("alpha")
+            return self.alpha
         penalty = np.asarray(self.alpha, dtype=np.float64)
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if penalty.ndim > 1 or (penalty.ndim == 1 and len(penalty) not in (1, outputs)):
@@ -143,13 +163,14 @@ class _Ridge(KernelLearner):
         return float(penalty.flat[0]) if penalty.size == 1 else penalty
 
     def _indefinite(self) -> bool:
-        return self.kernel_ is not None and self.kernel_.positive_definite is False
+        return self.kernel_.positive_definite is False
 
-    def _refuse_indefinite(self, solver: str) -> None:
+    def _refuse_indefinite(self, name: str) -> None:
         if self._indefinite():
+            given = 'alpha="auto"' if name == "alpha" else f"solver={name!r}"
             raise ValueError(
-                f"solver={solver!r} needs a positive semidefinite kernel, which {self.kernel_!r} "
-                'is not: use solver="cholesky".'
+                f"{given} needs a positive semidefinite kernel, which {self.kernel_!r} "
+                'is not: use solver="cholesky" and a number for alpha.'
             )
 
 
@@ -168,25 +189,19 @@ class PenaltyPath(FitPath):
         self.penalties = [float(v) for v in numbers if 0 <= v < np.inf]
         self.results: dict[float, Result] = {}
 
-    def solve(self, learner: _Ridge, K: GramOperator, y, w, penalty) -> Result:
+    def solve(self, K: GramOperator, y, w, penalty) -> Result:
         """The solution for one penalty; the first call solves for all of them."""
-        certain = learner.kernel_ is not None and learner.kernel_.positive_definite is True
-        if not certain or penalty not in self.penalties:
-            return _solve_exactly(K, y, w, penalty)
+        if penalty not in self.penalties:
+            return _solve_densely(K, y, w, penalty)
         if not self.results:
             self.results = dict(zip(self.penalties, RidgeSweep().solve(K, y, self.penalties, w)))
-        result = self.results[penalty]
-        result.warn_unless_converged("CholeskySolver", "backward error")
-        return result
+        return self.results[penalty]
 
 
-def _solve_exactly(K, y, w, penalty) -> Result:
+def _solve_densely(K, y, w, penalty) -> Result:
     if np.size(np.unique(penalty)) > FACTORISATIONS:
-        result = _per_penalty(RidgePath(K, w).solve, y, penalty)
-    else:
-        result = _per_penalty(lambda y, λ: CholeskySolver(λ).solve(K, y, w), y, penalty)
-    result.warn_unless_converged("CholeskySolver", "backward error")
-    return result
+        return _per_penalty(RidgePath(K, w).solve, y, penalty)
+    return _per_penalty(lambda y, λ: CholeskySolver(λ).solve(K, y, w), y, penalty)
 
 
 def _per_penalty(solve, y: np.ndarray, penalty: float | np.ndarray) -> Result:
@@ -197,9 +212,16 @@ def _per_penalty(solve, y: np.ndarray, penalty: float | np.ndarray) -> Result:
     coef = np.empty((len(parts[0][1].coef), y.shape[1]))
     for columns, part in parts:
         coef[:, columns] = part.coef
-    worst = max((part for _, part in parts), key=lambda part: (not part.converged, part.gap))
-    objective = sum(part.objective for _, part in parts)
-    return Result(coef, 0.0, objective, worst.gap, worst.iterations, worst.converged, worst.reason)
+    last = worst([part for _, part in parts])
+    return replace(last, coef=coef, objective=sum(part.objective for _, part in parts))
+
+
+def _affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:
+    """As many of the penalties, spread over their range, as outputs for all rows can be held."""
+    most = max(2, int(budget / 4 / (8 * y.size)))
+    if len(penalties) <= most:
+        return penalties
+    return penalties[np.unique(np.linspace(0, len(penalties) - 1, most).round().astype(int))]
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
@@ -212,8 +234,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
 
     Parameters
     ----------
-    alpha : float >= 0 or array of shape (n_targets,), default=1
-        λ, or one for each target.
+    alpha : float >= 0, array of shape (n_targets,) or "auto", default=1
+        λ, or one for each target. "auto" chooses, for all targets, the one of 19 penalties from
+        1e-8 n to 10 n with the least squared leave-one-out error, which costs about one fit.
     kernel : kernel object, name, "precomputed" or callable, default="linear"
         A callable takes two rows and returns a number.
     gamma : float > 0, optional
@@ -245,11 +268,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n,) or (n, n_targets)
-        α; with ``solver_ == "low_rank"`` at the centres alone.
+        α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
     X_fit_ : encoded samples
         That ``dual_coef_`` belongs to: the training samples, or the centres.
     kernel_ : Kernel
-        As bound to the training samples; None when precomputed.
+        As bound to the training samples.
+    alpha_ : float
+        With ``alpha="auto"``, the penalty that was chosen.
+    left_out_ : ndarray of the shape of y
+        With ``alpha="auto"``, for each row of positive weight the prediction of the fit without it.
     solver_, gram_ : str
         The solver, and the Gram matrix that it was given, in words.
     residual_ : float
@@ -261,7 +288,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
     Weights mean repetition: weight 2 is the row twice, weight 0 its absence. A singular system
     (alpha=0 and duplicate rows, say) gets the solution of minimum norm and a ConvergenceWarning.
     There is no intercept: centre y, or add a constant kernel. Leave-one-out predictions for a
-    whole path of λ: `mercer.solvers.RidgePath`.
+    whole path of λ: `mercer.solvers.RidgePath`. Fits that differ in alpha alone share their work by
+    ``path = model.new_path(alphas)`` and ``fit(X, y, fit_path=path)``, which `KernelSearchCV` does.
 
     Examples
     --------
@@ -274,12 +302,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
 
     def __init__(
         self,
-        alpha=1,
+        alpha: Any = 1,
         *,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1,
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         solver="auto",
         tol=1e-6,
@@ -303,16 +331,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, _Ridge):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+    ) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
 
-        ``sample_weight`` is a number or one per row, >= 0 and not all 0.
+        ``sample_weight`` is a number or one per row, >= 0 and not all 0; ``fit_path`` is shared by
+        fits that differ in alpha (see `new_path`).
         """
-        X = self._encode_fit(X, y)
-        y = self._check_targets(X, y)
-        w = self._check_weights(X, sample_weight)
-        self._bind_present(X, y, w)
-        self._fit_dual(X, y, w)
+        training = self._training(X, y, sample_weight, fit_path=fit_path)
+        result, _ = self._fit_dual(training, training.y, fit_path)
+        result.conclude()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -343,8 +372,8 @@ n_jobs, random_state
     classes_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n,) or (n, n_classes)
     intercept_ : float or ndarray of shape (n_classes,)
-    X_fit_, kernel_, solver_, gram_, residual_, n_iter_
-        As in `KernelRidge`.
+    X_fit_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
+        As in `KernelRidge`; with ``alpha="auto"`` the intercept is the mean of the targets.
 
     Examples
     --------
@@ -357,12 +386,12 @@ n_jobs, random_state
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: Any = 1.0,
         *,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1,
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         fit_intercept=True,
         class_weight=None,
@@ -390,49 +419,52 @@ n_jobs, random_state
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+    ) -> Self:
         """Fit to samples X (n) and classes y (n), or to (n, labels) indicators 0 and 1."""
-        X = self._encode_fit(X, y)
-        y = self._check_targets(X, y, numeric=False)
+        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        y, w = training.y, training.weights
         check_classification_targets(y)
         if np.ndim(self.alpha):
             raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
-        w = self._check_weights(X, sample_weight)
-        self._bind_present(X, y, w)
-        present = slice(None) if w is None else w > 0
-        self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y[present])
-        multilabel = self._binarizer.y_type_.startswith("multilabel")
-        if not multilabel:
+        self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        if not self._binarizer.y_type_.startswith("multilabel"):
             y = column_or_1d(y, warn=True)
+            if len(self._binarizer.classes_) < 2:
+                raise ValueError(
+                    f"y has one class, {self._binarizer.classes_[0]!r}, among the rows of positive "
+                    "weight: a classifier needs at least two."
+                )
         self.classes_ = self._binarizer.classes_
-        if len(self.classes_) < 2 and not multilabel:
-            raise ValueError(
-                f"y has one class, {self.classes_[0]!r}, among the rows of positive weight: a "
-                "classifier needs at least two."
-            )
+        training = training._replace(y=y)
         if self.class_weight is not None:
-            w = weigh_classes(self.class_weight, y, w)
-        if not multilabel:  # absent rows may be of absent classes: their targets do not count
-            y = np.where(True if w is None else w > 0, y, self.classes_[0])
-        Y = np.asarray(self._binarizer.transform(y), dtype=np.float64)
-        self._fit_targets(X, Y, w)
+            training = training.weighed(weigh_classes(self.class_weight, y, w))
+        Y = np.asarray(self._binarizer.transform(training.y), dtype=np.float64)
+        self._fit_targets(training, Y, fit_path).conclude()
         return self
 
-    def _fit_targets(self, X: Any, Y: np.ndarray, w: np.ndarray | None) -> None:
+    def _fit_targets(self, training: Training, Y: np.ndarray, fit_path: FitPath | None) -> Result:
         """Set ``dual_coef_`` and ``intercept_`` for targets of shape (n, outputs)."""
         outputs = Y.shape[1]
-        if self.fit_intercept:
+        if self.fit_intercept and self.alpha == "auto":
+            b = np.average(Y, axis=0, weights=training.weights)
+            result, _ = self._fit_dual(training, Y - b, fit_path)
+            self.left_out_ += b
+        elif self.fit_intercept:
             # a(y - b) = a(y) - b a(1), and an intercept makes the residuals λ W⁻¹ a sum to 0
-            sums = self._fit_dual(X, np.column_stack([Y, np.ones(len(Y))]), w)
+            with_one = np.column_stack([Y, np.ones(len(Y))])
+            result, sums = self._fit_dual(training, with_one, fit_path)
             b = sums[:-1] / sums[-1]
             a = self.dual_coef_
             self.dual_coef_ = a[:, :-1] - a[:, -1:] * b.astype(a.dtype)
         else:
-            self._fit_dual(X, Y, w)
+            result, _ = self._fit_dual(training, Y, fit_path)
             b = np.zeros(outputs)
         self.intercept_ = b if outputs > 1 else float(b[0])
         if outputs == 1:
             self.dual_coef_ = self.dual_coef_[:, 0]
+        return result
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

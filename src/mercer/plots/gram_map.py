@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.machine import sample_gram, take
+from mercer.plots.fitted import sample_gram, take
 
 __all__ = ["GramDisplay"]
 

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import class_codes, colour, legend_below
-from mercer.plots.machine import kernel_machine
+from mercer.plots.fitted import kernel_machine
 
 __all__ = ["MarginDisplay"]
 

@@ -29,14 +29,14 @@ from mercer.plots.contents import (
     Score,
     TargetSummary,
 )
-from mercer.plots.gram_map import GramDisplay
-from mercer.plots.machine import (
+from mercer.plots.fitted import (
     bound_kernel,
     is_precomputed,
     kernel_machine,
     sample_gram,
     sample_rows,
 )
+from mercer.plots.gram_map import GramDisplay
 from mercer.plots.pieces import TextPieces, text_pieces
 from mercer.plots.relevance import Z95, RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
@@ -353,17 +353,14 @@ def _words(model: Any, X: Any) -> KernelWords:
         return replace(words, meaning=" ".join([words.meaning, *scales]))
     for transformer in transformers:
         X = transformer.transform(X)
-    kernel = bound_kernel(machine, X)
-    if kernel is None:
-        return KernelWords("K given as a matrix", "Similarities were computed elsewhere.")
-    return kernel_words(kernel)
+    return kernel_words(bound_kernel(machine, X))
 
 
 def _learner(model: Any) -> str:
     machine = kernel_machine(model)[1]
-    if hasattr(machine, "solver_") and hasattr(machine, "penalty_"):
+    if hasattr(machine, "machine_"):
         return (
-            f"Kernel ridge machine, {machine.solver_}, penalty λ = {machine.penalty_:.3g}, "
-            "chosen by leave-one-out"
+            f"Kernel ridge machine, {machine.solver_}, penalty λ = "
+            f"{machine.machine_.learner.alpha_:.3g}, chosen by leave-one-out"
         )
     return repr(machine)

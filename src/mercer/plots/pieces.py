@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.machine import sample_rows, take
+from mercer.plots.fitted import sample_rows, take
 from mercer.selection.cells import as_texts, words
 from mercer.selection.values import read_columns
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from mercer.plots.classes import class_codes
-from mercer.plots.machine import bound_kernel, kernel_machine, take
+from mercer.plots.fitted import bound_kernel, kernel_machine, take
 from mercer.samples import column_names, describe, number_columns
 from mercer.samples.frames import is_frame
 

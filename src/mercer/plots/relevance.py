@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
-from mercer.gram import Gram
-from mercer.plots.machine import sample_rows, take
+from mercer.learners.ridge import KernelRidge
+from mercer.plots.fitted import sample_rows, take
 from mercer.samples import column_names, number_columns
-from mercer.selection.machines import fit_machine
-from mercer.solvers import CholeskySolver
+from mercer.selection.tasks import Classification, Regression
+from mercer.selection.tuned import tune
 
 __all__ = ["RelevanceDisplay"]
 
@@ -190,25 +190,26 @@ class _Winner:
     """
 
     def __init__(self, model: Any):
-        self.model = model
-        self.first: Any = None
+        self.model, self.first = model, None
 
     def fit(self, X: Any, y: np.ndarray) -> _Fit:
         """The machine on these rows."""
-        model, kernel = self.model, self.model.kernel_
-        M, Y = model.encoder_.transform(X), model._targets(y)
+        model, M = self.model, self.model.encoder_.transform(X)
+        if model.task == "regression":
+            task: Any = Regression()
+        else:
+            task = Classification(model.classes_)
+        settings = {"memory": model.memory, "n_jobs": model.n_jobs}
         if self.first is None:
-            self.first = fit_machine(
-                kernel, kernel.encode(M), Y, memory=model.memory, n_jobs=model.n_jobs
-            )
-            self.finish = model._finish(self.first, y)
-        samples = kernel.encode(M)
-        K = Gram(kernel, samples, memory=model.memory, n_jobs=model.n_jobs)
-        # (K + λ I) a = y - b
-        intercept = Y.mean(axis=0)
-        coef = CholeskySolver(self.first.penalty).solve(K, Y - intercept).coef
-        machine = replace(self.first, support=samples, coef=coef, intercept=intercept)
-        return _Fit(model, lambda X: self.finish(machine.outputs(model.encoder_.transform(X))))
+            learner = KernelRidge("auto", kernel=model.kernel_, random_state=0, **settings)
+            self.first = tune(task, learner, M, y)
+        Y = task.targets(y)
+        offset = Y.mean(axis=0)
+        learner = KernelRidge(
+            self.first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
+        ).fit(M, Y - offset)
+        machine = replace(self.first, learner=learner, offset=offset)
+        return _Fit(model, lambda X: machine(model.encoder_.transform(X)))
 
 
 class _Fit:

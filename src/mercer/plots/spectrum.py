@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.plots.machine import sample_gram
+from mercer.plots.fitted import sample_gram
 
 __all__ = ["SpectrumDisplay"]
 

@@ -59,6 +59,7 @@ ATOMS = {
         "exp(−γ edit(s, t))",
         "1 for equal strings, falling exponentially with the edits from one to the other",
     ),
+    "Precomputed": ("K given as a matrix", "a number that was computed elsewhere"),
     "Match": ("share of j with xⱼ = zⱼ", "the share of columns in which two rows agree"),
     "FromDistance": (
         "exp(−γ ρ(x, z)^{power})",

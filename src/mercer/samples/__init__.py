@@ -1,35 +1,43 @@
 """What a sample is: raw data in, encoded rows out.
 
 Every comparison (a distance or a kernel) names the kind of sample that it compares, and
-`as_samples` encodes raw data as that kind, once per fit. All encoded samples share one small
-interface: ``X.shape[0]`` rows, ``X[rows]`` for a slice or an integer array, and ``X.dtype``, the
-floating type in which comparisons are computed. Vectors are plain C-ordered arrays and sparse
-rows are ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets` and
-`Table`. A new kind is one class and one entry each in ``ENCODERS`` and ``ENCODED`` (encode.py).
+`as_samples` encodes raw data as that kind, once per fit. What all encoded samples have in common
+is the type `Samples`. Vectors are plain C-ordered arrays and sparse rows are
+``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Objects`, `Table`
+and, where K itself is given, `MatrixRows`. `Prepared` are encoded samples beside what a comparison
+has computed once for each of their rows. A new kind of this library is one class and one entry each
+in ``ENCODERS`` and ``ENCODED`` (encode.py).
 """
 
 from mercer.samples.categories import Categories
-from mercer.samples.encode import KINDS, as_samples, refuse_one
-from mercer.samples.frames import (
-    as_objects,
+from mercer.samples.columns import (
     as_table,
     column_names,
-    describe,
     number_columns,
     refuse_missing,
     select_columns,
 )
+from mercer.samples.encode import KINDS, as_samples, refuse_one
+from mercer.samples.frames import as_objects, describe
+from mercer.samples.matrix_rows import MatrixRows
+from mercer.samples.objects import Objects
+from mercer.samples.prepared import Prepared
+from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged
 from mercer.samples.sets import Sets, split_items
 from mercer.samples.strings import Strings
-from mercer.samples.table import EncodedColumns, Table, part_key
+from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import refuse_objects
 
 __all__ = [
     "KINDS",
     "Categories",
     "EncodedColumns",
+    "MatrixRows",
+    "Objects",
+    "Prepared",
     "Ragged",
+    "Samples",
     "Sets",
     "Strings",
     "Table",
@@ -39,7 +47,6 @@ __all__ = [
     "column_names",
     "describe",
     "number_columns",
-    "part_key",
     "refuse_missing",
     "refuse_objects",
     "refuse_one",

@@ -39,6 +39,16 @@ class Categories:
         self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
         self.known = [len(column) for column in levels] if known is None else known
 
+    @classmethod
+    def side_by_side(cls, columns: list[Categories]) -> Categories:
+        """Columns that were encoded one by one, as rows of them all."""
+        return cls(
+            np.hstack([part.codes for part in columns]),
+            [levels for part in columns for levels in part.levels],
+            np.result_type(*[part.dtype for part in columns]),
+            [known for part in columns for known in part.known],
+        )
+
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(self.precision)

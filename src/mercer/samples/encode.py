@@ -7,6 +7,8 @@ from typing import Any
 
 from mercer.samples.categories import Categories, encode_categories
 from mercer.samples.frames import describe
+from mercer.samples.matrix_rows import MatrixRows, encode_matrix
+from mercer.samples.objects import Objects, encode_objects
 from mercer.samples.sets import Sets, encode_sets
 from mercer.samples.strings import Strings, encode_strings
 from mercer.samples.table import Table
@@ -21,6 +23,8 @@ KINDS = {
     "table": "a data frame (pandas, polars, arrow) or a 2-D array",
     "strings": "a list or column of strings (str, bytes, or lists of tokens)",
     "sets": "a list or column of sets, or a 0/1 matrix",
+    "objects": "a list of objects, one for each sample",
+    "precomputed": "the square matrix of k between all training samples",
 }
 
 #: kind -> encoder of raw data (X, like, reader)
@@ -29,10 +33,19 @@ ENCODERS: dict[str, Callable] = {
     "categories": encode_categories,
     "strings": encode_strings,
     "sets": encode_sets,
+    "objects": encode_objects,
+    "precomputed": encode_matrix,
 }
 
 #: types of encoded samples beside arrays -> their kind
-ENCODED = {Categories: "categories", Table: "table", Strings: "strings", Sets: "sets"}
+ENCODED = {
+    Categories: "categories",
+    Table: "table",
+    Strings: "strings",
+    Sets: "sets",
+    Objects: "objects",
+    MatrixRows: "precomputed",
+}
 
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
@@ -42,7 +55,7 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     ----------
     X : array-like, sparse matrix, data frame or sequence of objects
         Raw data, one row or item per sample.
-    kind : {"vectors", "categories", "strings", "sets"}, default="vectors"
+    kind : {"vectors", "categories", "strings", "sets", "objects"}, default="vectors"
         Tables are encoded by the kernels that read them (see `mercer.kernels.TableKernel`).
     like : encoded samples, optional
         The training samples, whose codes are continued: a value that they lack gets a new
@@ -52,7 +65,7 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
 
     Returns
     -------
-    samples : ndarray, csr_array, Categories, Strings or Sets
+    samples : ndarray, csr_array, Categories, Strings, Sets or Objects
 
     Raises
     ------

@@ -1,28 +1,22 @@
-"""What came: frames, arrays and sequences as users give them, and their names in a message."""
+"""What came: arrays, sequences and columns as users give them, and their names in a message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
-
-from mercer.samples.table import EncodedColumns
+import scipy.sparse as sp
 
 __all__ = [
     "as_objects",
-    "as_table",
-    "column_names",
     "describe",
     "describe_entry",
     "first_object",
     "is_frame",
     "is_missing",
     "is_missing_value",
-    "number_columns",
     "object_columns",
-    "refuse_missing",
-    "select_columns",
 ]
 
 
@@ -74,64 +68,6 @@ def describe_entry(row: Any) -> str:
     return repr(row) if isinstance(row, (int, float, np.number)) else f"a {named}"
 
 
-def column_names(X: Any) -> list:
-    """Names of the columns of a data frame, or 0, 1, ... for an array."""
-    if isinstance(X, EncodedColumns):
-        return list(range(X.shape[1]))
-    if is_frame(X):
-        import narwhals as nw
-
-        return list(nw.from_native(X, eager_only=True).columns)
-    return list(range(np.shape(X)[1]))
-
-
-def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> Any:
-    """The named columns of a data frame, or the numbered ones of an array, still raw.
-
-    Raises
-    ------
-    ValueError
-        A column is missing; the message lists those that X has.
-    """
-    missing = [c for c in columns if c not in (present := column_names(X))]
-    if missing:
-        raise ValueError(
-            f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads; "
-            f"it has {present}."
-        )
-    if isinstance(X, EncodedColumns):
-        return X.select(columns)
-    if is_frame(X):
-        import narwhals as nw
-
-        return nw.from_native(X, eager_only=True).select(*columns).to_native()
-    return np.asarray(X)[:, list(columns)]
-
-
-def as_table(X: Any, reader: str) -> Any:
-    """A data frame or a 2-D array; lists of rows become an array of objects.
-
-    Raises
-    ------
-    TypeError
-        X is anything else; the message says how to make a table of it.
-    """
-    import scipy.sparse as sp
-
-    if isinstance(X, EncodedColumns) or is_frame(X):
-        return X
-    remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
-    if sp.issparse(X):
-        remedy += "; densify a sparse matrix, or use a kernel on vectors"
-    elif isinstance(X, Mapping):
-        remedy += "; of a dict of columns, pandas.DataFrame(X) makes one"
-    elif isinstance(X, (np.ndarray, list, tuple)):
-        rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
-        if rows.ndim == 2:
-            return rows
-    raise TypeError(f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}.")
-
-
 def as_objects(X: Any, kind: str, reader: str) -> list:
     """The objects of a list, an array, a column (pandas, polars, arrow) or a frame of one column.
 
@@ -141,15 +77,15 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
         X is something else, has several columns, or is empty.
     """
     if is_frame(X):
-        names = column_names(X)
-        if len(names) != 1:
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        if len(frame.columns) != 1:
             raise ValueError(
                 f"X is {describe(X)}, but {reader} compares {kind}: give one column, as X[name], "
                 "or kernel.on(name) for a table."
             )
-        import narwhals as nw
-
-        rows = nw.from_native(X, eager_only=True)[names[0]].to_list()
+        rows = frame[frame.columns[0]].to_list()
     elif isinstance(X, (list, tuple)):
         rows = list(X)
     elif isinstance(X, np.ndarray):
@@ -170,44 +106,12 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
     return rows
 
 
-def number_columns(X: Any) -> tuple[list, list]:
-    """Names of the columns that hold numbers, and of the others."""
-    names = column_names(X)
-    if is_frame(X):
-        import narwhals as nw
-
-        schema = nw.from_native(X, eager_only=True).schema
-        numbers = [name for name in names if schema[name].is_numeric()]
-    elif np.asarray(X).dtype.kind in "fiu":
-        numbers = names
-    else:
-        numbers = [j for j, column in enumerate(np.asarray(X).T) if _holds_numbers(column)]
-    return numbers, [name for name in names if name not in numbers]
-
-
-def _holds_numbers(column: np.ndarray) -> bool:
-    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
-
-
-def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
-    """Missing numbers are an error that names the columns that hold them."""
-    counts = [int(is_missing(values).sum()) for values in object_columns(X, reader)]
-    holes = {c: count for c, count in zip(columns, counts) if count}
-    if holes:
-        named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
-        raise ValueError(
-            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} compares "
-            "complete numbers: fill them in (sklearn.impute.SimpleImputer), or drop the rows."
-        )
-
-
 def object_columns(X, reader) -> list[np.ndarray]:
     if is_frame(X):
         import narwhals as nw
 
         frame = nw.from_native(X, eager_only=True)
         return [frame[name].to_numpy() for name in frame.columns]
-    import scipy.sparse as sp
 
     if sp.issparse(X):
         raise TypeError(f"X is a sparse matrix, but {reader} compares categories: densify it.")

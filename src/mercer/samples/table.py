@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["EncodedColumns", "Table", "part_key"]
+from mercer.samples.categories import Categories
+
+__all__ = ["EncodedColumns", "Table"]
 
 
 class Table:
@@ -18,46 +20,37 @@ class Table:
 
     Parameters
     ----------
-    parts : dict
-        Key -> encoded samples, all with the same number of rows. A key names the kind of sample
-        and the columns (`part_key`).
-    groups : list of (kind, columns)
-        What the keys stand for, in the order of the parts.
-    n_rows : int
+    groups : list of (encoding, columns)
+        What each part is: how its columns were encoded (`Comparison.encoding`), and a tuple of
+        their names.
+    parts : list of encoded samples
+        One for each group, all with the same number of rows.
     """
 
-    def __init__(self, parts: dict[str, Any], groups: list, n_rows: int):
-        self.parts = parts
+    def __init__(self, groups: list[tuple[Hashable, tuple]], parts: list):
         self.groups = groups
-        self.n_rows = n_rows
+        self.parts = parts
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.n_rows, len(self.parts)
+        return self.parts[0].shape[0], len(self.parts)
 
     @property
     def dtype(self) -> np.dtype:
-        return np.result_type(*[p.dtype for p in self.parts.values()] or [np.float64])
+        return np.result_type(*[part.dtype for part in self.parts])
 
     def __len__(self) -> int:
-        return self.n_rows
+        return self.shape[0]
 
-    def part(self, comparison: Any, columns: Sequence) -> Any:
-        """The columns as the samples that a comparison reads."""
-        return self.parts[part_key(comparison.kind, columns)]
+    def part(self, encoding: Hashable, columns: Sequence) -> Any:
+        """The columns as the samples that comparisons of this encoding read."""
+        return self.parts[self.groups.index((encoding, tuple(columns)))]
 
     def __getitem__(self, rows) -> Table:
-        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
-        parts = {key: part[rows] for key, part in self.parts.items()}
-        return Table(parts, self.groups, n_rows)
+        return Table(self.groups, [part[rows] for part in self.parts])
 
     def __repr__(self) -> str:
-        return f"Table({self.n_rows} rows, parts {list(self.parts)})"
-
-
-def part_key(kind: str, columns: Sequence) -> str:
-    """Name of a group of columns read as one kind of sample."""
-    return f"{kind}: {', '.join(map(str, columns))}"
+        return f"Table({len(self)} rows, parts {self.groups})"
 
 
 class EncodedColumns:
@@ -68,7 +61,7 @@ class EncodedColumns:
     numbers : ndarray of shape (n, p)
         A column for each; those that hold objects are 0.
     objects : dict
-        Column -> its encoded samples, n strings or sets.
+        Column -> its encoded samples: n rows of one category, strings or sets.
     """
 
     def __init__(self, numbers: np.ndarray, objects: dict[int, Any]):
@@ -91,9 +84,12 @@ class EncodedColumns:
         return EncodedColumns(self.numbers[rows], objects)
 
     def select(self, columns: Sequence) -> Any:
-        """The objects of a single column of them, or numbers, (n, columns)."""
-        if len(columns) == 1 and columns[0] in self.objects:
-            return self.objects[columns[0]]
+        """The objects of a single column, categories side by side, or numbers (n, columns)."""
+        objects = [self.objects[j] for j in columns if j in self.objects]
+        if len(objects) == len(columns) == 1:
+            return objects[0]
+        if objects and all(isinstance(samples, Categories) for samples in objects):
+            return Categories.side_by_side(objects)
         return self.numbers[:, list(columns)]
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.distances import Distance
 from mercer.gram.memory import memory_budget
-from mercer.gram.schedule import count_jobs, ordered_map
+from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["BruteForce"]
 

@@ -9,27 +9,26 @@ winner again on all rows. What was tried is in ``leaderboard_``, in what order a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import TiledGram
-from mercer.gram.memory import memory_budget
-from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
+from mercer.gram import memory_budget
+from mercer.kernels import TableKernel
+from mercer.learners.targets import check_weights
 from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.columns import column_notices, infer_columns, read_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.interactions import learn_interactions
-from mercer.selection.machines import KernelMachine, fit_machine
 from mercer.selection.metrics import metric_named
+from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK, Trials
+from mercer.selection.tuned import Tuned, ridge, tune
 from mercer.selection.values import is_object_list
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
@@ -41,30 +40,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
     """Abstract: what the classifier and the regressor share."""
 
     task: str
+    machine_: Tuned
 
     @abstractmethod
-    def _read_target(self, y: Any, n: int) -> np.ndarray:
-        """y validated against n rows."""
-
-    @abstractmethod
-    def _targets(self, y: np.ndarray) -> np.ndarray:
-        """What the machine is fitted to, (n, outputs)."""
-
-    @abstractmethod
-    def _calibrated(self, outputs: np.ndarray, y: np.ndarray) -> Callable:
-        """A function from outputs to predictions or probabilities, from held-out outputs."""
-
-    @abstractmethod
-    def _store_calibration(self, machine: KernelMachine, y: np.ndarray) -> None:
-        """Keep what `_calibrated` learnt as fitted attributes."""
-
-    @abstractmethod
-    def _loss(self, y: np.ndarray, predicted: np.ndarray) -> float:
-        """A smooth loss of predictions or probabilities."""
-
-    @abstractmethod
-    def _baseline_prediction(self, model: Any, M: np.ndarray) -> np.ndarray:
-        """Predictions or probabilities of a baseline."""
+    def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
+        """The task, and y validated against n rows."""
 
     def __init__(
         self,
@@ -91,7 +71,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Infer, search, and fit the winner on all rows.
 
         Parameters
@@ -99,6 +79,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
         X : data frame (pandas, polars, arrow) or array of shape (n, d)
             A list or column of strings or sets is a table of one column, 0.
         y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0: of losses and scores. Rows of weight 0 are left out; what the columns are
+            is inferred from the others, each once.
 
         Returns
         -------
@@ -110,13 +93,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         limit = seconds(self.time)
         budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
-        table = read_columns(X)
-        n = len(next(iter(table.values())))
-        y = self._read_target(y, n)
+        table, task, y, weights = self._read(X, y, sample_weight)
+        n = len(y)
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
         _check_memory(memory, n)
-        self._remember_features(X, table)
+        self._remember_features(table)
         self.columns_ = infer_columns(table, self._kinds(X, table), self.drop)
         self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -124,11 +106,13 @@ class _AutomaticKernel(BaseEstimator, ABC):
             self.notices_.append("The target is constant: so is the prediction.")
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
-        search = Trials(self, M, y, metric, budget=budget, memory=memory, seed=self._seed)
-        if self.replay is None:
-            winner, rank = search.run(self.trials)
-        else:
-            winner, rank = search.replay(self.replay)
+        search = Trials(
+            task, self.encoder_.features_, M, y, metric, weights=weights, budget=budget,
+            memory=memory, seed=self._seed, n_jobs=self.n_jobs, progress=self.progress,
+        )  # fmt: skip
+        winner, rank = (
+            search.run(self.trials) if self.replay is None else search.replay(self.replay)
+        )
         self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
@@ -139,7 +123,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         try:
             self._report_final(winner)
             if not quick:
-                self._fit_final(kernel or self._winning_kernel(M, y), M, y, memory, rank)
+                kernel = kernel or self._winning_kernel(task, M, y, weights)
+                self._fit_final(task, kernel, M, y, weights, memory, rank)
         except KeyboardInterrupt:
             quick, self.interrupted_ = True, "final fit"
             self.schedule_[-1] = {"final": True, "rank": SMALLEST_RANK, "quick": True}
@@ -149,32 +134,46 @@ class _AutomaticKernel(BaseEstimator, ABC):
             )
         if quick:
             rows = np.sort(search.order[:QUICK_ROWS])
-            kernel = kernel or self._winning_kernel(M[rows], y[rows], steps=1)
-            self._fit_final(kernel, M[rows], y[rows], memory, SMALLEST_RANK)
+            M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+            kernel = kernel or self._winning_kernel(task, M, y, weights, steps=1)
+            self._fit_final(task, kernel, M, y, weights, memory, SMALLEST_RANK)
         self.seconds_ = budget.spent()
         return self
 
-    def refit(self, X, y):
+    def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
 
         Columns keep the kinds that were inferred, and the kernel its weights where the rows have
         the same features; the leaderboard stays.
         """
         check_is_fitted(self)
-        table = read_columns(X)
-        y = self._read_target(y, len(next(iter(table.values()))))
+        table, task, y, weights = self._read(X, y, sample_weight)
         features = self.encoder_.features_
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
         same = self.encoder_.features_ == features
-        kernel = self.kernel_ if same else self._winning_kernel(M, y)
+        kernel = self.kernel_ if same else self._winning_kernel(task, M, y, weights)
         rank = self.schedule_[-1]["rank"]
-        self._fit_final(kernel, M, y, memory_budget(self.memory), rank)
+        self._fit_final(task, kernel, M, y, weights, memory_budget(self.memory), rank)
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict, Task, np.ndarray, Any]:
+        """The columns of a table, the task, targets and weights, of rows that have any weight."""
+        table = read_columns(X)
+        n = len(next(iter(table.values())))
+        weights = check_weights(np.empty((n, 0)), sample_weight)
+        task, y = self._read_target(y, n)
+        if weights is None or weights.all():
+            return table, task, y, weights
+        rows = np.flatnonzero(weights)
+        task, y = self._read_target(y[rows], len(rows))
+        return {name: values[rows] for name, values in table.items()}, task, y, weights[rows]
 
     # --- the final fit ------------------------------------------------------------------------
 
-    def _winning_kernel(self, M, y, steps: int = LEARNING_STEPS):
+    def _winning_kernel(
+        self, task: Task, M: Any, y: np.ndarray, weights: Any, steps: int = LEARNING_STEPS
+    ) -> TableKernel:
         """The winner's kernel, its weights learnt from up to 1,200 of the rows."""
         candidate = Candidate(**self.winner_)
         rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:LEARNING_ROWS])
@@ -182,27 +181,31 @@ class _AutomaticKernel(BaseEstimator, ABC):
         if not self.winner_["learn"]:
             return kernel
         return learn_interactions(
-            kernel, X, self._targets(y[rows]), steps=steps, n_jobs=self.n_jobs
-        ).kernel
+            kernel, X, task.targets(y[rows]), None if weights is None else weights[rows],
+            steps=steps, n_jobs=self.n_jobs,
+        ).kernel  # fmt: skip
 
-    def _fit_final(self, kernel, M, y, memory, rank) -> None:
+    def _fit_final(self, task, kernel, M, y, weights, memory, rank) -> None:
         """Fit the winner on all rows, and keep the machine."""
-        machine = fit_machine(
-            kernel, kernel.encode(M), self._targets(y), rank=rank, random_state=self._seed,
-            memory=memory, n_jobs=self.n_jobs,
-        )  # fmt: skip
-        self.kernel_ = machine.kernel
-        self.X_fit_ = machine.support
-        self.dual_coef_ = machine.coef
-        self.intercept_ = machine.intercept
-        self.penalty_ = machine.penalty
-        self.solver_ = machine.solver
-        self.left_out_ = machine.left_out
-        self._store_calibration(machine, y)
+        learner = ridge(kernel, rank, memory=memory, random_state=self._seed, n_jobs=self.n_jobs)
+        self.machine_ = tune(task, learner, M, y, weights)
 
-    def _finish(self, machine: KernelMachine, y: np.ndarray) -> Callable:
-        """A function from the outputs of a machine, fitted to y, to predictions."""
-        return self._calibrated(machine.left_out, y)
+    @property
+    def kernel_(self) -> Any:
+        """The winning kernel, bound, on the columns of ``encoder_``'s matrix."""
+        return self.machine_.learner.kernel_
+
+    @property
+    def X_fit_(self) -> Any:
+        """The rows that the machine compares new ones with, encoded."""
+        return self.machine_.learner.X_fit_
+
+    @property
+    def solver_(self) -> str:
+        """How the machine was fitted, in words."""
+        learner = self.machine_.learner
+        low = learner.solver_ == "low_rank"
+        return f"low rank, {learner.X_fit_.shape[0]} centres" if low else learner.solver_
 
     def _report_final(self, winner: Candidate) -> None:
         if self.progress is not None:
@@ -212,13 +215,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
                  "leaderboard": [r for r in self.leaderboard_ if not np.isnan(r["score"])]}
             )  # fmt: skip
 
-    def _outputs(self, X) -> np.ndarray:
-        """f for raw rows, (n, outputs)."""
+    def _answers(self, X) -> np.ndarray:
+        """Predictions or probabilities for raw rows."""
         check_is_fitted(self)
-        table = self._read_new(X)
-        samples = self.kernel_.encode(self.encoder_.transform(table), like=self.X_fit_)
-        K = TiledGram(self.kernel_, samples, self.X_fit_, self.n_jobs)
-        return (K @ self.dual_coef_).astype(np.float64) + self.intercept_
+        return self.machine_(self.encoder_.transform(self._read_new(X)))
 
     def relevance(self) -> dict[str, float]:
         """Learnt weight of each column's part of the kernel, the largest first.
@@ -239,7 +239,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     # --- columns ------------------------------------------------------------------------------
 
-    def _remember_features(self, X, table) -> None:
+    def _remember_features(self, table) -> None:
         self.n_features_in_ = len(table)
         if all(isinstance(name, str) for name in table):
             self.feature_names_in_ = np.array(list(table), dtype=object)
@@ -317,12 +317,14 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     interrupted_ : {None, "search", "final fit"}
         What Ctrl-C cut short, if anything; the model is the best that was found until then.
     winner_, winner_name_ : dict, str
+    encoder_ : TableEncoder
+    machine_ : Tuned
+        ``learner``, the fitted `KernelRidge` with one output a class, the ``offset`` of its
+        outputs, and ``finish``, which makes probabilities of them.
     kernel_ : TableKernel
         The winning kernel, bound, on the columns of ``encoder_``'s matrix.
-    X_fit_, dual_coef_, intercept_, penalty_ : the machine
-        f(x) = Σ_i k(x, x_i) a_i + b, one column a class.
-    solver_ : str
-    encoder_ : TableEncoder
+    X_fit_, solver_
+        Those of the learner.
 
     Notes
     -----
@@ -343,44 +345,9 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     task = "classification"
 
     def _read_target(self, y, n):
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        y = column_or_1d(y, warn=True)
-        _check_target(y, n)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class, {_plain(self.classes_[0])!r}, in all {n} rows: a classifier "
-                "needs at least two."
-            )
-        return self.classes_[codes]
-
-    def _codes(self, y) -> np.ndarray:
-        return np.searchsorted(self.classes_, y)
-
-    def _targets(self, y) -> np.ndarray:
-        return 2.0 * np.eye(len(self.classes_))[self._codes(y)] - 1
-
-    def _calibrated(self, outputs, y) -> Callable:
-        return fit_softmax(outputs, self._codes(y))
-
-    def _store_calibration(self, machine, y) -> None:
-        calibration = fit_softmax(machine.left_out, self._codes(y))
-        self.calibration_slope_ = calibration.slope
-        self.calibration_bias_ = calibration.bias
-
-    def _loss(self, y, predicted):
-        likelihoods = predicted[np.arange(len(y)), self._codes(y)]
-        return float(-np.mean(np.log(np.clip(likelihoods, 1e-12, 1))))
-
-    def _baseline_prediction(self, model, M):
-        P = np.zeros((len(M), len(self.classes_)))
-        P[:, np.searchsorted(self.classes_, model.classes_)] = model.predict_proba(M)
-        return P
+        task, y = Classification.read(y, n, type(self).__name__)
+        self.classes_ = task.classes
+        return task, y
 
     def decision_function(self, X):
         """Calibrated log-odds: (n,) for two classes, else log-probabilities (n, classes)."""
@@ -389,8 +356,7 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
-        outputs = self._outputs(X)
-        return SoftmaxCalibration(self.calibration_slope_, self.calibration_bias_)(outputs)
+        return self._answers(X)
 
     def predict(self, X):
         """The most probable class of each row, (n,)."""
@@ -416,41 +382,11 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     task = "regression"
 
     def _read_target(self, y, n):
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        y = column_or_1d(y, warn=True)
-        try:
-            y = y.astype(np.float64)
-        except (ValueError, TypeError):
-            row = next(i for i, value in enumerate(y) if not _is_number(value))
-            raise ValueError(
-                f"y holds {_plain(y[row])!r} in row {row}, which is no number: regression needs "
-                "numbers. For classes use KernelClassifier."
-            ) from None
-        _check_target(y, n)
-        return y
-
-    def _targets(self, y) -> np.ndarray:
-        return y[:, None]
-
-    def _calibrated(self, outputs, y) -> Callable:
-        return lambda outputs: outputs[:, 0]
-
-    def _store_calibration(self, machine, y) -> None:
-        pass
-
-    def _loss(self, y, predicted):
-        return float(np.mean((y - predicted) ** 2))
-
-    def _baseline_prediction(self, model, M):
-        return model.predict(M)
+        return Regression.read(y, n, type(self).__name__)
 
     def predict(self, X):
         """The predicted number of each row, (n,)."""
-        return self._outputs(X)[:, 0]
+        return self._answers(X)
 
 
 def _check_memory(memory: int, n: int) -> None:
@@ -460,33 +396,4 @@ def _check_memory(memory: int, n: int) -> None:
         raise ValueError(
             f"memory= allows {memory:,} bytes, but {n:,} rows need at least "
             f"{-(-least // 10**6)}MB. Give that, or leave it out for half of what is free."
-        )
-
-
-def _plain(value: Any) -> Any:
-    """A value as Python writes it, not numpy."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _check_target(y: np.ndarray, n: int) -> None:
-    if len(y) != n:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
-            f"{len(y)} values."
-        )
-    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None for v in y.tolist()])
-    if bad.any():
-        value = y[np.argmax(bad)]
-        what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"
-        raise ValueError(
-            f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
-            "finite target: leave them out."
         )

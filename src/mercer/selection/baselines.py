@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
 from mercer.kernels import Spectrum
@@ -31,8 +31,15 @@ ALPHAS = np.logspace(-3, 3, 7)
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
-def fit_baseline(name: str, features: list[Feature], M: Any, y: np.ndarray, task: str):
-    """Fit a baseline on the encoded matrix or columns; a scikit-learn pipeline.
+def fit_baseline(
+    name: str,
+    features: list[Feature],
+    M: EncodedColumns,
+    y: np.ndarray,
+    task: str,
+    weights: Any = None,
+):
+    """Fit a baseline on the encoded columns of a table; a scikit-learn pipeline.
 
     Parameters
     ----------
@@ -43,13 +50,11 @@ def fit_baseline(name: str, features: list[Feature], M: Any, y: np.ndarray, task
     """
     if name == "trivial" or len(y) < 5 or np.all(y == y[0]):
         model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
-        return model.fit(np.empty((len(M), 0)), y)
+        return model.fit(np.empty((len(M), 0)), y, weights)
     scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
     codes = [j for j, f in enumerate(features) if f.kind == "code"]
     splines = SplineTransformer(n_knots=6, knots="quantile", include_bias=False)
-    has_objects = isinstance(M, EncodedColumns)
-    numbers = M.numbers if isinstance(M, EncodedColumns) else M
-    levels = {j: len(np.unique(numbers[:, j])) for j in (*scaled, *codes)}
+    levels = {j: len(np.unique(M.numbers[:, j])) for j in (*scaled, *codes)}
     columns: Any = ColumnTransformer(
         [
             ("numbers", splines, [j for j in scaled if levels[j] > 6]),
@@ -57,21 +62,21 @@ def fit_baseline(name: str, features: list[Feature], M: Any, y: np.ndarray, task
             ("categories", OneHotEncoder(handle_unknown="ignore"), codes),
         ]
     )
-    if has_objects:
-        texts = [(f.label, make_pipeline(_Counts(j), TfidfTransformer(sublinear_tf=True)))
-                 for j, f in enumerate(features) if j in _read(features)]  # fmt: skip
-        rest = make_pipeline(FunctionTransformer(_numbers), columns)
-        columns = FeatureUnion([("columns", rest), *texts] if levels else texts)
+    columns = make_pipeline(FunctionTransformer(_numbers), columns)
+    texts = [(f.label, make_pipeline(_Counts(j), TfidfTransformer(sublinear_tf=True)))
+             for j, f in enumerate(features) if j in _read(features)]  # fmt: skip
+    if texts:
+        columns = FeatureUnion([("columns", columns), *texts] if levels else texts)
     if task == "classification":
         learner = LogisticRegression(C=1.0, max_iter=300)
-    elif not has_objects and sum(levels[j] for j in codes) < MANY_LEVELS:
+    elif not texts and sum(levels[j] for j in codes) < MANY_LEVELS:
         learner = RidgeCV(alphas=ALPHAS)
     else:
         learner = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
-        rows = M if has_objects else M.astype(np.float64)
-        return make_pipeline(columns, learner).fit(rows, y)
+        given = {} if weights is None else {"learner__sample_weight": weights}
+        return Pipeline([("columns", columns), ("learner", learner)]).fit(M, y, **given)
 
 
 def _read(features: list[Feature]) -> list[int]:

@@ -1,4 +1,4 @@
-"""From the columns of a table to the matrix that a table kernel reads.
+"""From the columns of a table to the encoded columns that a table kernel reads.
 
 A number becomes two columns: its rank among the training values (uniform, of unit variance) and
 its standardised value; a missing one is replaced by the median, and where any is missing in
@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.samples import EncodedColumns
+from mercer.samples import Categories, EncodedColumns
 from mercer.selection.cells import as_items, as_texts, encode_cells, words
 from mercer.selection.columns import (
     MANY_LEVELS,
@@ -71,7 +71,8 @@ class Feature:
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the used columns of a table as a float32 matrix, with texts and sets beside it.
+    """Encode the used columns of a table as `EncodedColumns`: a float32 matrix, with categories,
+    texts and sets beside it.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder = TableEncoder().fit(table)
     >>> [feature.label + ": " + feature.kind for feature in encoder.features_]
     ['age: rank', 'age: scaled', 'sex: code']
-    >>> encoder.transform(table).round(2)
+    >>> encoder.transform(table).numbers.round(2)
     array([[ 0.  , -1.22,  1.  ],
            [ 1.73,  0.  ,  2.  ],
            [ 3.46,  1.22,  0.  ]], dtype=float32)
@@ -178,11 +179,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.known_[label] = encode_cells(kind, cells)[:0]
             self.features_.append(Feature(column.name, label, kind))
 
-    def transform(self, X: Any) -> np.ndarray | EncodedColumns:
-        """The matrix of a table with the same columns, in any order; others are ignored.
+    def transform(self, X: Any) -> EncodedColumns:
+        """The columns of a table with the same columns, in any order; others are ignored.
 
-        Of a table with texts or sets `EncodedColumns`, whose rows can be taken as those of a
-        matrix.
+        Categories are codes in the matrix too.
 
         Raises
         ------
@@ -212,7 +212,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         out.append(np.zeros(len(values)))
                 continue
             if column.kind == "category":
-                out.append(self._codes(column.name, values))
+                codes, levels = self._codes(column.name, values), self.levels_[column.name]
+                objects[len(out)] = _categories(codes, len(levels) + 1)
+                out.append(codes)
                 continue
             for label, numbers in _number_series(column, values).items():
                 if label not in self.numbers_:
@@ -224,9 +226,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out.append(WIDTH * _ranks(filled, quantiles))
                 out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
                 if flag:
+                    objects[len(out)] = _categories(missing, 2)
                     out.append(missing)
-        M = np.stack(out, axis=1).astype(np.float32)
-        return EncodedColumns(M, objects) if objects else M
+        return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
 
     def unseen(self, X: Any) -> dict[Any, list[str]]:
         """Category -> the levels of a new table that stand for no training level of their own.
@@ -250,7 +252,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         levels = self.levels_[name]
         code_of = {level: code for code, level in enumerate(levels)}
         other = len(levels)  # pooled or new: one code for all of them
-        return np.array([code_of.get(text, other) for text in _level_texts(values)], dtype=float)
+        return np.array([code_of.get(text, other) for text in _level_texts(values)], np.int32)
+
+
+def _categories(codes: np.ndarray, count: int) -> Categories:
+    """A column of codes below ``count``, encoded as kernels on categories read it."""
+    return Categories(codes.astype(np.int32)[:, None], [[*range(count)]])
 
 
 def _cells(column: Column, values: np.ndarray) -> list:

@@ -11,6 +11,7 @@ from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.columns import read_columns
 from mercer.selection.metrics import interval, metric_named
+from mercer.selection.tasks import Classification, Regression
 
 __all__ = ["HeldOut", "hold_out", "score_held_out"]
 
@@ -101,6 +102,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     metric = metric_named(model.metric, model.task)
     classification = isinstance(model, KernelClassifier)
     classes: Any = model.classes_ if classification else None
+    task = Classification(classes) if classification else Regression()
     X, y = held_out
     y = np.asarray(y)
     if classification:
@@ -120,7 +122,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         fitted = fit_baseline(
             name, model.encoder_.features_, M_train, np.asarray(train[1]), model.task
         )
-        answers[name] = model._baseline_prediction(fitted, M)
+        answers[name] = task.answers(fitted, M)
         baselines[name] = metric(y, answers[name], classes)
     best_edge = low if metric.higher_is_better else high
     as_good = next((b for b in BASELINES if metric.sign() * (baselines[b] - best_edge) >= 0), None)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from mercer.gram.schedule import blas_limit, ordered_map
 from mercer.kernels import On, TableKernel
+from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["InteractionWeights", "learn_interactions"]
 
@@ -51,6 +51,7 @@ def learn_interactions(
     kernel: TableKernel,
     X: Any,
     Y: np.ndarray,
+    weights: np.ndarray | None = None,
     *,
     steps: int = 25,
     rate: float = 0.4,
@@ -67,6 +68,8 @@ def learn_interactions(
         Encoded samples. Use at most about 3,000: O(n³) a step.
     Y : ndarray of shape (n, c)
         Targets; a column for each class, or one. They are centred and scaled here.
+    weights : ndarray of shape (n,), optional
+        Of the rows, positive.
     steps : int, default=25
         Of Adam (Kingma & Ba 2015) on the logarithms of weights and penalty.
     rate : float, default=0.4
@@ -81,10 +84,10 @@ def learn_interactions(
 
     Notes
     -----
-    With G = K + λI, C = G⁻¹ and α = C y the leave-one-out residuals are e_i = α_i / C_ii
-    (Rasmussen & Williams 2006, eq. 5.12). For v_i = e_i / C_ii,
+    With G = K + λ W⁻¹, C = G⁻¹ and α = C y the leave-one-out residuals are e_i = α_i / C_ii
+    (Rasmussen & Williams 2006, eq. 5.12). For v_i = w_i e_i / C_ii,
 
-    .. math:: \mathrm{d} \textstyle\sum_i e_i^2
+    .. math:: \mathrm{d} \textstyle\sum_i w_i e_i^2
         = 2 \langle C \,\mathrm{diag}(v \circ e)\, C - (C v) \alpha^\top, \mathrm{d} G \rangle,
 
     one n x n matrix for all weights, against which each column's
@@ -105,8 +108,10 @@ def learn_interactions(
     """
     n = X.shape[0]
     y = np.asarray(Y, X.dtype).reshape(n, -1)
-    y = y - y.mean(axis=0)
-    scale = np.sqrt(np.mean(y**2)) or 1.0
+    share = np.ones(n) if weights is None else weights / weights.mean()
+    share = share.astype(X.dtype)[:, None]
+    y = y - (share * y).mean(axis=0)
+    scale = np.sqrt(np.mean(share * y**2)) or 1.0
     y /= scale
     parts = kernel.parts
     start = 1.4 / len(parts) if kernel.weights is None else np.asarray(kernel.weights, float)
@@ -122,7 +127,7 @@ def learn_interactions(
     for step in range(steps):
         try:
             with blas_limit(n):
-                error, slope = _error_and_slope(block, y, theta, n_jobs)
+                error, slope = _error_and_slope(block, y, share, theta, n_jobs)
         except np.linalg.LinAlgError:  # not positive definite in this precision: too small a λ
             break
         errors.append(error)
@@ -145,11 +150,16 @@ def learn_interactions(
 
 
 def _error_and_slope(
-    block: Callable[[int], np.ndarray], y: np.ndarray, theta: np.ndarray, n_jobs: int | None
+    block: Callable[[int], np.ndarray],
+    y: np.ndarray,
+    share: np.ndarray,
+    theta: np.ndarray,
+    n_jobs: int | None,
 ) -> tuple[float, np.ndarray]:
     """Mean squared leave-one-out error, and its derivatives by log w_j and log λ.
 
-    ``block(j)`` is a fresh matrix of the values of part j.
+    ``block(j)`` is a fresh matrix of the values of part j; ``share`` are weights of the rows of
+    mean 1, (n, 1).
     """
     n, dtype = len(y), y.dtype
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
@@ -160,15 +170,15 @@ def _error_and_slope(
         k += 1
         k /= 1 + weight
         K *= k
-    C = _inverse(K, penalty)
+    C = _inverse(K, penalty / share[:, 0])
     alpha = C @ y
     diagonal = C.diagonal()[:, None]
     e = alpha / diagonal
-    v = e / diagonal
+    v = share * e / diagonal
     M = (C * np.sum(v * e, axis=1)) @ C
     M -= (C @ v) @ alpha.T
     slope = np.empty_like(theta)
-    slope[-1] = penalty * np.trace(M)
+    slope[-1] = np.sum(penalty / share[:, 0] * M.diagonal())
     M *= K
     total = float(M.sum(dtype=np.float64))
 
@@ -181,17 +191,17 @@ def _error_and_slope(
     jobs = 1 if n < 1000 else n_jobs  # a small matrix is done before a thread has started
     for j, value in enumerate(ordered_map(slope_of, range(len(w)), jobs)):
         slope[j] = value
-    return float(np.mean(e.astype(np.float64) ** 2)), slope * 2 / y.size
+    return float(np.mean(share * e.astype(np.float64) ** 2)), slope * 2 / y.size
 
 
-def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:
-    """(K + λI)⁻¹ by Cholesky, whole and symmetric, in K's precision."""
+def _inverse(K: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """(K + diag λ)⁻¹ by Cholesky, whole and symmetric, in K's precision."""
     potrf, potri = lapack.get_lapack_funcs(("potrf", "potri"), (K,))
     G = K.T.copy(order="F")
     G.flat[:: len(G) + 1] += penalty
     L, failed = potrf(G, lower=True, overwrite_a=True)
     if failed:
-        raise np.linalg.LinAlgError("K + λI is not positive definite in this precision")
+        raise np.linalg.LinAlgError("K + λ W⁻¹ is not positive definite in this precision")
     C, _ = potri(L, lower=True, overwrite_c=True)
     C = np.tril(C)
     C += np.tril(C, -1).T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sklearn.metrics as skm
@@ -19,7 +19,8 @@ class Metric:
     name : str
     task : {"classification", "regression"}
     function : callable
-        (y, prediction) -> float; the prediction is P (n, classes) when ``probabilities``.
+        (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) of P
+        (n, classes).
     higher_is_better : bool
     probabilities : bool
     """
@@ -38,13 +39,16 @@ class Metric:
         self.higher_is_better = higher_is_better
         self.probabilities = probabilities
 
-    def __call__(self, y: np.ndarray, predicted: np.ndarray, classes: Any = None) -> float:
+    def __call__(
+        self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
+    ) -> float:
         """Score of values, or of probabilities (n, classes) for classification."""
+        w = np.ones(len(y)) if weights is None else weights
         if self.task == "regression":
-            return float(self.function(y, predicted))
+            return float(self.function(y, predicted, w))
         if self.probabilities:
-            return float(self.function(y, predicted, classes))
-        return float(self.function(y, classes[predicted.argmax(axis=1)]))
+            return float(self.function(y, predicted, classes, w))
+        return float(self.function(y, classes[predicted.argmax(axis=1)], w))
 
     @property
     def best(self) -> float:
@@ -61,55 +65,61 @@ class Metric:
         return 1 if self.higher_is_better else -1
 
 
-def _roc_auc(y, P, classes):
+def _roc_auc(y, P, classes, w):
     if len(np.unique(y)) < len(classes):
         return np.nan  # a class is absent from this split
     if len(classes) == 2:
-        return skm.roc_auc_score(y == classes[1], P[:, 1])
-    return skm.roc_auc_score(y, P, multi_class="ovr", labels=classes)
+        return skm.roc_auc_score(y == classes[1], P[:, 1], sample_weight=w)
+    return skm.roc_auc_score(y, P, multi_class="ovr", labels=classes, sample_weight=w)
 
 
-def _f1(y, predicted):
+def _log_loss(y, P, classes, w):
+    return skm.log_loss(y, P, labels=classes, sample_weight=w)
+
+
+def _f1(y, predicted, w):
     labels = np.unique(y)
+    none: Any = 0
     if len(labels) == 2:  # of the rarer class, as one looks for it
-        rare = min(labels, key=lambda c: (np.sum(y == c), str(c)))
-        return skm.f1_score(y == rare, predicted == rare, zero_division=cast(Any, 0))
-    return skm.f1_score(y, predicted, average="macro", zero_division=cast(Any, 0))
+        rare = min(labels, key=lambda c: (np.sum(w[y == c]), str(c)))
+        hits = y == rare, predicted == rare
+        return skm.f1_score(*hits, zero_division=none, sample_weight=w)
+    return skm.f1_score(y, predicted, average="macro", zero_division=none, sample_weight=w)
 
 
-def _r2(y, predicted):
+def _r2(y, predicted, w):
     """0 where the targets are constant, unless they are met exactly; NaN of a single row."""
     if len(y) < 2:
         return np.nan
-    error, spread = np.sum((y - predicted) ** 2), np.sum((y - np.mean(y)) ** 2)
+    mean = np.average(y, weights=w)
+    error, spread = w @ (y - predicted) ** 2, w @ (y - mean) ** 2
     return 1 - error / spread if spread > 0 else float(error == 0)
 
 
-def _rmse(y, predicted):
-    return np.sqrt(np.mean((y - predicted) ** 2))
+def _rmse(y, predicted, w):
+    return np.sqrt(np.average((y - predicted) ** 2, weights=w))
 
 
-def _mae(y, predicted):
-    return np.mean(np.abs(y - predicted))
+def _mae(y, predicted, w):
+    return np.average(np.abs(y - predicted), weights=w)
 
 
-def _balanced(y, predicted):
-    return np.mean([np.mean(predicted[y == c] == c) for c in np.unique(y)])
+def _accuracy(y, predicted, w):
+    return np.average(y == predicted, weights=w)
+
+
+def _balanced(y, predicted, w):
+    hits = y == predicted
+    return np.mean([np.average(hits[y == c], weights=w[y == c]) for c in np.unique(y)])
 
 
 METRICS = {
     m.name: m
     for m in (
-        Metric("accuracy", "classification", lambda y, p: np.mean(y == p)),
+        Metric("accuracy", "classification", _accuracy),
         Metric("balanced_accuracy", "classification", _balanced),
         Metric("roc_auc", "classification", _roc_auc, probabilities=True),
-        Metric(
-            "log_loss",
-            "classification",
-            lambda y, P, classes: skm.log_loss(y, P, labels=classes),
-            higher_is_better=False,
-            probabilities=True,
-        ),
+        Metric("log_loss", "classification", _log_loss, False, probabilities=True),
         Metric("f1", "classification", _f1),
         Metric("r2", "regression", _r2),
         Metric("rmse", "regression", _rmse, higher_is_better=False),

@@ -21,11 +21,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _check_method_params
 
-from mercer.gram.schedule import count_jobs, ordered_map
-from mercer.kernels import Kernel
-from mercer.kernels.base import Radial
-from mercer.learners.base import FitPath, KernelLearner
-from mercer.selection.sharing import Rows, SharedKernel, SharedSamples, fingerprint
+from mercer.kernels import Kernel, Precomputed, Radial
+from mercer.learners.base import KernelLearner, Training
+from mercer.learners.targets import check_weights
+from mercer.selection.sharing import SharedMatrices, fingerprint
+from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["Plan", "Sharing"]
 
@@ -55,6 +55,8 @@ class Sharing:
         The parameter along which fits share their solver.
     reason : str
         Why no more is shared.
+    by_fold : bool
+        Whether all this is done anew in each fold, whose samples earlier steps of a pipeline make.
     """
 
     candidates: list[int]
@@ -62,6 +64,7 @@ class Sharing:
     level: str
     path: str | None = None
     reason: str = ""
+    by_fold: bool = False
 
     def __str__(self) -> str:
         some = ", ".join(map(str, self.candidates[:6]))
@@ -69,23 +72,34 @@ class Sharing:
         of = f" of {self.kernel}" if self.kernel else ""
         along = f", fits along {self.path}" if self.path else ""
         why = f" ({self.reason})" if self.reason else ""
-        return f"candidates {some}{more}{of}: {LEVELS[self.level]}{along}{why}"
+        fold = "in each fold " if self.by_fold else ""
+        return f"candidates {some}{more}{of}: {fold}{LEVELS[self.level]}{along}{why}"
 
 
-class _Failure(NamedTuple):
-    """An error in place of a fit, to be raised for each with the trace of the first."""
+class _Fit(NamedTuple):
+    """A fitted model and all samples as it reads them, or the error in place of it."""
 
-    error: Exception
-    trace: Any
+    model: Any
+    samples: Any
+    error: Exception | None = None
+    trace: Any = None  # where the error was raised first
+
+
+class _Task(NamedTuple):
+    """Fits of the candidates of a path to the training rows of a fold."""
+
+    group: _Group
+    fold: int
+    path: list[int]
 
 
 class _Group:
     """Candidates of one kernel; ``paths`` holds lists of them that differ in a penalty alone."""
 
-    def __init__(self, kernel: Kernel | None, samples: Any, encoding: Any):
-        self.kernel, self.samples, self.encoding = kernel, samples, encoding
+    def __init__(self, kernel: Kernel, samples: Any):
+        self.kernel, self.samples = kernel, samples
         self.paths: list[list[int]] = []
-        self.bound: Any = kernel  # as all folds bind it, or the first of them
+        self.bound: list[Any] = []  # in each fold
         self.sharing = Sharing([], "", "fold")
         #: a key of the distance that the kernel is a profile of; None for other kernels
         self.distance = fingerprint(kernel.distance) if isinstance(kernel, Radial) else None
@@ -129,14 +143,13 @@ class Plan:
     def __init__(self, models, X, y, fit_params: dict, splits, memory: int, n_jobs: int | None):
         self.models: list[KernelLearner] = models
         self.y, self.fit_params = y, fit_params
-        self.shared = SharedSamples(memory, n_jobs)
+        self.shared = SharedMatrices(memory, n_jobs)
         self.groups = self._group(X)
         self.n = self.groups[0].samples.shape[0]
         every = np.arange(self.n)  # splits may be masks, or count from the end
         self.splits = [(every[train], every[test]) for train, test in splits]
         self.seconds = np.zeros((len(models), len(splits)))
-        self._fits: dict[tuple[int, bytes], Any] = {}
-        self._rows: dict[bytes, Rows] = {}
+        self._fits: dict[tuple[int, bytes], _Fit] = {}
         self.stage(range(len(models)), range(len(splits)))
         self._of = {i: group for group in self.groups for i in group.candidates}
         for group in self.groups:
@@ -152,19 +165,18 @@ class Plan:
         self._wanted, self._folds = set(candidates), list(folds)
         self._open: list[_Group] = []
 
-    def rows(self, numbers: np.ndarray) -> Rows:
-        """The same object for the same rows, so that what is computed for them is found again."""
-        return self._rows.setdefault(numbers.tobytes(), Rows(numbers, self.shared.dtype))
+    def fit(self, i: int, rows: np.ndarray) -> tuple[KernelLearner, Any]:
+        """The fit of candidate i to the rows of a fold, and all samples as it reads them.
 
-    def fit(self, i: int, numbers: np.ndarray) -> KernelLearner:
-        """The fit of candidate i to the rows of a fold; an error that it raised is raised."""
+        An error that the fit raised is raised.
+        """
         group = self._of[i]
         if group not in self._open:
             self._enter(self._batch(group))
-        result = self._fits[i, numbers.tobytes()]
-        if isinstance(result, _Failure):
-            raise result.error.with_traceback(result.trace)
-        return result
+        fit = self._fits[i, rows.tobytes()]
+        if fit.error is not None:
+            raise fit.error.with_traceback(fit.trace)
+        return fit.model, fit.samples
 
     def __sklearn_clone__(self) -> Plan:
         return self  # what has been fitted is not copied
@@ -173,7 +185,6 @@ class Plan:
         """Forget all matrices and models."""
         self.shared.forget()
         self._fits.clear()
-        self._rows.clear()
 
     # --- what is shared -----------------------------------------------------------------------
 
@@ -183,17 +194,16 @@ class Plan:
         paths: dict[Any, list[int]] = {}
         encoded: dict[Any, Any] = {}
         for i, model in enumerate(self.models):
-            kernel = None if model._is_precomputed() else model._resolve_kernel()
+            kernel = model.resolve_kernel()
             key = fingerprint(kernel)
             if key not in groups:
-                encoding = "given" if kernel is None else kernel.kind
-                if encoding not in ("given", "vectors", "categories"):
-                    encoding = key  # kernels of tables and others choose what they encode
-                if encoding not in encoded:
-                    copy: Any = clone(model)
-                    encoded[encoding] = copy._encode_samples(X)[1]
-                groups[key] = _Group(kernel, encoded[encoding], encoding)
-            params, name = model.get_params(deep=False), model._path_parameter
+                encoding = kernel.encoding()
+                if encoding in encoded:
+                    kernel.check(encoded[encoding])
+                else:
+                    encoded[encoding] = kernel.encode(X)
+                groups[key] = _Group(kernel, encoded[encoding])
+            params, name = model.get_params(deep=False), model.path_parameter
             alike = i
             if name is not None and isinstance(params[name], Real):
                 alike = fingerprint({**params, name: None, "kernel": None})
@@ -225,30 +235,25 @@ class Plan:
 
     def _penalty(self, i: int) -> Any:
         model = self.models[i]
-        return getattr(model, str(model._path_parameter))
+        return getattr(model, str(model.path_parameter))
 
     def _decide(self, group: _Group) -> None:
         """Bind the kernel in each fold, and see what that leaves to share within the budget."""
         longest = max(group.paths, key=len)
-        path = self.models[longest[0]]._path_parameter if len(longest) > 1 else None
-        words = "precomputed" if group.kernel is None else in_words(group.kernel)
+        path = self.models[longest[0]].path_parameter if len(longest) > 1 else None
         level, reason = self._level(group)
-        group.sharing = Sharing(group.candidates, words, level, path, reason)
+        group.sharing = Sharing(group.candidates, in_words(group.kernel), level, path, reason)
 
     def _level(self, group: _Group) -> tuple[str, str]:
         """The level, and why it is no higher."""
         kernel, shared = group.kernel, self.shared
-        if kernel is None:
+        if kernel.kind == "precomputed":
             return "gram", ""
         try:
-            bound = [
-                kernel.bind(group.samples[train], None if self.y is None else self.y[train])
-                for train, _ in self.splits
-            ]
+            group.bound = bound = [self._bound(group, train) for train, _ in self.splits]
         except Exception as error:  # each fit will say so
             return "fold", f"the kernel cannot be bound: {error}"
-        group.bound = bound[0]
-        shared.use(group.samples, group.encoding)
+        shared.use(group.samples)
         one = shared.matrix_bytes()
         if one * 4 > shared.memory:  # solvers need room for a fold's part and its factors
             return "fold", f"a matrix of {one / 1e9:.2g} GB and its factors exceed memory="
@@ -263,6 +268,16 @@ class Plan:
             return "distances", reason
         return "fold", reason
 
+    def _bound(self, group: _Group, train: np.ndarray) -> Kernel:
+        """The kernel as the fits of a fold bind it."""
+        weights = check_weights(group.samples, self.fit_params.get("sample_weight"))
+        y = None if self.y is None else self.y[train]
+        X = group.samples[train]
+        training = Training(X, y, None, train, X.shape)
+        if weights is not None:
+            training = training.weighed(weights[train])
+        return self.models[group.paths[0][0]].bind_kernel(group.kernel, training)
+
     # --- fits ---------------------------------------------------------------------------------
 
     def _batch(self, first: _Group) -> list[_Group]:
@@ -272,14 +287,14 @@ class Plan:
         """
         if not first.sharing.level.startswith("gram"):
             return [first]
-        self.shared.use(first.samples, first.encoding)
+        self.shared.use(first.samples)
         threads = count_jobs(self.shared.n_jobs)
         spare = self.shared.memory // self.shared.matrix_bytes() - 4 * threads  # fits take the rest
         start = self.groups.index(first)
         batch = self.groups[start : start + max(1, min(threads, spare - 1))]
 
         def alike(group: _Group) -> bool:
-            same = group.encoding == first.encoding and group.distance == first.distance
+            same = group.samples is first.samples and group.distance == first.distance
             return same and group.sharing.level == first.sharing.level
 
         return list(takewhile(alike, batch))
@@ -289,44 +304,35 @@ class Plan:
         start = time.perf_counter()
         self._open = batch
         self._fits.clear()
-        self._rows.clear()
-        self.shared.use(batch[0].samples, batch[0].encoding)
+        self.shared.use(batch[0].samples)
         if batch[0].sharing.level.startswith("gram"):
             self.shared.leave_grams()
         else:
             self.shared.forget_grams()
         ready = [group for group in batch if self._hold(group)]
         paths = [(g, [i for i in path if i in self._wanted]) for g in ready for path in g.paths]
-        tasks = [(g, f, path) for g, path in paths for f in self._folds if path]
-        opening = (time.perf_counter() - start) / max(1, sum(len(path) for _, _, path in tasks))
-        for _, f, path in tasks:
-            self.seconds[path, f] += opening
+        tasks = [_Task(g, f, path) for g, path in paths for f in self._folds if path]
+        opening = (time.perf_counter() - start) / max(1, sum(len(task.path) for task in tasks))
+        for task in tasks:
+            self.seconds[task.path, task.fold] += opening
         jobs = self._jobs(len(ready), len(tasks))
-        running: set[FitPath] = set()
-
-        def stop() -> None:
-            for handed in list(running):
-                handed.stopped.set()
-
-        def fit(task: tuple[_Group, int, list[int]]) -> list:
-            return self._fit_path(*task, jobs, running)
-
-        for (_, f, path), models in zip(tasks, ordered_map(fit, tasks, jobs, stop)):
-            train = self.splits[f][0].tobytes()
-            self._fits.update({(i, train): model for i, model in zip(path, models)})
+        fits = ordered_map(lambda task: self._fit_path(task, jobs), tasks, jobs)
+        for task, found in zip(tasks, fits):
+            train = self.splits[task.fold][0].tobytes()
+            self._fits.update({(i, train): fit for i, fit in zip(task.path, found)})
 
     def _hold(self, group: _Group) -> bool:
         """Compute what the fits of a group share; an error is that of each of them."""
         try:
             if group.sharing.level in ("distances", "gram of distances"):
-                self.shared.hold_distances(group.bound)
-            if group.sharing.level.startswith("gram"):
-                self.shared.hold_gram(group.bound)
+                self.shared.hold_distances(group.bound[0])
+            if group.sharing.level.startswith("gram") and group.bound:
+                self.shared.hold_gram(group.bound[0])
         except Exception as error:
-            failure = _Failure(error, error.__traceback__)
+            failed = _Fit(None, None, error, error.__traceback__)
             for f in self._folds:
                 train = self.splits[f][0].tobytes()
-                self._fits.update({(i, train): failure for i in group.candidates})
+                self._fits.update({(i, train): failed for i in group.candidates})
             return False
         return True
 
@@ -336,47 +342,53 @@ class Plan:
         room = (self.shared.memory // self.shared.matrix_bytes() - held) // 4
         return int(np.clip(room, 1, min(count_jobs(self.shared.n_jobs), max(tasks, 1))))
 
-    def _fit_path(
-        self, group: _Group, f: int, path: list[int], jobs: int, running: set[FitPath]
-    ) -> list:
-        """A fitted model, or the failure of its fit, for all candidates of a path."""
-        start = time.perf_counter()
-        train = self.splits[f][0]
-        X = self.rows(train)
-        y = None if self.y is None else self.y[train]
-        fit_params = _check_method_params(np.empty(self.n), self.fit_params, train)
-        models: list[Any] = [self._on_rows(self.models[i], group.kernel, jobs) for i in path]
-        handed = models[0]._new_path(models)
-        running.add(handed)
-        for k, model in enumerate(models):
-            model._path = handed
-            try:
-                model.fit(X, y, **fit_params)
-            except Exception as error:
-                models[k] = _Failure(error, error.__traceback__)
-            model._path = None  # it holds the fold's K
-            if handed.stopped.is_set() or handed.interrupted:
-                raise KeyboardInterrupt  # a solver keeps its best: here nobody wants it
-        running.discard(handed)
-        self.seconds[path, f] += (time.perf_counter() - start) / len(path)
-        return models
+    def _looked_up(self, group: _Group, fold: int) -> tuple[Kernel | None, Any]:
+        """What stands for the kernel in the fits of a fold, and the samples that it reads; None
+        where it is the kernel itself."""
+        if not group.bound or group.sharing.level == "fold":
+            return None, group.samples
+        if group.sharing.level == "distances":
+            return self.shared.of_distances(group.bound[fold])
+        return self.shared.gram(group.bound[0])
 
-    def _on_rows(self, model: KernelLearner, kernel: Kernel | None, jobs: int) -> KernelLearner:
-        """A copy that reads row numbers; the kernel's arguments beside it are in the kernel."""
+    def _fit_path(self, task: _Task, jobs: int) -> list[_Fit]:
+        """The fits of all candidates of a path, in the order of their penalties."""
+        start = time.perf_counter()
+        train = self.splits[task.fold][0]
+        kernel, samples = self._looked_up(task.group, task.fold)
+        X, y = samples[train], None if self.y is None else self.y[train]
+        fit_params = _check_method_params(np.empty(self.n), self.fit_params, train)
+        models: list[Any] = [self._copy(self.models[i], kernel, jobs) for i in task.path]
+        if models[0].path_parameter is not None:
+            values = [self._penalty(i) for i in task.path]
+            fit_params["fit_path"] = models[0].new_path(values)
+        fits = []
+        for model in models:
+            try:
+                fits.append(_Fit(model.fit(X, y, **fit_params), samples))
+            except Exception as error:
+                fits.append(_Fit(None, None, error, error.__traceback__))
+        self.seconds[task.path, task.fold] += (time.perf_counter() - start) / len(task.path)
+        return fits
+
+    def _copy(self, model: KernelLearner, kernel: Kernel | None, jobs: int) -> KernelLearner:
+        """A model to be fitted, with a kernel in the place of its own and of arguments beside it,
+        and with its part of threads and memory."""
         defaults = inspect.signature(type(model)).parameters
-        beside = {
-            name: defaults[name].default
-            for name in ("gamma", "degree", "coef0", "kernel_params")
-            if name in defaults
-        }
+        changes: dict[str, Any] = {}
+        if kernel is not None:
+            beside = [n for n in ("gamma", "degree", "coef0", "kernel_params") if n in defaults]
+            changes = {"kernel": kernel, **{name: defaults[name].default for name in beside}}
         if jobs > 1:
-            beside["n_jobs"] = 1  # the fits share the cores
+            changes["n_jobs"] = 1  # the fits share the cores
         if model.memory is None:
-            beside["memory"] = max(self.shared.memory // jobs, 1)
+            changes["memory"] = max(self.shared.memory // jobs, 1)
         copy: Any = clone(model)
-        return copy.set_params(kernel=SharedKernel(kernel, self.shared), **beside)
+        return copy.set_params(**changes)
 
 
 def in_words(kernel: Kernel) -> str:
     """The kernel's repr on one line, numbers of numpy as plain ones."""
+    if isinstance(kernel, Precomputed):
+        return "precomputed"
     return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", " ".join(repr(kernel).split()))

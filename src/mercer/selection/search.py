@@ -2,35 +2,31 @@
 
 `KernelSearchCV` has scikit-learn's GridSearchCV as its interface and for its scoring, results and
 errors: what differs is that the fits of kernel learners come from a `Plan` (plan.py), which
-computes them together. GridSearchCV itself runs the search, on the numbers of the rows.
+computes them together. GridSearchCV itself runs the search, on the numbers of the rows (runs.py).
 """
 
 from __future__ import annotations
 
-import re
 import time
-from functools import wraps
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
 from mercer.samples import refuse_one
 from mercer.selection.plan import Plan, Sharing
+from mercer.selection.runs import FoldByFold, NotShared, Together, merged
 
 __all__ = ["KernelSearchCV"]
 
 TRIED = 2  # folds before hopeless candidates are given up
-#: methods of learners that scorers call
-SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", "score",
-          "score_samples", "transform"}  # fmt: skip
 
 
 class KernelSearchCV(GridSearchCV):
@@ -43,7 +39,9 @@ class KernelSearchCV(GridSearchCV):
     Parameters
     ----------
     estimator : estimator
-        A kernel learner of Mercer; any other is searched as GridSearchCV does.
+        A kernel learner of Mercer, or a Pipeline that ends in one: where its other steps have no
+        parameters in the grid they are fitted once in each fold, and the rest is shared there. Any
+        other estimator is searched as GridSearchCV does.
     param_grid : dict or list of dicts
         Parameter -> values, nested names such as ``kernel__gamma`` included.
     scoring, refit, cv, verbose, pre_dispatch, error_score, return_train_score
@@ -155,27 +153,47 @@ class KernelSearchCV(GridSearchCV):
         X, y = indexable(X, y)
         cv: Any = self.cv
         cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
-        plan, reason = None, self._why_plain(models, fit_params)
+        reason = self._why_plain(fit_params)
         if not reason:
             splits: Any = list(cv.split(X, y, params.get("groups")))
             cv = check_cv(splits)
             try:
-                targets = None if y is None else np.asarray(y)
-                plan = Plan(models, X, targets, fit_params, splits, budget, self.n_jobs)
-            except (ValueError, TypeError) as error:  # plainly, each fit will say so
-                reason = f"the samples or kernels are refused: {error}"
-        if plan is None:
+                runs = self._runs(models, X, y, fit_params, splits, budget)
+                try:
+                    self._search(runs, candidates)
+                finally:
+                    runs.close()
+            except NotShared as error:  # plainly, each fit will say so
+                reason = str(error)
+        if reason:
             self._fit_plainly(X, y, params, cv)
             self.sharing_ = [Sharing(list(range(len(candidates))), "", "nothing", None, reason)]
             return self
-        try:
-            self._search(plan, candidates, y, fit_params)
-        finally:
-            plan.close()
-        self.sharing_ = [group.sharing for group in plan.groups]
+        self.sharing_ = runs.sharing
         if self.refit:
             self._refit(X, y, fit_params)
         return self
+
+    def _runs(
+        self, models: list, X: Any, y: Any, fit_params: dict, splits: list, budget: int
+    ) -> Together | FoldByFold:
+        targets = None if y is None else np.asarray(y)
+        settings = {
+            "scoring": self.scoring,
+            "verbose": self.verbose,
+            "error_score": self.error_score,
+            "return_train_score": self.return_train_score,
+        }
+
+        def plan(models: list, X: Any, y: Any, fit_params: dict, splits: list) -> Plan:
+            try:
+                return Plan(models, X, y, fit_params, splits, budget, self.n_jobs)
+            except (ValueError, TypeError) as error:
+                raise NotShared(f"the samples or kernels are refused: {error}") from error
+
+        if isinstance(self.estimator, Pipeline):
+            return FoldByFold(models, X, targets, fit_params, splits, settings, plan)
+        return Together(plan(models, X, targets, fit_params, splits), y, fit_params, settings)
 
     def _check_early_stopping(self) -> None:
         several = isinstance(self.scoring, (list, tuple, set, dict))
@@ -198,66 +216,47 @@ class KernelSearchCV(GridSearchCV):
         parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
         return copy.set_params(**parameters)
 
-    def _why_plain(self, models: list, fit_params: dict) -> str:
+    def _why_plain(self, fit_params: dict) -> str:
         """Why candidates are evaluated plainly; empty if they share."""
-        if not isinstance(self.estimator, KernelLearner):
-            kind = type(self.estimator).__name__
+        learner = self.estimator
+        if isinstance(learner, Pipeline) and len(learner.steps) > 1:
+            last, learner = learner.steps[-1]
+            grids = self.param_grid if isinstance(self.param_grid, list) else [self.param_grid]
+            names = {name for grid in grids for name in grid} | set(fit_params)
+            other = sorted(name for name in names if not name.startswith(f"{last}__"))
+            if other:
+                return f"{other[0]} is no parameter of the last step, {last}: X changes with it"
+        if not isinstance(learner, KernelLearner):
+            kind = type(learner).__name__
             return f"{kind} is no kernel learner of Mercer: X may change with each fold"
         if get_config()["enable_metadata_routing"]:
             return "metadata routing is enabled, and splits fit parameters its own way"
         scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
         if any(callable(s) and not hasattr(s, "_score_func") for s in scorers):
             return "scoring= is a function that may look at the samples: wrap it by make_scorer"
-        weighted = fit_params.get("sample_weight") is not None
-        if weighted and any(model._weighted_scale() for model in models):
-            return 'gamma="scale" reads the weights of each fold'
         return ""
 
-    def _search(self, plan: Plan, candidates: list[dict], y: Any, fit_params: dict) -> None:
-        """GridSearchCV on row numbers; candidates that share are next to each other."""
-        folds, n = list(range(len(plan.splits))), len(candidates)
+    def _search(self, runs: Together | FoldByFold, candidates: list[dict]) -> None:
+        """All candidates on all folds, or the hopeful ones where hopeless ones are given up."""
+        folds, n = list(range(runs.folds)), len(candidates)
         first = folds[:TRIED] if self.early_stopping else folds
-        run = self._run(plan, candidates, plan.order, first, y, fit_params)
-        results = _in_order(run, candidates)
+        found = runs.run(candidates, range(n), first)
+        results = merged(found, candidates, len(folds))
         if len(first) < len(folds):
-            hopeful = self._hopeful(results)
-            order = [i for i in plan.order if hopeful[i]]
-            rest = self._run(plan, candidates, order, folds[TRIED:], y, fit_params)
-            results = _completed(results, rest, n, len(folds))
-        self.cv_results_ = results
-        self.cv_results_["mean_fit_time"] = plan.seconds.mean(axis=1)
-        self.cv_results_["std_fit_time"] = plan.seconds.std(axis=1)
-        self.n_splits_ = len(folds)
+            hopeful = np.flatnonzero(self._hopeful(results))
+            found += runs.run(candidates, hopeful.tolist(), folds[TRIED:])
+            results = merged(found, candidates, len(folds))
+            results["given_up"] = ~np.isin(np.arange(n), hopeful)
+        self.multimetric_, self.scorer_ = runs.multimetric, runs.scorer
+        results["mean_fit_time"] = runs.seconds.mean(axis=1)
+        results["std_fit_time"] = runs.seconds.std(axis=1)
+        self.cv_results_, self.n_splits_ = results, len(folds)
         if self.refit or not self.multimetric_:
             self._choose()
 
-    def _run(
-        self, plan: Plan, candidates: list[dict], order: list[int], folds: list[int], y: Any,
-        fit_params: dict,
-    ) -> dict:  # fmt: skip
-        """Results of GridSearchCV on row numbers, for some candidates in order and some folds."""
-        plan.stage(order, folds)
-        inner = GridSearchCV(
-            _Planned(plan),
-            [
-                {"candidate": [i], **{name: [value] for name, value in candidates[i].items()}}
-                for i in order
-            ],
-            scoring=self.scoring,
-            refit=False,
-            cv=[plan.splits[f] for f in folds],
-            n_jobs=1,  # the plan has threads of its own
-            verbose=self.verbose,
-            error_score=self.error_score,
-            return_train_score=self.return_train_score,
-        )
-        inner.fit(np.arange(plan.n), y, **fit_params)  # weights are for scorers too
-        self.multimetric_, self.scorer_ = inner.multimetric_, inner.scorer_
-        return inner.cv_results_
-
     def _hopeful(self, results: dict) -> np.ndarray:
         """Candidates with a fold as good as the worst of the best candidate, or better."""
-        metric = self.refit if self.multimetric_ else "score"
+        metric = self.refit if "mean_test_score" not in results else "score"
         scores = np.stack([results[f"split{f}_test_{metric}"] for f in range(TRIED)], axis=1)
         if not np.isfinite(scores).all(axis=1).any():
             return np.ones(len(scores), bool)
@@ -278,85 +277,3 @@ class KernelSearchCV(GridSearchCV):
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
-
-
-def _in_order(run: dict, candidates: list[dict]) -> dict:
-    """Results of a run of all candidates, in the order in which they were given."""
-    place = np.argsort(np.asarray(run["param_candidate"], int))
-    return {
-        name: candidates if name == "params" else values[place]
-        for name, values in run.items()
-        if name != "param_candidate"
-    }
-
-
-def _completed(results: dict, rest: dict, n: int, n_folds: int) -> dict:
-    """Results on the first folds, completed by those of some candidates on the others.
-
-    Means are over the folds that a candidate was tried on.
-    """
-    place = np.asarray(rest["param_candidate"], int)
-    complete = np.isin(np.arange(n), place)
-    tried = np.where(complete, n_folds, TRIED)
-    seen = np.arange(n_folds) < tried[:, None]
-    for name in [name[5:] for name in results if re.match("mean_(test|train)_", name)]:
-        scores = np.full((n, n_folds), np.nan)
-        for f in range(TRIED):
-            scores[:, f] = results[f"split{f}_{name}"]
-        for f in range(TRIED, n_folds):
-            scores[place, f] = rest[f"split{f - TRIED}_{name}"]
-            results[f"split{f}_{name}"] = scores[:, f]
-        mean = np.where(seen, scores, 0).sum(axis=1) / tried
-        spread = np.where(seen, scores - mean[:, None], 0)
-        results[f"mean_{name}"] = mean
-        results[f"std_{name}"] = np.sqrt((spread**2).sum(axis=1) / tried)
-        if name.startswith("test_"):
-            results[f"rank_{name}"] = _ranks(mean, complete)
-    results["given_up"] = ~complete
-    return results
-
-
-def _ranks(means: np.ndarray, complete: np.ndarray) -> np.ndarray:
-    """1 for the best, ties alike; those of failed fits (NaN) last, the incomplete ones behind."""
-    ranks = np.empty(len(means), np.int32)
-    for part, behind in ((complete, 0), (~complete, int(complete.sum()))):
-        known = np.where(np.isnan(means[part]), -np.inf, means[part])
-        ranks[part] = behind + rankdata(-known, method="min").astype(np.int32)
-    return ranks
-
-
-class _Planned(BaseEstimator):
-    """One candidate of a plan, by its number, as GridSearchCV sees it: its X are row numbers."""
-
-    def __init__(self, plan: Plan, candidate: int = 0):
-        self.plan = plan
-        self.candidate = candidate
-
-    def set_params(self, **params: Any) -> _Planned:
-        """The number alone: the plan's models have the parameters."""
-        return super().set_params(candidate=params.get("candidate", self.candidate))
-
-    def fit(self, X: np.ndarray, y: Any = None, **fit_params: Any) -> _Planned:
-        """The plan's fit to these rows: it has y and the parameters of fits."""
-        self.fitted_ = self.plan.fit(self.candidate, X)
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        """What the fitted model has; its methods get the samples that row numbers stand for."""
-        if name.startswith("__") or "plan" not in vars(self):
-            raise AttributeError(name)
-        model = vars(self).get("fitted_", self.plan.models[self.candidate])
-        value = getattr(model, name)
-        if name not in SCORED:
-            return value
-
-        @wraps(value)
-        def on_rows(X: np.ndarray, *arguments: Any, **named: Any) -> Any:
-            return value(self.plan.rows(X), *arguments, **named)
-
-        return on_rows
-
-    def __sklearn_tags__(self):
-        tags = self.plan.models[self.candidate].__sklearn_tags__()
-        tags.input_tags.pairwise = False  # row numbers are no matrix
-        return tags

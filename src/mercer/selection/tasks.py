@@ -1,13 +1,142 @@
-"""Which task a target sets: to tell classes, or to predict a number."""
+"""What a target asks for: to tell classes, or to predict a number.
+
+A `Task` is all that the search knows of it: what a machine is fitted to, how its outputs become
+predictions, and how bad predictions are.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from abc import ABC, abstractmethod
+from typing import Any
 
-__all__ = ["task_of"]
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
+
+__all__ = ["Classification", "FirstOutput", "Regression", "Task", "task_of"]
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # and so is one with fewer rows than this for each value
+
+
+class Task(ABC):
+    """A target, as the search and the automatic estimators see it."""
+
+    name: str
+    #: the classes, of a classification
+    classes: Any = None
+
+    @abstractmethod
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """What a machine is fitted to, (n, outputs)."""
+
+    @abstractmethod
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> Any:
+        """A function from outputs to predictions or probabilities, from outputs for rows that the
+        machine has not seen."""
+
+    @abstractmethod
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        """A smooth loss of predictions or probabilities."""
+
+    @abstractmethod
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        """Predictions or probabilities of a fitted scikit-learn model."""
+
+    def strata(self, y: np.ndarray) -> np.ndarray:
+        """A number for each row; folds have their share of each."""
+        return np.zeros(len(y), int)
+
+
+class Classification(Task):
+    """Rows to classes: targets are +1 for the class and -1 for the others.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Ascending.
+    """
+
+    name = "classification"
+
+    def __init__(self, classes: np.ndarray):
+        self.classes = classes
+
+    @classmethod
+    def read(cls, y: Any, n: int, reader: str) -> tuple[Classification, np.ndarray]:
+        """The task of a target, and the target, validated against n rows."""
+        y = _column(y, reader)
+        _check_target(y, n)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class, {_plain(classes[0])!r}, in all {n} rows: a classifier needs at "
+                "least two."
+            )
+        return cls(classes), classes[codes]
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        return 2.0 * np.eye(len(self.classes))[self.strata(y)] - 1
+
+    def calibrate(
+        self, outputs: np.ndarray, y: np.ndarray, weights: Any = None
+    ) -> SoftmaxCalibration:
+        return fit_softmax(outputs, self.strata(y), weights)
+
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        likelihoods = predicted[np.arange(len(y)), self.strata(y)]
+        return float(-np.average(np.log(np.clip(likelihoods, 1e-12, 1)), weights=weights))
+
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        P = np.zeros((len(M), len(self.classes)))
+        P[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(M)
+        return P
+
+    def strata(self, y: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.classes, y)
+
+
+class Regression(Task):
+    """Rows to numbers."""
+
+    name = "regression"
+
+    @classmethod
+    def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
+        """The task of a target, and the target as numbers, validated against n rows."""
+        y = _column(y, reader)
+        try:
+            y = y.astype(np.float64)
+        except (ValueError, TypeError):
+            row = next(i for i, value in enumerate(y) if not _is_number(value))
+            raise ValueError(
+                f"y holds {_plain(y[row])!r} in row {row}, which is no number: regression needs "
+                "numbers. For classes use KernelClassifier."
+            ) from None
+        _check_target(y, n)
+        return cls(), y
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        return y[:, None]
+
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> FirstOutput:
+        return FirstOutput()
+
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        return float(np.average((y - predicted) ** 2, weights=weights))
+
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        return model.predict(M)
+
+
+class FirstOutput:
+    """The prediction of a machine with one output is that output."""
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0]
 
 
 def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
@@ -35,3 +164,40 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     reverse = "; --task classification reads them as classes" if whole and values <= 100 else ""
     kind = "integers" if whole else "numbers"
     return "regression", f"the target holds {kind}, {values} different{reverse}"
+
+
+def _column(y: Any, reader: str) -> np.ndarray:
+    if y is None:
+        raise ValueError(
+            f"This {reader} estimator requires y to be passed, but the target y is None."
+        )
+    return column_or_1d(y, warn=True)
+
+
+def _check_target(y: np.ndarray, n: int) -> None:
+    if len(y) != n:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
+            f"{len(y)} values."
+        )
+    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None for v in y.tolist()])
+    if bad.any():
+        value = y[np.argmax(bad)]
+        what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"
+        raise ValueError(
+            f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
+            "finite target: leave them out."
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python writes it, not numpy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True

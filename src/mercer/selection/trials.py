@@ -15,17 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import TiledGram
-from mercer.gram.low_rank import pivoted_cholesky
-from mercer.gram.schedule import blas_limit
+from mercer.gram import gram
 from mercer.kernels import TableKernel
+from mercer.learners.limits import LIMITS
+from mercer.learners.ridge import PENALTIES
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.encoding import Feature
 from mercer.selection.interactions import learn_interactions
-from mercer.selection.machines import EXACT_ROWS, PENALTIES, RANK, fit_machine
 from mercer.selection.metrics import Metric
+from mercer.selection.tasks import Task
+from mercer.selection.tuned import ridge, tune
 from mercer.solvers.ridge_folds import RidgeFolds
+from mercer.threads import blas_limit
 
 __all__ = ["Trials"]
 
@@ -46,12 +49,19 @@ class Trials:
 
     Parameters
     ----------
-    model : KernelClassifier or KernelRegressor
+    task : Task
         It says what machines are fitted to, and turns outputs into predictions.
-    M, y : encoded rows (n, p), a matrix or `EncodedColumns`, and their targets
+    features : list of Feature
+        What the encoded columns are.
+    M, y : encoded rows and their targets
     metric : Metric
+    weights : ndarray of shape (n,), optional
+        Positive.
     budget : Budget
     memory : int
+    seed : int
+    n_jobs : int or None
+    progress : callable, optional
 
     Attributes
     ----------
@@ -63,7 +73,8 @@ class Trials:
 
     def __init__(
         self,
-        model: Any,
+        task: Task,
+        features: list[Feature],
         M: Any,
         y: np.ndarray,
         metric: Metric,
@@ -71,11 +82,14 @@ class Trials:
         budget: Budget,
         memory: int,
         seed: int,
+        weights: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        progress: Callable | None = None,
     ):
-        self.model, self.M, self.y, self.metric = model, M, y, metric
-        self.features = model.encoder_.features_
-        self.Y = model._targets(y)
+        self.task, self.features, self.M, self.y, self.metric = task, features, M, y, metric
+        self.Y, self.weights = task.targets(y), weights
         self.budget, self.memory, self.seed = budget, memory, seed
+        self.n_jobs, self.progress = n_jobs, progress
         self.leaderboard: list[dict] = []
         self.schedule: list[dict] = []
         self.notices: list[str] = []
@@ -186,8 +200,10 @@ class Trials:
         predicted: Any = None
         for f in range(folds.max() + 1):
             own = folds == f
-            fitted = fit_baseline(name, self.features, M[~own], y[~own], self.model.task)
-            values = self.model._baseline_prediction(fitted, M[own])
+            fitted = fit_baseline(
+                name, self.features, M[~own], y[~own], self.task.name, self._weights(rows[~own])
+            )
+            values = self.task.answers(fitted, M[own])
             if predicted is None:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
             predicted[own] = values
@@ -196,14 +212,13 @@ class Trials:
 
     def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
         """Held-out predictions of every fold from one factor; the penalty chosen most."""
-        X = kernel.encode(self.M[rows])
+        X, w = kernel.encode(self.M[rows]), self._weights(rows)
         Y = self.Y[rows]
         with blas_limit(rank):
-            K = pivoted_cholesky(
-                TiledGram(kernel, X, n_jobs=self.model.n_jobs), rank, random_state=self.seed,
-                n_jobs=self.model.n_jobs,
-            )  # fmt: skip
-            cross = RidgeFolds(K, folds)
+            K: Any = gram(
+                kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
+            )
+            cross = RidgeFolds(K, folds, w)
             errors = cross.errors(Y, PENALTIES * len(rows))
             others = errors.sum(axis=0) - errors  # a fold has no say in its own penalty
             chosen = PENALTIES[others.argmin(axis=1)]
@@ -211,7 +226,9 @@ class Trials:
         predicted: Any = None
         for f in range(cross.count):
             own, judged = folds == f, (folds >= 0) & (folds != f)
-            finish = self.model._calibrated(outputs[judged], self.y[rows][judged])
+            finish = self.task.calibrate(
+                outputs[judged], self.y[rows][judged], None if w is None else w[judged]
+            )
             values = finish(outputs[own])
             if predicted is None:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
@@ -227,13 +244,10 @@ class Trials:
             learnt = self._learn(candidate, train, steps[f] if steps else None)
             kernel = learnt.kernel
             taken.append(len(learnt.errors))
-            machine = fit_machine(
-                kernel, kernel.encode(self.M[train]), self.Y[train],
-                memory=self.memory, n_jobs=self.model.n_jobs,
-            )  # fmt: skip
-            penalties.append(machine.penalty / len(train))
-            finish = self.model._finish(machine, self.y[train])
-            values = finish(machine.outputs(self.M[rows[own]], self.model.n_jobs))
+            learner = ridge(kernel, memory=self.memory, n_jobs=self.n_jobs, random_state=0)
+            machine = tune(self.task, learner, self.M[train], self.y[train], self._weights(train))
+            penalties.append(learner.alpha_ / len(train))
+            values = machine(self.M[rows[own]])
             if predicted is None:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
             predicted[own] = values
@@ -261,9 +275,12 @@ class Trials:
             return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
 
         return learn_interactions(
-            kernel, X, self.Y[most], steps=LEARNING_STEPS, n_jobs=self.model.n_jobs,
-            on_step=enough,
+            kernel, X, self.Y[most], self._weights(most), steps=LEARNING_STEPS,
+            n_jobs=self.n_jobs, on_step=enough,
         )  # fmt: skip
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]
 
     def _folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """(rows of a rung, the fold of each or -1): stratified by class, the same for all."""
@@ -271,8 +288,7 @@ class Trials:
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(5 if count <= ONE_RUNG_ROWS else 3, len(judged))
         random = np.random.default_rng(self.seed).permutation(len(judged))
-        if self.model.task == "classification":
-            random = random[np.argsort(self.model._codes(self.y[judged[random]]), kind="stable")]
+        random = random[np.argsort(self.task.strata(self.y[judged[random]]), kind="stable")]
         folds = np.full(len(rows), -1)
         folds[np.searchsorted(rows, judged[random])] = np.arange(len(judged)) % k
         return rows, folds
@@ -281,17 +297,20 @@ class Trials:
 
     def _row(self, name, rows, folds, predicted, began) -> dict:
         """A line of the leaderboard: the score of all judged rows, and its spread over folds."""
-        classes = getattr(self.model, "classes_", None)
-        y, judged = self.y[rows], folds >= 0
-        folds_of = [folds == f for f in range(folds.max() + 1)]
-        each = np.array([self.metric(y[own], predicted[own], classes) for own in folds_of])
+        y, w, classes = self.y[rows], self._weights(rows), self.task.classes
+
+        def score(own: np.ndarray) -> float:
+            return self.metric(y[own], predicted[own], classes, None if w is None else w[own])
+
+        judged = folds >= 0
+        each = np.array([score(folds == f) for f in range(folds.max() + 1)])
         known = each[~np.isnan(each)]
         return {
             "name": name,
             "baseline": False,
-            "score": self.metric(y[judged], predicted[judged], classes),
+            "score": score(judged),
             "spread": float(known.std()) if len(known) > 1 else None,
-            "loss": self.model._loss(y[judged], predicted[judged]),
+            "loss": self.task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
             "rows": len(rows),
             "seconds": self.budget.spent() - began,
         }
@@ -343,19 +362,19 @@ class Trials:
         Of texts more centres, since each shares little with any other.
         """
         n, left = len(self.M), self.budget.left()
-        most = TEXT_RANK if any(f.holds_objects for f in self.features) else RANK
+        exact_rows, default = LIMITS["leave one out"]
+        most = TEXT_RANK if any(f.holds_objects for f in self.features) else default
         if np.isinf(left):
-            return None if n <= EXACT_ROWS or most == RANK else most
-        if n <= EXACT_ROWS:
-            return None if left > 30 * (n / EXACT_ROWS) ** 3 else SMALLEST_RANK
-        for rank in (r for r in (TEXT_RANK, 3000, RANK, 1500, 1000, 700, 500) if r <= most):
+            return None if n <= exact_rows or most == default else most
+        if n <= exact_rows:
+            return None if left > 30 * (n / exact_rows) ** 3 else SMALLEST_RANK
+        for rank in (r for r in (TEXT_RANK, 3000, default, 1500, 1000, 700, 500) if r <= most):
             more = rank / entry["rank"]
             if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
-                return None if rank == RANK else rank
+                return None if rank == default else rank
         return SMALLEST_RANK
 
     def _report(self, name: str, done: int, of: int) -> None:
-        progress: Callable | None = self.model.progress
-        if progress is not None:
+        if self.progress is not None:
             rows = [r for r in self.leaderboard if not np.isnan(r["score"])]
-            progress({"trial": name, "done": done, "of": of, "leaderboard": rows})
+            self.progress({"trial": name, "done": done, "of": of, "leaderboard": rows})

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram.schedule import blas_limit
 from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.threads import blas_limit
 
 __all__ = ["newton_steps"]
 

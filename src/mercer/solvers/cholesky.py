@@ -106,6 +106,8 @@ class CholeskyFactor:
             iterations=iterations,
             converged=converged,
             reason=Reason.CONVERGED if converged else Reason.STALLED,
+            solver="CholeskySolver",
+            certificate="backward error",
         )
 
     def leave_one_out(self, y: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import scipy.linalg
 
 from mercer.gram import GramOperator
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
-from mercer.gram.operator import require
 from mercer.solvers.result import Reason, Result
 
 __all__ = ["ConjugateGradientSolver"]
@@ -55,7 +54,6 @@ class ConjugateGradientSolver:
 
         An interrupt (Ctrl-C) keeps the best solution so far.
         """
-        require(K, "products", "ConjugateGradientSolver")
         n = K.shape[0]
         Y = np.asarray(y, dtype=np.float64).reshape(n, -1)
         penalty = np.broadcast_to(np.asarray(self.penalty, dtype=np.float64), Y.shape[1])
@@ -79,6 +77,8 @@ class ConjugateGradientSolver:
             iterations=iterations,
             converged=reason is Reason.CONVERGED,
             reason=reason,
+            solver="ConjugateGradientSolver",
+            certificate="relative residual",
         )
 
     def _iterate(self, product, precondition, b):

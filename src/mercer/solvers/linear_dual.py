@@ -30,12 +30,9 @@ class LinearResult(Result):
     ----------
     beta : ndarray of shape (n,)
         Dual variables of that gap.
-    solver : str
-        What was run, in words.
     """
 
     beta: np.ndarray | None = None
-    solver: str = ""
 
     def scaled(self, factor: float) -> LinearResult:
         """The same where the objective is so many times as large."""
@@ -182,7 +179,7 @@ class LinearPoint:
     def result(self, iterations: int, reason: Reason, solver: str) -> LinearResult:
         return LinearResult(
             self.w, 0.0, self.objective, self.gap, iterations, reason is Reason.CONVERGED, reason,
-            beta=self.beta, solver=solver,
+            solver, "duality gap", beta=self.beta,
         )  # fmt: skip
 
 

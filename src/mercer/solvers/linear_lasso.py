@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from mercer import _native
-from mercer.gram.schedule import blas_limit
 from mercer.solvers.linear_descent import ActiveSet
 from mercer.solvers.linear_dual import LinearResult
 from mercer.solvers.linear_rows import LinearRows, solved
 from mercer.solvers.linear_svm import EXACT, POLISH, LinearSolver
 from mercer.solvers.result import Reason
+from mercer.threads import blas_limit
 
 __all__ = ["solve_lasso"]
 
@@ -46,7 +46,7 @@ def solve_lasso(X: LinearRows, y: np.ndarray, C: np.ndarray, solver: LinearSolve
             reason = Reason.INTERRUPTED
     return LinearResult(
         point.w, 0.0, point.objective, point.gap, point.steps, reason is Reason.CONVERGED, reason,
-        solver="proximal Newton",
+        "proximal Newton", "duality gap",
     )  # fmt: skip
 
 

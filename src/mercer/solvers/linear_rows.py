@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer import _native
-from mercer.gram.schedule import ordered_map
+from mercer.threads import ordered_map
 
 __all__ = ["FACTORED", "LinearRows", "NewtonSystem", "conjugate_gradients", "solved"]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.schedule import blas_limit
 from mercer.solvers.linear_descent import descend
 from mercer.solvers.linear_dual import LinearPoint, LinearResult
 from mercer.solvers.linear_newton import newton
 from mercer.solvers.result import Reason
+from mercer.threads import blas_limit, stopping
 
 __all__ = ["LinearSolver"]
 
@@ -41,8 +41,6 @@ class LinearSolver:
         Of the order of the rows in the descent.
     report : callable, optional
         Called with a line of text at each look at the gap.
-    stop : callable, optional
-        The solver ends, as after Ctrl-C, when it returns True.
 
     Notes
     -----
@@ -55,7 +53,6 @@ class LinearSolver:
     max_iter: int = 1000
     seed: int = 0
     report: Callable[[str], None] | None = None
-    stop: Callable[[], bool] | None = None
 
     def solve(self, X: Any, dual: Any) -> LinearResult:
         """``coef`` w for a `LinearDual` on `LinearRows`, or a `ClassDual` on `ClassRows`."""
@@ -92,8 +89,8 @@ class LinearSolver:
         return point.result(sum(counts), reason, ", then ".join(parts))
 
     def look(self, name: str, count: int, objective: float, gap: float) -> None:
-        """Report, and end the solver where that is asked for."""
+        """Report, and end the solver where it is told to stop."""
         if self.report is not None:
             self.report(f"{name} {count}: objective {objective:.9g}, gap {gap:.3g}")
-        if self.stop is not None and self.stop():
+        if stopping():
             raise KeyboardInterrupt

@@ -55,6 +55,8 @@ class LowRankRidge:
             A, overwrite_a=True, check_finite=False, driver="evd"
         )
         self.eigenvalues = np.maximum(self.eigenvalues, 0)
+        #: what rounding leaves of an eigenvalue that is 0
+        self.noise = len(self.Q) * np.finfo(np.float64).eps * float(self.eigenvalues.max())
 
     def solve(self, y: np.ndarray, penalty: float) -> Result:
         """Coefficients at ``K.centres``, shape (m,) or (m, outputs).
@@ -79,6 +81,8 @@ class LowRankRidge:
             gap=gap,
             converged=converged,
             reason=Reason.CONVERGED if converged else Reason.STALLED,
+            solver="LowRankRidge",
+            certificate="relative residual",
         )
 
     def residual_sums(self, y: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -121,8 +125,7 @@ class LowRankRidge:
     def _inverse(self, penalty: float | np.ndarray) -> np.ndarray:
         """1 / (μ + λ), and 0 where that is rounding: shape (m,) or (m, penalties)."""
         shifted = self.eigenvalues.reshape(-1, *[1] * np.ndim(penalty)) + penalty
-        floor = len(self.Q) * np.finfo(np.float64).eps * self.eigenvalues.max()
-        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > floor)
+        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > self.noise)
 
     def _weighted(self, A: np.ndarray, rows: slice) -> np.ndarray:
         if self.weights is None:

@@ -78,7 +78,10 @@ class NewtonLogistic:
             reason = Reason.INTERRUPTED
         if Y.shape[1] > 1:  # softmax ignores a shift of all outputs: the sum 0 makes it unique
             theta = theta - theta.mean(axis=1, keepdims=True)
-        return Result(theta[:-1], theta[-1], value, gap, steps, reason is Reason.CONVERGED, reason)
+        return Result(
+            theta[:-1], theta[-1], value, gap, steps, reason is Reason.CONVERGED, reason,
+            solver="NewtonLogistic", certificate="relative decrement",
+        )  # fmt: skip
 
 
 class _Problem:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "Reason", "Result"]
+__all__ = ["ConvergenceWarning", "Reason", "Result", "worst"]
+
+
+R = TypeVar("R", bound="Result")
 
 
 class Reason(Enum):
@@ -44,6 +49,8 @@ class Result:
     iterations : int
     converged : bool
     reason : Reason
+    solver, certificate : str
+        What found it, and what ``gap`` is, in words.
     """
 
     coef: np.ndarray
@@ -53,14 +60,29 @@ class Result:
     iterations: int = 1
     converged: bool = True
     reason: Reason = Reason.CONVERGED
+    solver: str = "The solver"
+    certificate: str = "gap"
 
-    def warn_unless_converged(self, solver: str, certificate: str, hint: str = "") -> None:
-        """Issue a ConvergenceWarning with the measured figure and the remedy."""
+    def conclude(self, hint: str = "") -> None:
+        """What a fit ends with, when all that it found is stored.
+
+        A solution that did not converge gets a ConvergenceWarning with the measured figure and the
+        remedy; after an interruption (Ctrl-C) KeyboardInterrupt is raised, and the best solution so
+        far is there.
+        """
+        if self.reason is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
         if not self.converged:
+            name = self.solver[:1].upper() + self.solver[1:]
+            steps = f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}"
             warnings.warn(
-                f"{solver} {self.reason.value}. Measured {certificate}: {self.gap:.3g} after "
-                f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}."
-                + (f" {hint}." if hint else ""),
+                f"{name} {self.reason.value}. Measured {self.certificate}: {self.gap:.3g} after "
+                f"{steps}." + (f" {hint}." if hint else ""),
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def worst(results: Sequence[R]) -> R:
+    """The result that a fit of several concludes with: an interrupted one, else the least good."""
+    return max(results, key=lambda r: (r.reason is Reason.INTERRUPTED, not r.converged, r.gap))

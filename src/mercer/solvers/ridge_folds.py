@@ -27,6 +27,8 @@ class RidgeFolds:
         Its centres stay as they are, whichever fold they are from: they are chosen without targets.
     folds : int array of shape (n,)
         Row i is left out by the fit of fold ``folds[i]`` and by no other; -1 by none.
+    weights : ndarray of shape (n,), optional
+        Of the rows, in fits and errors.
 
     Notes
     -----
@@ -42,16 +44,17 @@ class RidgeFolds:
     array([1.5  , 1.444, 1.167])
     """
 
-    def __init__(self, K: LowRankGram, folds: np.ndarray):
+    def __init__(self, K: LowRankGram, folds: np.ndarray, weights: np.ndarray | None = None):
         self.K = K
         self.folds = np.asarray(folds)
+        self.weights = np.ones(len(self.folds)) if weights is None else weights
         self.count = int(self.folds.max(initial=-1)) + 1
         total = np.zeros((K.rank, K.rank))
         own = [np.zeros((K.rank, K.rank)) for _ in range(self.count)]
         for rows, F in K.strips():
-            within = self.folds[rows]
+            within, roots = self.folds[rows], np.sqrt(self.weights[rows]).astype(F.dtype)
             for f in (-1, *range(self.count)):
-                part = F[within == f]
+                part = F[within == f] * roots[within == f, None]
                 A = part.T @ part
                 total += A
                 if f >= 0:
@@ -77,7 +80,7 @@ class RidgeFolds:
                 mine = within == f
                 outputs = (F[mine] @ beta.astype(F.dtype)).reshape(-1, len(penalties), Y.shape[1])
                 gaps = (Y[rows][mine] - b)[:, None] - outputs
-                out[f] += np.sum(gaps**2, axis=(0, 2))
+                out[f] += self.weights[rows][mine] @ np.sum(gaps**2, axis=2)
         return out
 
     def predict(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -98,14 +101,10 @@ class RidgeFolds:
                 out[rows.start + mine] = F[mine] @ beta + b
         return out.reshape(np.shape(y))
 
-    def training_rows(self) -> np.ndarray:
-        """How many rows each fold's fit has, (folds,)."""
-        return len(self.folds) - np.bincount(self.folds[self.folds >= 0], minlength=self.count)
-
     def _rotated(self, Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each fold Qᵀ Fᵀ (Y - b) over its training rows, and b."""
         n, m, outputs = len(Y), self.K.rank, Y.shape[1]
-        with_one = np.column_stack([Y, np.ones(n)])
+        with_one = np.column_stack([Y, np.ones(n)]) * self.weights[:, None]
         total = np.zeros((m, outputs + 1))
         own = np.zeros((self.count, m, outputs + 1))
         for rows, F in self.K.strips():
@@ -118,7 +117,8 @@ class RidgeFolds:
                     own[f] += B
         out = []
         for f, (_, Q) in enumerate(self.spectra):
-            b = Y[self.folds != f].mean(axis=0)
+            others = self.folds != f
+            b = np.average(Y[others], axis=0, weights=self.weights[others])
             B = total - own[f]
             out.append((Q.T @ (B[:, :-1] - B[:, -1:] * b), b))
         return out

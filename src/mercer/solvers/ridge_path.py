@@ -79,6 +79,8 @@ class RidgePath:
             gap=gap,
             converged=reason is Reason.CONVERGED and not lost.any(),
             reason=Reason.SINGULAR if lost.any() else reason,
+            solver="RidgePath",
+            certificate="backward error",
         )
 
     def leave_one_out(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:

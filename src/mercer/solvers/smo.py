@@ -21,10 +21,11 @@ import numpy as np
 
 from mercer.gram import GramOperator
 from mercer.gram.operator import require
+from mercer.gram.row_sources import SMALL, RowSource, rounding_room
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.smo_rows import SMALL, RowSource, rounding_room, row_source
 from mercer.solvers.smo_state import State
+from mercer.threads import stopping
 
 __all__ = ["SmoResult", "SmoSolver"]
 
@@ -54,8 +55,6 @@ class SmoSolver:
         Leave variables out that have stopped to matter; the result is the same within ``tol``.
     polish : bool
         At the end, solve for the free variables exactly, where they are few.
-    stop : callable, optional
-        Returns True when the solution is no longer wanted; asked in each round.
     report : callable, optional
         Called in each round with its number, the violation, and the numbers of active rows and
         of variables that are not 0.
@@ -69,7 +68,6 @@ class SmoSolver:
     n_jobs: int | None = None
     shrinking: bool = True
     polish: bool = True
-    stop: Callable[[], bool] | None = None
     report: Callable[[int, float, int, int], None] | None = None
 
     def largest_set(self) -> int:
@@ -78,7 +76,7 @@ class SmoSolver:
 
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
         """Rows of K for several problems with upper bounds C."""
-        return row_source(K, self.cache_bytes, rounding_room(self.tol, C), self.n_jobs)
+        return K.row_source(self.cache_bytes, rounding_room(self.tol, C), self.n_jobs)
 
     def solve(
         self,
@@ -113,7 +111,7 @@ class SmoSolver:
         rounds, reason = 0, Reason.LIMIT
         try:
             for rounds in range(1, self.max_rounds + 1):
-                if self.stop is not None and self.stop():
+                if stopping():
                     raise KeyboardInterrupt
                 violation = state.violation()
                 if self.report is not None:
@@ -177,6 +175,6 @@ def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
     at = state.optimum()
     return SmoResult(
         state.beta(), -float(np.mean(at.levels)), -(at.square / 2 + at.linear), max(0.0, at.gap),
-        rounds, reason is Reason.CONVERGED, reason, alpha=state.alpha, square=max(0.0, at.square),
-        levels=at.levels,
+        rounds, reason is Reason.CONVERGED, reason, "Batch SMO", "duality gap",
+        alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
     )  # fmt: skip

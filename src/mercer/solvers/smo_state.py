@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram import GramOperator
+from mercer.gram.row_sources import RowSource, add_products
 from mercer.solvers.box_newton import STEPS, newton_steps
 from mercer.solvers.dual import DualProblem
-from mercer.solvers.smo_rows import RowSource, add_products
 
 __all__ = ["Optimum", "State"]
 
@@ -273,17 +273,17 @@ class State:
     def _solve(self, chosen: np.ndarray, relative_tol: float) -> None:
         """The subproblem by SMO steps, with Newton steps between them where those take long."""
         variables, rows, place, split = self._in_order(chosen)
-        inner = self.source.inner(rows, place)
+        square = self.source.square(rows, place)
         y, C, before = self.y[variables], self.C[variables], self.alpha[variables]
         f_before = self.f()[variables]
         alpha, f, tol = before.copy(), f_before.copy(), 0.5 * self.tol
         steps = INNER_STEPS * len(chosen)
         for _ in range(REFINEMENTS):
-            taken = inner.smo(y, C, alpha, f, split, tol, relative_tol, steps)
+            taken = square.smo(y, C, alpha, f, split, tol, relative_tol, steps)
             if taken < steps and not (self.hard and taken):
                 break
             self.newton_rounds += 1
-            if not inner.newton(y, C, alpha, f, split, tol):
+            if not newton_steps(square.array(), y, C, alpha, f, split, tol):
                 break
         moved = y * (alpha - before)
         gain = -float((f_before + f) @ moved) / 2

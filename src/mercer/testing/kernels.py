@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from mercer.distances.vectors import dense
+from mercer.distances.products import dense
 from mercer.kernels import Kernel, Radial, check_mercer
 
 __all__ = ["KernelContract"]

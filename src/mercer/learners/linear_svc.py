@@ -1,134 +1,26 @@
-"""Linear support vector machines on vectors, with scikit-learn's parameters and attributes.
-
-They need no kernel matrix: the weights themselves are what is solved for, in memory O(n + d)
-beside the samples, dense or CSR.
-"""
+"""Linear support vector classification, with scikit-learn's parameters and attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram.schedule import count_jobs
-from mercer.learners.base import FLOATS, ChecksTargets
 from mercer.learners.classes import encode_classes, weigh_classes
-from mercer.learners.machines import solve_all
+from mercer.learners.linear_support_vectors import LinearMachine, Task
 from mercer.solvers.crammer_singer import ClassDual, ClassRows
 from mercer.solvers.linear_dual import LinearDual, LinearResult
 from mercer.solvers.linear_lasso import solve_lasso
 from mercer.solvers.linear_rows import LinearRows
-from mercer.solvers.linear_svm import LinearSolver
-from mercer.solvers.result import Reason
 
-__all__ = ["LinearSVC", "LinearSVR"]
-
-Task = Callable[[Callable[[], bool]], LinearResult]
+__all__ = ["LinearSVC"]
 
 
-class _LinearMachine(ChecksTargets, BaseEstimator):
-    """Abstract: what LinearSVC and LinearSVR share: samples, weights, the certificate."""
-
-    C: float
-    tol: float
-    loss: str
-    dual: bool | str
-    fit_intercept: bool
-    intercept_scaling: float
-    max_iter: int
-    verbose: int
-    random_state: Any
-    n_jobs: int | None
-
-    def _check_parameters(self, **choices: tuple) -> None:
-        """Numbers within their ranges, and each named argument one of its choices."""
-        numbers = [("C", True), ("tol", True), ("intercept_scaling", True), ("epsilon", False)]
-        for name, strict in numbers:
-            value: Any = getattr(self, name, 1.0)
-            known = isinstance(value, (int, float, np.number)) and np.isfinite(value)
-            if not (known and (value > 0 or (value == 0 and not strict))):
-                raise ValueError(
-                    f"{name}={value!r}: must be a finite number {'>' if strict else '>='} 0."
-                )
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 0):
-            raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
-        for name, values in {"dual": ("auto", True, False), **choices}.items():
-            if getattr(self, name) not in values:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: give one of {', '.join(map(repr, values))}."
-                )
-
-    def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
-        """Rows of positive weight, their targets and weights."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
-        y = column_or_1d(self._check_targets(X, y, numeric=numeric), warn=True)
-        w = self._check_weights(X, sample_weight)
-        if w is not None and not w.all():  # weight 0 equals absence
-            kept = np.flatnonzero(w)
-            X, y, w = X[kept], y[kept], w[kept]
-        return X, y, np.ones(X.shape[0]) if w is None else w
-
-    def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
-        """The rows with positive C. Several machines share the threads, one has them all."""
-        if not used.all():
-            X = X[np.flatnonzero(used)]
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # the caller's entries stay as they are
-            X.sum_duplicates()
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
-
-    def _solver(self, seed: int, stop: Callable[[], bool]) -> LinearSolver:
-        methods = {True: "descent", False: "newton", "auto": "auto"}
-        return LinearSolver(
-            methods[self.dual], self.tol / 100, self.max_iter, seed,
-            print if self.verbose else None, stop,
-        )  # fmt: skip
-
-    def _run(self, tasks: list[Task]) -> list[LinearResult]:
-        """The machines, over threads."""
-        return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
-
-    def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
-        """Coefficients of the machines, (machines, d + 1), and the certificate."""
-        self.coef_ = W[:, :-1].astype(dtype)
-        scale = self.intercept_scaling if self.fit_intercept else 0.0
-        self.intercept_ = (scale * W[:, -1]).astype(dtype)
-        lengths = np.linalg.norm(W[:, :-1], axis=1)
-        with np.errstate(divide="ignore"):
-            margins = 1 / lengths
-        self.margin_ = margins
-        self.objective_ = float(sum(r.objective for r in results))
-        self.dual_gap_ = float(sum(r.gap for r in results))
-        self.converged_ = all(r.converged for r in results)
-        self.n_iter_ = max(r.iterations for r in results)
-        worst = max(results, key=lambda r: (not r.converged, r.gap))
-        self.solver_ = worst.solver
-        name = worst.solver[:1].upper() + worst.solver[1:] or "The solver"
-        if self.dual not in ("auto", False) and worst.reason is Reason.LIMIT:
-            name += ' (dual="auto" goes on with Newton steps)'
-        worst.warn_unless_converged(name, "duality gap")
-
-    def _values(self, X: Any) -> np.ndarray:
-        """X coefᵀ + intercept, (n, machines)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coef = self.coef_.reshape(len(self.intercept_), -1)
-        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class LinearSVC(ClassifierMixin, _LinearMachine):
+class LinearSVC(ClassifierMixin, LinearMachine):
     r"""Linear support vector classification, for many samples and many columns.
 
     For two classes, labelled y = ±1, minimise
@@ -282,6 +174,7 @@ class LinearSVC(ClassifierMixin, _LinearMachine):
         else:
             results, W = self._fit_apart(X, codes, own, others, seed)
         self._store(results, W, X.dtype)
+        self._conclude(results)
         return self
 
     def _fit_apart(self, X, codes, own, others, seed):
@@ -293,20 +186,20 @@ class LinearSVC(ClassifierMixin, _LinearMachine):
         codes, own, others = codes[used], own[used], others[used]
 
         def machine(m: int) -> Task:
-            def solve(stop: Callable[[], bool]) -> LinearResult:
+            def solve() -> LinearResult:
                 y, C = np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others)
-                return self._solve_one(rows, y, C, seed, stop)
+                return self._solve_one(rows, y, C, seed)
 
             return solve
 
         results = self._run([machine(m) for m in positive])
         return results, np.stack([r.coef for r in results])
 
-    def _solve_one(self, rows: LinearRows, y, C, seed: int, stop) -> LinearResult:
+    def _solve_one(self, rows: LinearRows, y, C, seed: int) -> LinearResult:
         if not C.all():  # a class of weight 0
             rows = LinearRows(rows.X[np.flatnonzero(C)], rows.bias, rows.n_jobs)
             y, C = y[C > 0], C[C > 0]
-        solver = self._solver(seed, stop)
+        solver = self._solver(seed)
         if self.penalty == "l2":
             return solver.solve(rows, LinearDual.hinge(y, C, self.loss == "squared_hinge"))
         return solve_lasso(rows, y, C, solver)
@@ -318,12 +211,12 @@ class LinearSVC(ClassifierMixin, _LinearMachine):
         codes, C = codes[C > 0], C[C > 0]
         if k == 2:
             dual = LinearDual.hinge(np.where(codes == 1, 1.0, -1.0), 2 * C, False)
-            results = self._run([lambda stop: self._solver(seed, stop).solve(rows, dual)])
+            results = self._run([lambda: self._solver(seed).solve(rows, dual)])
             # ½ |w_0|² + ½ |w_1|² = ¼ |w_1 - w_0|²: half of that machine's objective
             results = [r.scaled(0.5) for r in results]
             return results, results[0].coef[None]
         dual = ClassDual(codes, C, k)
-        results = self._run([lambda stop: self._solver(seed, stop).solve(ClassRows(rows, k), dual)])
+        results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
         return results, results[0].coef.reshape(k, -1)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -352,102 +245,3 @@ class LinearSVC(ClassifierMixin, _LinearMachine):
         if sp.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()
         return self
-
-
-class LinearSVR(RegressorMixin, _LinearMachine):
-    r"""Linear support vector regression, for many samples and many columns.
-
-    Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)`, or the same with the
-    square of each maximum, over w.
-
-    Parameters
-    ----------
-    epsilon : float >= 0, default=0.0
-        Errors up to ε, in the units of y, cost nothing.
-    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, n_jobs
-        As in `LinearSVC`.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (d,)
-        In X's dtype.
-    intercept_ : ndarray of shape (1,)
-    n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
-    objective_, dual_gap_, converged_, solver_ : as in `LinearSVC`
-    margin_ : ndarray of shape (1,)
-        1 / ‖coef‖.
-
-    Notes
-    -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 no row. Cost as `LinearSVC`.
-
-    References
-    ----------
-    Ho & Lin, "Large-scale Linear Support Vector Regression", JMLR 2012.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.arange(6.0)[:, None]
-    >>> model = LinearSVR(C=100.0, epsilon=0.1).fit(X, 2 * X[:, 0] + 1)
-    >>> model.predict([[10.0]]).round(1).tolist()
-    [20.9]
-    """
-
-    def __init__(
-        self,
-        *,
-        epsilon=0.0,
-        tol=1e-4,
-        C=1.0,
-        loss="epsilon_insensitive",
-        fit_intercept=True,
-        intercept_scaling=1.0,
-        dual="auto",
-        verbose=0,
-        random_state=None,
-        max_iter=1000,
-        n_jobs=None,
-    ):
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Fit to samples X and targets y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are taken as they are; CSR is not copied.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X, y and weights do not fit.
-        """
-        self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
-        X, y, w = self._samples(X, y, sample_weight, numeric=True)
-        rows = self._rows(X, w > 0, 1)
-        squared = self.loss == "squared_epsilon_insensitive"
-        dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        results = self._run([lambda stop: self._solver(seed, stop).solve(rows, dual)])
-        self._store(results, results[0].coef[None], X.dtype)
-        self.coef_ = self.coef_[0]
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """x w + intercept, shape (n,)."""
-        return self._values(X)[:, 0]

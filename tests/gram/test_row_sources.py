@@ -6,18 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram import DenseGram, FeatureGram, TiledGram, pivoted_cholesky
-from mercer.gram.pair import PairGram
+from mercer.gram import DenseGram, FeatureGram, PairGram, TiledGram, pivoted_cholesky, row_sources
+from mercer.gram.row_sources import CachedRows, FactorRows, HeldRows, PairRows, add_products
 from mercer.kernels import RBF, Linear
-from mercer.solvers import smo_rows
-from mercer.solvers.smo_rows import (
-    CachedRows,
-    FactorRows,
-    HeldRows,
-    PairRows,
-    add_products,
-    row_source,
-)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -34,9 +25,9 @@ def pair_gram(size):
 
 
 SOURCES = {
-    "held": lambda: (HeldRows(DenseGram(K, symmetric=True), 1), K),
-    "held, threads": lambda: (HeldRows(DenseGram(K, symmetric=True), 3), K),
-    "held, fortran order": lambda: (HeldRows(DenseGram(np.asfortranarray(K)), 1), K),
+    "held": lambda: (HeldRows(K, 1), K),
+    "held, threads": lambda: (HeldRows(K, 3), K),
+    "held, fortran order": lambda: (HeldRows(np.asfortranarray(K), 1), K),
     "pair": lambda: (PairRows(pair_gram(61), 1), K),
     "pair, threads": lambda: (PairRows(pair_gram(1), 3), K),
     "cache of 1 row": lambda: (cached(1), K),
@@ -75,7 +66,7 @@ def test_blocks_and_sums(source):
 
 def test_the_whole_of_a_matrix_that_is_held_is_not_copied():
     rows = np.arange(150)
-    held = HeldRows(DenseGram(K, symmetric=True), 1)
+    held = HeldRows(K, 1)
     assert held.block(rows, rows) is K
     assert held.block(rows, rows[::-1].copy()) is not K
 
@@ -151,25 +142,25 @@ def test_only_a_cache_can_narrow():
     for name in ("held", "features"):
         source, _ = SOURCES[name]()
         assert not source.can_narrow
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(TypeError, match="keeps all of its columns"):
             source.narrow(np.arange(3))
 
 
 def test_which_source():
     dense, tiled = DenseGram(K, symmetric=True), TiledGram(RBF(0.5), X)
-    assert isinstance(row_source(dense, 0, 0.0, 1), HeldRows)
-    assert isinstance(row_source(FeatureGram(X), 0, 0.0, 1), FactorRows)
-    held = row_source(tiled, 2**30, 0.0, 1)  # it is small, and there is room
+    assert isinstance(dense.row_source(0, 0.0, 1), HeldRows)
+    assert isinstance(FeatureGram(X).row_source(0, 0.0, 1), FactorRows)
+    held = tiled.row_source(2**30, 0.0, 1)  # it is small, and there is room
     assert isinstance(held, HeldRows)
     assert_allclose(held.values, K, atol=1e-12)
-    assert isinstance(row_source(tiled, 150 * 150 * 8 - 1, 0.0, 1), CachedRows)
+    assert isinstance(tiled.row_source(150 * 150 * 8 - 1, 0.0, 1), CachedRows)
 
 
 def test_the_budget_of_the_cache():
     for numbers, rows in ((10 * 150, 10), (10 * 150 + 149, 10), (1, 1), (10**6, 150)):
         source = CachedRows(TiledGram(RBF(0.5), X), numbers * 8, 0.0, 1)
         assert source.values.shape == (rows, 150)
-    n = smo_rows.ROUNDED_ROWS
+    n = row_sources.ROUNDED_ROWS
     large = TiledGram(RBF(0.5), RNG.normal(size=(n, 2)))
     for room, dtype in ((1e-6, np.float32), (1e-8, np.float64)):
         source = CachedRows(large, 100 * n * 8, room, 1)
@@ -180,8 +171,8 @@ def test_the_budget_of_the_cache():
 @pytest.mark.parametrize("columns", [None, np.arange(5, 90)])
 @pytest.mark.parametrize("passing", [1, 7, 512])
 def test_products_of_rows_that_are_not_kept(columns, passing, monkeypatch):
-    monkeypatch.setattr(smo_rows, "PASSING", passing)
-    monkeypatch.setattr(smo_rows, "TILE", 300)
+    monkeypatch.setattr(row_sources, "PASSING", passing)
+    monkeypatch.setattr(row_sources, "TILE", 300)
     rows, change = np.array([3, 4, 50, 149]), np.array([1.0, -2.0, 0.5, 3.0])
     part = slice(None) if columns is None else columns
     wanted = 1 + K[part][:, rows] @ change
@@ -206,9 +197,9 @@ def test_sums_are_in_double_precision():
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_sums_do_not_depend_on_the_threads(n_jobs, monkeypatch):
-    monkeypatch.setattr(smo_rows, "SHARED", 1)
+    monkeypatch.setattr(row_sources, "SHARED", 1)
     rows, change = np.arange(150), RNG.normal(size=150)
     one, several = np.zeros(150), np.zeros(150)
-    HeldRows(DenseGram(K, symmetric=True), 1).add(rows, change, one)
-    HeldRows(DenseGram(K, symmetric=True), n_jobs).add(rows, change, several)
+    HeldRows(K, 1).add(rows, change, one)
+    HeldRows(K, n_jobs).add(rows, change, several)
     assert_array_equal(one, several)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 
-from mercer.gram import Gram
+from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
 
 __all__ = ["bound_kernel", "is_precomputed", "kernel_machine", "sample_gram", "sample_rows", "take"]
@@ -42,13 +42,11 @@ def kernel_machine(model: Any) -> tuple[list, Any]:
     )
 
 
-def bound_kernel(machine: Any, X: Any) -> Kernel | None:
+def bound_kernel(machine: Any, X: Any) -> Kernel:
     """The kernel of a fitted learner, with what it learnt from its training sample.
 
-    None when the kernel was precomputed. Scikit-learn's learners keep a name and parameters.
+    Scikit-learn's learners keep a name and parameters.
     """
-    if is_precomputed(machine):
-        return None
     if hasattr(machine, "kernel_"):
         return machine.kernel_
     given = {name: getattr(machine, name, None) for name in ("gamma", "degree", "coef0")}
@@ -81,22 +79,16 @@ def sample_gram(
     for transformer in transformers:
         Z = transformer.transform(Z)
     kernel = bound_kernel(machine, Z)
-    if kernel is None:
-        K = np.asarray(Z)
-        if K.shape[0] != K.shape[1]:
-            raise ValueError(
-                f"X has shape {K.shape}: with a precomputed kernel, give the square matrix of the "
-                "training samples."
-            )
-        return K[np.ix_(rows, rows)], rows
+    if is_precomputed(machine):
+        return gram(kernel, kernel.encode(Z)[rows]).dense(), rows
     Z = kernel.encode(Z, like=getattr(machine, "X_fit_", None))  # in the codes of the training rows
-    return Gram(kernel, Z).dense(), rows
+    return gram(kernel, Z).dense(), rows
 
 
 def is_precomputed(machine: Any) -> bool:
     """Whether a kernel learner was fitted to a Gram matrix in place of samples."""
     if hasattr(machine, "kernel_"):
-        return machine.kernel_ is None
+        return machine.kernel_.kind == "precomputed"
     return isinstance(machine.kernel, str) and machine.kernel == "precomputed"
 
 

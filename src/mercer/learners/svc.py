@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mercer.learners.support_vector_classifier import SupportVectorClassifier
+from mercer.learners.many_classes import ManyClasses
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoResult
 
@@ -16,7 +17,7 @@ SHARPENED = 3  # times at most that NuSVC solves for a smaller tolerance
 LEAST_MARGIN = 1e-9  # of NuSVC before the division, of the largest that f may be
 
 
-class SVC(SupportVectorClassifier):
+class SVC(ManyClasses):
     r"""Support vector classification with any kernel.
 
     The dual of the soft margin: maximise
@@ -114,16 +115,16 @@ class SVC(SupportVectorClassifier):
     """
 
     C: float
-    _path_parameter = "C"
+    path_parameter = "C"
 
     def __init__(
         self,
         *,
         C=1.0,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
-        coef0=0.0,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
         shrinking=True,
         probability=False,
         tol=1e-3,
@@ -170,7 +171,7 @@ class SVC(SupportVectorClassifier):
         return DualProblem.classification(labels, bounds)
 
 
-class NuSVC(SupportVectorClassifier):
+class NuSVC(ManyClasses):
     r"""Support vector classification where ν in (0, 1] takes the place of C.
 
     ν bounds the part of the rows that lie within the margin from above, and the part that are
@@ -209,16 +210,16 @@ class NuSVC(SupportVectorClassifier):
     """
 
     nu: float
-    _path_parameter = "nu"
+    path_parameter = "nu"
 
     def __init__(
         self,
         *,
         nu=0.5,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
-        coef0=0.0,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
         shrinking=True,
         probability=False,
         tol=1e-3,
@@ -273,12 +274,12 @@ class NuSVC(SupportVectorClassifier):
             )
         return DualProblem.nu_classification(labels, bounds, self.nu)
 
-    def _fit_machine(self, K, problem, machine, solver, source=None) -> SmoResult:
+    def _fit_machine(self, K, problem, machine, solver, source, fit_path) -> SmoResult:
         """All divided by the margin ρ = (ρ₊ - ρ₋) / 2, so that f is ±1 there (LIBSVM section 4).
 
         The violation is divided too: where ρ is small the solution is made sharper first.
         """
-        result = super()._fit_machine(K, problem, machine, solver, source)
+        result = super()._fit_machine(K, problem, machine, solver, source, fit_path)
         least = LEAST_MARGIN * float(np.abs(K.diag()).max()) * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2

@@ -1,24 +1,36 @@
 """Where SMO gets K from: held whole, row by row through a cache, or as a product of factors.
 
 All answer the same two questions: the block of K between the rows of a working set, and what a
-change of some coefficients adds to K β. What differs is what they compute for it.
+change of some coefficients adds to K β. What differs is what they compute for it. An operator
+chooses the source that suits it (`GramOperator.row_source`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer import _native
-from mercer.gram import DenseGram, FactoredGram, GramOperator
-from mercer.gram.build import fill
-from mercer.gram.pair import PairGram
-from mercer.gram.schedule import blas_limit, count_jobs, ordered_map
-from mercer.solvers.box_newton import newton_steps
+from mercer.threads import blas_limit, count_jobs, ordered_map
 
-__all__ = ["RowSource", "add_products", "rounding_room", "rounds_to_float32", "row_source"]
+if TYPE_CHECKING:
+    from mercer.gram.factored import FactoredGram
+    from mercer.gram.operator import GramOperator
+    from mercer.gram.pairs import PairGram
+
+__all__ = [
+    "FactorRows",
+    "HeldRows",
+    "PairRows",
+    "RowSource",
+    "Square",
+    "add_products",
+    "is_small",
+    "rounding_room",
+    "rounds_to_float32",
+]
 
 SMALL = 2048  # rows up to which K is computed whole, and the problem solved at once
 ROUNDED_ROWS = 2000  # from which on rows of K are kept in float32, if the tolerance has room
@@ -27,21 +39,10 @@ PASSING = 512  # rows at a time that are used once and not kept
 TILE = 2**19  # numbers of them in a strip of columns, which stays in a core's cache
 
 
-def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-    """The source for an operator.
-
-    ``room`` is the relative error of K's entries that the tolerance leaves room for.
-    """
-    if isinstance(K, DenseGram):
-        return HeldRows(K, n_jobs)
-    if isinstance(K, FactoredGram):
-        return FactorRows(K)
-    if isinstance(K, PairGram):
-        return PairRows(K, n_jobs)
+def is_small(K: GramOperator, cache_bytes: int) -> bool:
+    """Whether K is computed whole at once, which takes less time than row by row."""
     n = K.shape[0]
-    if K.symmetric and n <= SMALL and n * n * np.dtype(K.dtype).itemsize <= cache_bytes:
-        return HeldRows(DenseGram(fill(K, n_jobs), symmetric=True), n_jobs)
-    return CachedRows(K, cache_bytes, room, n_jobs)
+    return K.symmetric and n <= SMALL and n * n * np.dtype(K.dtype).itemsize <= cache_bytes
 
 
 def rounding_room(tol: float, C: np.ndarray) -> float:
@@ -60,17 +61,19 @@ def rounds_to_float32(K: GramOperator, room: float) -> bool:
     return rounding * float(np.abs(K.diag()).max()) <= room
 
 
-class InnerSteps:
-    """Steps of a subproblem, whose K is an array; y, C, α, f as in `_native.smo_solve`."""
+class Square:
+    """K between the rows of a subproblem, for its steps."""
 
     def __init__(self, K: np.ndarray):
         self.K = K
 
     def smo(self, *problem: Any) -> int:
+        """Steps of two variables at a time: arguments and result as `_native.smo_solve`."""
         return _native.smo_solve(self.K, *problem)
 
-    def newton(self, *problem: Any) -> bool:
-        return newton_steps(self.K, *problem)
+    def array(self) -> np.ndarray:
+        """All of it."""
+        return self.K
 
 
 class RowSource(ABC):
@@ -90,9 +93,9 @@ class RowSource(ABC):
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
         """K between rows[place]; ``rows`` ascend and are distinct."""
 
-    def inner(self, rows: np.ndarray, place: np.ndarray) -> InnerSteps:
-        """SMO and Newton steps on K between rows[place], which `block` gives."""
-        return InnerSteps(self.block(rows, place))
+    def square(self, rows: np.ndarray, place: np.ndarray) -> Square:
+        """The same for steps, which may read few of the values."""
+        return Square(self.block(rows, place))
 
     @abstractmethod
     def add(
@@ -102,8 +105,11 @@ class RowSource(ABC):
         to be asked for again, None are all."""
 
     def narrow(self, kept: np.ndarray) -> RowSource:
-        """The source for some of the rows and columns, ascending; this one is not used again."""
-        raise NotImplementedError
+        """The source for some of the rows and columns, ascending; this one is not used again.
+
+        Only where ``can_narrow``.
+        """
+        raise TypeError(f"{type(self).__name__} keeps all of its columns.")
 
 
 def add_rows(values, slots, change, g, n_jobs) -> None:
@@ -156,8 +162,8 @@ def gather(values, slots, columns, n_jobs) -> np.ndarray:
 class HeldRows(RowSource):
     """K is an array in memory."""
 
-    def __init__(self, K: DenseGram, n_jobs: int | None):
-        self.values = np.require(K.K, None, ["C", "ALIGNED"])
+    def __init__(self, K: np.ndarray, n_jobs: int | None):
+        self.values = np.require(K, None, ["C", "ALIGNED"])
         self.n_jobs = n_jobs
 
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -189,18 +195,18 @@ class PairRows(RowSource):
         _native.smo_join(*self.blocks, rows)
         return gather(self.K.room, self.slots[rows], rows, self.n_jobs)
 
-    def inner(self, rows: np.ndarray, place: np.ndarray) -> InnerSteps:
+    def square(self, rows: np.ndarray, place: np.ndarray) -> Square:
         if len(place) == len(self.slots) and np.array_equal(place, np.arange(len(place))):
-            return PairSteps(self.K, self.blocks)
-        return super().inner(rows, place)
+            return PairSquare(self.K, self.blocks)
+        return super().square(rows, place)
 
     def add(self, rows, change, g, again=None) -> None:
         _native.smo_join(*self.blocks, rows)
         add_rows(self.K.room, self.slots[rows], change, g, self.n_jobs)
 
 
-class PairSteps(InnerSteps):
-    """Steps on all variables of a pair, on its blocks."""
+class PairSquare(Square):
+    """All of a pair, in its blocks."""
 
     def __init__(self, K: PairGram, blocks: tuple):
         self.pair, self.blocks = K, blocks
@@ -208,8 +214,8 @@ class PairSteps(InnerSteps):
     def smo(self, *problem: Any) -> int:
         return _native.smo_solve_blocks(*self.blocks, *problem)
 
-    def newton(self, *problem: Any) -> bool:
-        return newton_steps(self.pair.dense(), *problem)
+    def array(self) -> np.ndarray:
+        return self.pair.dense()
 
 
 class FactorRows(RowSource):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d
 
-from mercer.learners.svm import SupportVectorMachine
+from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoResult
 
@@ -24,7 +25,9 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
         """The dual for targets y and upper bounds."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
         """Fit to samples X and numbers y.
 
         Parameters
@@ -33,27 +36,36 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
             (n, n) for ``kernel="precomputed"``.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Shared by fits that differ in C (see `new_path`).
 
         Raises
         ------
         ValueError
             A parameter is out of range, or X, y and weights do not fit.
+        KeyboardInterrupt
+            After Ctrl-C; the best machine so far is there.
         """
-        self._fit(X, y, sample_weight)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> SmoResult:
         self._check_parameters()
-        X, y, w, kept = self._samples_and_weights(X, y, sample_weight, numeric=True)
-        bounds = self.C * w
-        K = self._operator(X, bounds)
-        result = self._solve(K, self._problem(y.astype(np.float64), bounds))
+        training = self._training(X, y, sample_weight, fit_path=fit_path)
+        y = column_or_1d(training.y, warn=True)
+        bounds = np.full(len(y), float(self.C))
+        if training.weights is not None:
+            bounds *= training.weights
+        K, low = self._operator(training.X, bounds, fit_path)
+        problem = self._problem(y.astype(np.float64), bounds)
+        result = self._solve(K, problem, fit_path=fit_path)
         support = np.flatnonzero(result.coef)
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
-        self._store(X, K, [result], support, kept)
-        return result
+        self._store(training, [result], support, low)
+        self._keep_tube(result)
+        result.conclude(CONTINUED)
+        return self
+
+    def _keep_tube(self, result: SmoResult) -> None:
+        """What a fit learns of the tube, beside the function: nothing, where its width is given."""
 
     def _infeasible(self) -> str:
         return (
@@ -102,15 +114,15 @@ class SVR(_SupportVectorRegressor):
     """
 
     epsilon: float
-    _path_parameter = "C"
+    path_parameter = "C"
 
     def __init__(
         self,
         *,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
-        coef0=0.0,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
         tol=1e-3,
         C=1.0,
         epsilon=0.1,
@@ -184,17 +196,17 @@ class NuSVR(_SupportVectorRegressor):
     """
 
     nu: float
-    _path_parameter = "C"
+    path_parameter = "C"
 
     def __init__(
         self,
         *,
         nu=0.5,
         C=1.0,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
-        coef0=0.0,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
         shrinking=True,
         tol=1e-3,
         cache_size=200,
@@ -225,11 +237,9 @@ class NuSVR(_SupportVectorRegressor):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
-        """Fit to samples X and numbers y, as `SVR.fit`."""
-        above, below = self._fit(X, y, sample_weight).levels
+    def _keep_tube(self, result: SmoResult) -> None:
+        above, below = result.levels
         self.epsilon_ = (below - above) / 2
-        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

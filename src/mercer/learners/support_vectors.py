@@ -1,7 +1,7 @@
 """What all support vector machines share: solver, support vectors, certificate, predictions.
 
-`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svm_classifiers.py), SVR, NuSVR
-(svm_regressors.py) and OneClassSVM (one_class.py). A subclass states its dual problems; this class
+`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
+OneClassSVM (one_class.py). A subclass states its dual problems; this class
 chooses the Gram operator, solves, and keeps what predictions need.
 """
 
@@ -9,44 +9,35 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import DenseGram, FeatureGram, GramOperator, LowRankGram, TiledGram, low_rank_gram
-from mercer.gram.memory import memory_budget
+from mercer.gram import GramOperator, LowRankGram, RowSource, gram, memory_budget
 from mercer.gram.precision import in_single_precision
-from mercer.kernels import Linear, as_kernel
-from mercer.learners.base import FitPath, KernelLearner, describe_gram
+from mercer.gram.row_sources import ROUNDED_ROWS, rounding_room
+from mercer.kernels import Kernel
+from mercer.learners.base import FitPath, KernelLearner, Training
+from mercer.learners.limits import LIMITS
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult, SmoSolver
-from mercer.solvers.smo_rows import (
-    ROUNDED_ROWS,
-    SMALL,
-    RowSource,
-    rounding_room,
-    rounds_to_float32,
-)
 
 __all__ = ["SupportVectorMachine", "WarmStarts"]
 
 MOST_ROUNDS = 10_000  # of the solver, where max_iter is -1
-EXACT_ROWS = 200_000  # beyond, solver="auto" takes a Gram matrix of low rank
-RANK = 2000
 BESIDE = 40_000_000  # bytes that a fit takes beside rows of K: blocks, tiles, room of BLAS
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
+CONTINUED = "A fit with warm_start=True can be continued"
 
 
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: give ``_pair_coef`` and a ``fit`` of these steps: `_check_parameters`,
-    `_samples_and_weights`, `_operator`, `_solve` for each machine, `_store`."""
+    `_training`, `_operator`, `_solve` for each machine, `_store`, and `Result.conclude`."""
 
     gamma: float | str
     degree: int
@@ -60,10 +51,10 @@ class SupportVectorMachine(KernelLearner, ABC):
     rank: int | None
     random_state: Any
     _n_support: np.ndarray
-    _path: WarmStarts | None
 
-    def _new_path(self, models: list) -> WarmStarts:
-        return WarmStarts(self._path_parameter == "C")
+    def new_path(self, values: list) -> WarmStarts:
+        """What fits share that differ in ``path_parameter`` alone, which takes these values."""
+        return WarmStarts(self, values)
 
     @abstractmethod
     def _pair_coef(self) -> np.ndarray:
@@ -98,98 +89,51 @@ class SupportVectorMachine(KernelLearner, ABC):
         if self.rank is not None and not (isinstance(self.rank, Integral) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
-    def _samples_and_weights(
-        self, X: Any, y: Any, sample_weight: Any, *, numeric: bool = False, targets: bool = True
-    ):
-        """Encoded rows of positive weight, their targets, weights and numbers in X."""
-        X = self._encode_fit(X, y)
-        if targets:
-            y = column_or_1d(self._check_targets(X, y, numeric=numeric), warn=True)
-        w = self._check_weights(X, sample_weight)
-        n = X.shape[0]
-        if w is not None and self._weighted_scale():
-            self.kernel_ = self._with_weighted_scale(X, w)
-        else:
-            self._bind_present(X, y if targets else None, w)
-        self.shape_fit_ = tuple(X.shape)
-        if self.kernel_ is not None and not self.kernel_.symmetric:
+    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
+        """The kernel bound to the samples; γ = "scale" counts each row as often as it weighs."""
+        if not kernel.symmetric:
             raise TypeError(
-                f"{self.kernel_!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
+                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
             )
-        kept = np.arange(n) if w is None else np.flatnonzero(w)
-        if len(kept) < n:  # weight 0 equals absence
-            X = X[np.ix_(kept, kept)] if self.kernel_ is None else X[kept]
-            y = y[kept] if targets else None
-        return X, y, np.ones(len(kept)) if w is None else w[kept], kept
+        scale = isinstance(self.kernel, str) and self.gamma == "scale"
+        if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
+            kernel = kernel.copied(gamma=_scale(training.X, training.weights))
+        return super().bind_kernel(kernel, training)
 
-    def _weighted_scale(self) -> bool:
-        return isinstance(self.kernel, str) and self.gamma == "scale"
-
-    def _with_weighted_scale(self, X: Any, w: np.ndarray) -> Any:
-        """The named kernel with γ = 1 / (d · var(X)), each row counted as often as it weighs."""
-        if self.kernel_ is None or not hasattr(self.kernel_, "gamma"):
-            return self.kernel_
-        share = w / (w.sum() * X.shape[1])
-        mean = float((share @ X).sum())  # sparse rows stay sparse
-        if sp.issparse(X):
-            variance = float((share @ X.multiply(X)).sum()) - mean**2
+    def _operator(
+        self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
+    ) -> tuple[GramOperator, LowRankGram | None]:
+        """K for SMO, which asks for rows as they are needed; the same again where K is a factor."""
+        low = None
+        exact = LIMITS["support vectors"].exact(self.solver, X.shape[0])
+        if exact or self.kernel_.linear:
+            K = self._exact_operator(X, bounds, fit_path)
+            self.gram_ = K.describe()
         else:
-            variance = float((share @ (X - mean) ** 2).sum())
-        gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
-        given = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        return as_kernel(self.kernel, **given).bind(X)
-
-    def _operator(self, X: Any, bounds: np.ndarray) -> GramOperator:
-        """K for SMO: it asks for rows, which are computed as they are needed, and cached."""
-        K = self._choose_operator(X, bounds)
-        words = {"FeatureGram": "batch SMO in the primal", "LowRankGram": "batch SMO, low rank"}
-        self.solver_ = words.get(type(K).__name__, "batch SMO")
-        if self.kernel_ is not None and self.kernel_.positive_definite is False:
+            if X.dtype == np.float64 and self.tol >= 1e-4:
+                X = in_single_precision(self.kernel_, X, 1e-4)
+            rank = LIMITS["support vectors"].rank
+            K = low = self._low_rank_gram(X, rank, held=True, fit_path=fit_path)
+        self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
+        if self.kernel_.positive_definite is False:
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is no bound"
-        self.gram_ = describe_gram(K) + (f", rank {K.rank}" if isinstance(K, LowRankGram) else "")
-        return K
+        return K, low
 
-    def _choose_operator(self, X: Any, bounds: np.ndarray) -> GramOperator:
-        if self.kernel_ is None:
-            return self._gram(np.ascontiguousarray(X))
-        n = X.shape[0]
-        large = self.solver == "auto" and n > EXACT_ROWS
-        if (large or self.solver == "low_rank") and not self._is_linear():
-            return self._low_rank(X)
+    def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
+        def operator(X: Any) -> GramOperator:
+            return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+
+        if fit_path is not None:
+            return fit_path.shared(lambda: operator(X).held())
         room = rounding_room(self.tol, bounds)
-        if self._path is not None:
-            return self._path.rounded(self._gram(X), room)
-        if self._is_linear() and n > SMALL:
-            return FeatureGram(X, n_jobs=self.n_jobs)
-        if isinstance(X, np.ndarray) and X.dtype == np.float32 and n < ROUNDED_ROWS:
-            X = self._sharper(X, room)
-        elif n >= ROUNDED_ROWS:
+        if X.shape[0] >= ROUNDED_ROWS:
             X = in_single_precision(self.kernel_, X, min(1e-5, room))
-        return TiledGram(self.kernel_, X, n_jobs=self.n_jobs)
-
-    def _sharper(self, X: Any, room: float) -> Any:
-        """A few float32 samples as float64, where distances in float32 are too coarse for C.
-
-        Of many rows that would cost time; K is then that of the precision of X.
-        """
-        wide = X.astype(np.float64)
-        fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
-        return X if fine else wide
-
-    def _low_rank(self, X: Any) -> LowRankGram:
-        """K ≈ F Fᵀ; F takes at most half of ``memory``, which bounds the rank."""
-        n = X.shape[0]
-        if X.dtype == np.float64 and self.tol >= 1e-4:
-            X = in_single_precision(self.kernel_, X, 1e-4)
-        fitting = int(memory_budget(self.memory) / 2 / (n * X.dtype.itemsize))
-        if self.rank is None and fitting < 1:
-            raise MemoryError(
-                f"memory={self.memory!r} has no room for a factor of {n} rows: give a larger one."
-            )
-        return low_rank_gram(
-            self.kernel_, X, self.rank or min(RANK, fitting), memory=self.memory,
-            random_state=self.random_state, n_jobs=self.n_jobs,
-        )  # fmt: skip
+        elif isinstance(X, np.ndarray) and X.dtype == np.float32:
+            # of few samples in float32, distances may be too coarse for C
+            wide = X.astype(np.float64)
+            fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
+            X = X if fine else wide
+        return operator(X)
 
     # --- the solver -----------------------------------------------------------------------------
 
@@ -201,13 +145,8 @@ class SupportVectorMachine(KernelLearner, ABC):
             cache_bytes=self._cache_bytes(share),
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
             shrinking=bool(self.shrinking),
-            stop=None if self._path is None else self._path.stopped.is_set,
             report=_Lines() if self.verbose else None,
         )
-
-    def _stopping(self, solver: SmoSolver, stop: Callable[[], bool]) -> SmoSolver:
-        """The solver that ends with its siblings; along a path it ends with the search alone."""
-        return solver if self._path is not None else replace(solver, stop=stop)
 
     def _cache_bytes(self, share: float) -> int:
         """What rows of K may take of the memory, beside blocks and what is being computed."""
@@ -221,19 +160,21 @@ class SupportVectorMachine(KernelLearner, ABC):
         machine: int = 0,
         solver: SmoSolver | None = None,
         source: RowSource | None = None,
+        fit_path: WarmStarts | None = None,
     ) -> SmoResult:
         """The dual of one machine. Along a path it starts from where the last one ended, with
         ``warm_start`` from where the last fit did."""
-        path, start = self._path, None
-        if path is not None:
-            start = path.start(machine, problem.C)
+        solver, start = solver or self._solver(), None
+        if fit_path is not None:
+            start = fit_path.start(machine, problem.C)
+            source = source or fit_path.source(K, solver, problem.C)
         elif self.warm_start and hasattr(self, "duals_"):
             start = self._last_dual(machine, problem)
-        result = (solver or self._solver()).solve(K, problem, start, source)
+        result = solver.solve(K, problem, start, source)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
-        if path is not None:
-            path.keep(machine, problem.C, result)
+        if fit_path is not None:
+            fit_path.keep_dual(machine, problem.C, result)
         return result
 
     def _last_dual(self, machine: int, problem: DualProblem) -> np.ndarray:
@@ -249,10 +190,11 @@ class SupportVectorMachine(KernelLearner, ABC):
     # --- after the solver -----------------------------------------------------------------------
 
     def _store(
-        self, X: Any, K: GramOperator, results: list[SmoResult], support: np.ndarray,
-        kept: np.ndarray,
+        self, training: Training, results: list[SmoResult], support: np.ndarray,
+        low: LowRankGram | None,
     ) -> None:  # fmt: skip
         """Certificate and support vectors, when ``dual_coef_`` is known."""
+        X = training.X
         self.objective_ = float(sum(r.objective for r in results))
         self.dual_gap_ = float(max(r.gap for r in results))
         self.converged_ = all(r.converged for r in results)
@@ -265,21 +207,15 @@ class SupportVectorMachine(KernelLearner, ABC):
         vars(self).pop("duals_", None)
         if self.warm_start:
             self.duals_ = [r.alpha for r in results]
-        self.support_ = kept[support].astype(np.int32)
+        self.shape_fit_ = training.shape
+        self.support_ = training.rows[support].astype(np.int32)
+        precomputed = self.kernel_.kind == "precomputed"  # which has no vectors
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
+        self._keep_support(X[support] if low is None else X[low.centres])
         self._center_coef = None
-        if self.kernel_ is None:
-            self.support_vectors_ = np.empty((0, 0))
-            self.X_fit_ = np.empty((self.shape_fit_[0], 0))  # K itself is not kept
-        else:
-            self.X_fit_ = self.support_vectors_ = X[support]
-        if isinstance(K, LowRankGram):
-            self.X_fit_ = X[K.centres]
-            weights = [K.combine(support, beta) for beta in self._pair_coef().T]
-            self._center_coef = K.lift(np.stack(weights, axis=1))
-        worst = max(results, key=lambda r: (not r.converged, r.gap))
-        worst.warn_unless_converged(
-            "Batch SMO", "duality gap", "A fit with warm_start=True can be continued"
-        )
+        if low is not None:
+            weights = [low.combine(support, beta) for beta in self._pair_coef().T]
+            self._center_coef = low.lift(np.stack(weights, axis=1))
 
     def _infeasible(self) -> str:
         return (
@@ -290,17 +226,8 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def _values(self, X: Any) -> np.ndarray:
         """K(X, support) β + b for each machine: predictions touch the support vectors alone."""
-        check_is_fitted(self)
-        X = self._encode_new(X)
+        K = self.cross_gram(X)
         coef = self._pair_coef() if self._center_coef is None else self._center_coef
-        if self.kernel_ is None:
-            return X[:, self.support_] @ coef.astype(X.dtype) + self.intercept_.astype(X.dtype)
-        if not self.X_fit_.shape[0]:
-            return np.repeat(self.intercept_[None].astype(X.dtype), X.shape[0], axis=0)
-        if self._is_linear() and self._center_coef is None:
-            weights = self._linear_weights().T.astype(X.dtype)
-            return np.asarray(X @ weights) + self.intercept_.astype(X.dtype)
-        K = TiledGram(self.kernel_, X, self.X_fit_, n_jobs=self.n_jobs)
         return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
 
     @property
@@ -309,16 +236,14 @@ class SupportVectorMachine(KernelLearner, ABC):
         check_is_fitted(self)
         return self._n_support
 
-    def _is_linear(self) -> bool:
-        return type(self.kernel_) is Linear
-
     def _linear_weights(self) -> np.ndarray:
         return np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, for ``kernel="linear"`` alone; not to be written to."""
-        if not (self._is_linear() if hasattr(self, "kernel_") else self.kernel == "linear"):
+        fitted = vars(self).get("kernel_")
+        if not (self.kernel == "linear" if fitted is None else fitted.linear):
             raise AttributeError('coef_ is only available with kernel="linear".')
         check_is_fitted(self)
         weights = self._linear_weights()
@@ -331,23 +256,30 @@ class WarmStarts(FitPath):
 
     Parameters
     ----------
-    bounded : bool
-        The parameter is C, the upper bound: variables at it move with it.
+    learner : SupportVectorMachine
+    values : list
+        Of the parameter that the machines differ in.
     """
 
-    def __init__(self, bounded: bool = True):
+    def __init__(self, learner: SupportVectorMachine, values: list):
         super().__init__()
-        self.bounded = bounded
-        self._rounded: tuple[GramOperator, DenseGram] | None = None
+        #: the parameter is C, the upper bound: variables at it move with it
+        self.bounded = learner.path_parameter == "C"
+        numbers = [v for v in values if isinstance(v, (int, float, np.number)) and v > 0]
+        self.largest = max(numbers, default=1.0) if self.bounded else 1.0
         self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._source: RowSource | None = None
 
-    def rounded(self, K: GramOperator, room: float) -> GramOperator:
-        """K in float32 where the tolerance has room for that: half the bytes to read."""
-        if not (isinstance(K, DenseGram) and rounds_to_float32(K, room)):
-            return K
-        if self._rounded is None or self._rounded[0] is not K:
-            self._rounded = K, DenseGram(K.K.astype(np.float32), K.symmetric)
-        return self._rounded[1]
+    def source(self, K: GramOperator, solver: SmoSolver, C: np.ndarray) -> RowSource | None:
+        """Rows of K that are held, the same for all machines of all rows; None for others."""
+        if self._source is None and "dense" in K.cheap and K.shape[0] == self.rows():
+            wanted = C * (self.largest / max(float(C.max(initial=0)), 1e-300))
+            self._source = solver.rows_of(K, wanted if self.bounded else C)
+        return self._source if K.shape[0] == self.rows() else None
+
+    def rows(self) -> int:
+        """Of the training samples."""
+        return 0 if self.training is None else self.training.X.shape[0]
 
     def start(self, machine: int, C: np.ndarray) -> np.ndarray | None:
         """The last dual variables of a machine, those at their bounds moved to the new ones."""
@@ -358,10 +290,21 @@ class WarmStarts(FitPath):
             return alpha
         return np.where((alpha >= bounds) & np.isfinite(C), C, np.minimum(alpha, C))
 
-    def keep(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
-        self.interrupted |= result.reason is Reason.INTERRUPTED
+    def keep_dual(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
+        """Remember where a machine ended."""
         if result.alpha is not None:
             self.last[machine] = result.alpha, C
+
+
+def _scale(X: Any, w: np.ndarray) -> float:
+    """1 / (d · var(X)), each row counted as often as it weighs; sparse rows stay sparse."""
+    share = w / (w.sum() * X.shape[1])
+    mean = float((share @ X).sum())
+    if sp.issparse(X):
+        variance = float((share @ X.multiply(X)).sum()) - mean**2
+    else:
+        variance = float((share @ (X - mean) ** 2).sum())
+    return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 class _Lines:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
-from mercer.distances.abandoned import Abandonment
+from mercer.threads.stop import Stop
 
 __all__ = ["blas_limit", "count_jobs", "ordered_map"]
 
@@ -49,27 +50,30 @@ def count_jobs(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def ordered_map(
-    task: Callable[[Any], Any],
-    items: Iterable,
-    n_jobs: int | None,
-    stop: Callable[[], Any] | None = None,
-) -> Iterator:
+def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
     """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight.
 
-    When the map is abandoned, ``stop`` is called before it waits for the tasks that run; without
-    it they are told to give up (see `mercer.distances.abandoned`).
+    Tasks run under a `Stop` of their own, which is set when the map is left before its end: those
+    that still run are told to stop, and are waited for.
     """
-    jobs = count_jobs(n_jobs)
+    items = iter(items)
+    first = list(islice(items, 2))  # a single task needs no thread
+    jobs, share = (1, 1) if len(first) < 2 else _threads_here(count_jobs(n_jobs))
     if jobs == 1:
-        yield from map(task, items)
+        yield from map(task, chain(first, items))
         return
     with _blas().limit(limits=1, user_api="blas"), _threads(jobs) as pool:
         flying: deque = deque()
-        abandonment = Abandonment()
+        stop = Stop()
+
+        def run(item: Any) -> Any:
+            _here.share = share
+            with stop:
+                return task(item)
+
         try:
-            for item in items:
-                flying.append(pool.submit(abandonment.run, task, item))
+            for item in chain(first, items):
+                flying.append(pool.submit(run, item))
                 if len(flying) >= 2 * jobs:
                     yield flying[0].result()
                     flying.popleft()
@@ -80,8 +84,19 @@ def ordered_map(
             for future in flying:
                 future.cancel()
             if flying:
-                (stop or abandonment.set)()
+                stop.set()
             wait(flying)  # what still runs may write to arrays of the caller
+
+
+def _threads_here(wanted: int) -> tuple[int, int]:
+    """How many threads a map may have that is started here, and how many each of its tasks.
+
+    A task that starts a map of its own shares its threads with the tasks beside it: with as many
+    tasks as cores, its map runs in its own thread.
+    """
+    own = getattr(_here, "share", None)
+    jobs = wanted if own is None else min(wanted, own)
+    return jobs, max(1, (count_jobs(None) if own is None else own) // jobs)
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -95,17 +110,13 @@ def _threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
     A task that asks for threads itself gets a pool of its own: waiting for threads that wait for
     it, it would wait for ever.
     """
-    if getattr(_here, "works", False):
-        with ThreadPoolExecutor(jobs, initializer=_mark) as pool:
+    if hasattr(_here, "share"):
+        with ThreadPoolExecutor(jobs) as pool:
             yield pool
         return
     if jobs not in _pools:
-        _pools[jobs] = ThreadPoolExecutor(jobs, "mercer", initializer=_mark)
+        _pools[jobs] = ThreadPoolExecutor(jobs, "mercer")
     yield _pools[jobs]
-
-
-def _mark() -> None:
-    _here.works = True
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,52 +1,48 @@
 """Support vector classifiers of any number of classes, whatever their duals: what SVC and NuSVC
-(svm_classifiers.py) share. Machines for pairs of classes or for one class against the rest, their
-votes, and probabilities."""
+(svc.py) share. Machines for pairs of classes or for one class against the rest, their votes, and
+probabilities."""
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import GramOperator
-from mercer.gram.schedule import count_jobs
+from mercer.gram import GramOperator, PairGrams, RowSource
 from mercer.learners.calibration import Method, calibrate
 from mercer.learners.classes import encode_classes, weigh_classes
-from mercer.learners.machines import solve_all
-from mercer.learners.pairs import PairGrams, all_pairs, by_pair, votes
-from mercer.learners.svm import SupportVectorMachine
+from mercer.learners.pairs import all_pairs, by_class, by_pair, votes
+from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
-from mercer.solvers.result import ConvergenceWarning, Reason
+from mercer.solvers.result import Reason, worst
 from mercer.solvers.smo import SmoResult, SmoSolver
-from mercer.solvers.smo_rows import RowSource
+from mercer.solvers.solve_all import solve_all
+from mercer.threads import count_jobs
 
-__all__ = ["SupportVectorClassifier"]
+__all__ = ["ManyClasses"]
 
 METHODS = get_args(Method)  # of calibration
 LARGEST_PAIR = 4096  # rows of two classes between which all of K is computed
 MANY_PAIRS = 10  # whose machines end within the tolerance, and are not made exact
 
 
-def _with_probability(learner: SupportVectorClassifier) -> bool:
+def _with_probability(learner: ManyClasses) -> bool:
     if learner.probability:
         return True
-    raise AttributeError("predict_proba is available when probability=True is given before fit.")
+    raise AttributeError(
+        "predict_proba is not available with probability=False: give probability=True and fit."
+    )
 
 
-def _interrupted(results: list[SmoResult]) -> bool:
-    return any(result.reason is Reason.INTERRUPTED for result in results)
-
-
-class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+class ManyClasses(ClassifierMixin, SupportVectorMachine):
     """Abstract: what SVC and NuSVC share; they differ in the dual of a pair."""
 
     probability: bool | str
@@ -67,14 +63,16 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _fit_machine(
         self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
-        source: RowSource | None = None,
+        source: RowSource | None, fit_path: WarmStarts | None,
     ) -> SmoResult:  # fmt: skip
         """The machine of a dual; ``machine`` is its number, None without a warm start."""
         if machine is None:
             return solver.solve(K, problem, source=source)
-        return self._solve(K, problem, machine, solver, source)
+        return self._solve(K, problem, machine, solver, source, fit_path)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
         """Fit to samples X and class labels y.
 
         Parameters
@@ -83,30 +81,37 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             (n, n) for ``kernel="precomputed"``.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Shared by fits that differ in C or ν (see `new_path`).
 
         Raises
         ------
         ValueError
             A parameter is out of range, there is one class, X, y, weights do not fit, or no
             machine exists (a hard margin between classes that overlap, too large a ν).
+        KeyboardInterrupt
+            After Ctrl-C; the best machine so far is there.
         """
         self._check_parameters()
-        X, y, w, kept = self._samples_and_weights(X, y, sample_weight)
+        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        y, n = column_or_1d(training.y, warn=True), training.X.shape[0]
+        w = np.ones(n) if training.weights is None else training.weights
         self.classes_, codes = encode_classes(y)
         self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
         self.class_weight_ = self._class_weights(y, codes, w)
         bounds = self._penalties(w * self.class_weight_[codes])
-        K = self._operator(X, bounds)
-        results, dual = self._solve_machines(K, codes, bounds, warm=True)
+        K, low = self._operator(training.X, bounds, fit_path)
+        results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
         support = np.flatnonzero(dual.any(axis=0))
         support = support[np.argsort(codes[support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
         self.n_iter_ = np.array([r.iterations for r in results], dtype=np.int32)
         self.dual_coef_ = dual[:, support]
-        self._store(X, K, results, support, kept)
+        self._store(training, results, support, low)
         vars(self).pop("calibration_", None)
-        if self.probability and not _interrupted(results):
+        if self.probability and worst(results).reason is not Reason.INTERRUPTED:
             self._fit_probabilities(K, codes, bounds, w)
+        worst(results).conclude(CONTINUED)
         return self
 
     def _check_parameters(self) -> None:
@@ -141,11 +146,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     # --- machines -------------------------------------------------------------------------------
 
     def _solve_machines(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, warm: bool = False
-    ) -> tuple[list[SmoResult], np.ndarray]:
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
+        fit_path: WarmStarts | None = None, warm: bool = False,
+    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
         """Results of the machines, and β in the layout of ``dual_coef_`` for all rows."""
         if self._in_pairs:
-            return self._solve_pairs(K, codes, bounds, warm)
+            return self._solve_pairs(K, codes, bounds, fit_path, warm)
         # one against the rest: all machines read the same rows of K
         solver = self._solver()
         source = solver.rows_of(K, bounds)
@@ -153,16 +159,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         def task(c: int) -> Callable:
             problem = self._problem(np.where(codes == c, 1.0, -1.0), bounds, (c, None), not warm)
             machine = c if warm else None
-            return lambda stop: self._fit_machine(
-                K, problem, machine, self._stopping(solver, stop), source
-            )
+            return lambda: self._fit_machine(K, problem, machine, solver, source, fit_path)
 
         results = solve_all([task(c) for c in range(len(self.classes_))], 1)
         return results, np.stack([r.coef for r in results])
 
     def _solve_pairs(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, warm: bool
-    ) -> tuple[list[SmoResult], np.ndarray]:
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
+        fit_path: WarmStarts | None, warm: bool,
+    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
         """One machine for each pair of classes; several at a time where there are several."""
         pairs = all_pairs(len(self.classes_))
         jobs = min(count_jobs(self.n_jobs), len(pairs))
@@ -171,7 +176,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, self.n_jobs)
 
         def task(machine: int) -> Callable:
-            def solve(stop: Callable[[], bool]) -> SmoResult:
+            def solve() -> SmoResult:
                 first, second = pairs[machine]
                 rows, part = grams.of(first, second)
                 labels = np.where(codes[rows] == first, 1.0, -1.0)
@@ -179,12 +184,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                     labels = -labels
                 problem = self._problem(labels, bounds[rows], (first, second), not warm)
                 number = machine if warm else None
-                return self._fit_machine(part, problem, number, self._stopping(solver, stop))
+                return self._fit_machine(part, problem, number, solver, None, fit_path)
 
             return solve
 
         results = solve_all([task(machine) for machine in range(len(pairs))], jobs)
-        return results, grams.by_class([r.coef for r in results])
+        return results, by_class([r.coef for r in results], codes, len(self.classes_))
 
     def _problem(self, labels, bounds, classes: tuple[int, int | None], of_fold) -> DualProblem:
         first, second = classes
@@ -245,14 +250,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         split = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         for train, test in split.split(codes, codes):
             results, dual = self._solve_machines(K.part(train), codes[train], bounds[train])
-            if _interrupted(results):
-                warnings.warn(
-                    "The calibration of probabilities was interrupted: the machine is fitted, "
-                    "predict_proba is not available.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-                return
+            if worst(results).reason is Reason.INTERRUPTED:
+                raise KeyboardInterrupt  # the machine is fitted, predict_proba is not available
             b = np.array([r.intercept for r in results])
             used = np.flatnonzero(dual.any(axis=0))
             beta = self._by_machine(dual[:, used], codes[train[used]])

@@ -1,0 +1,136 @@
+"""Values of pairs of any objects by a function of two of them: what kernels and distances share."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.distances.comparison import Comparison
+from mercer.distances.products import dense
+from mercer.samples import Objects
+from mercer.threads import count_jobs, raise_if_stopped
+
+__all__ = ["PairFunction", "function_name", "listed"]
+
+TRIED = 5  # pairs of which the claimed symmetry is looked at
+LONG = 10.0  # seconds of calls, from which on processes share them
+
+
+class PairFunction(Comparison):
+    """Abstract: a comparison by ``function(x, z)``, a number for two objects."""
+
+    kind = "objects"
+    #: what to give in place of a function of all samples at once, for errors
+    instead: str = ""
+    function: Callable[[Any, Any], float]
+
+    def validate(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"function={self.function!r}: give a function of two objects.")
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        self.validate()
+        if self.symmetric:
+            self._look_at_symmetry(X)
+        return self
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        out = np.empty((X.shape[0], Z.shape[0]), np.result_type(X.dtype, Z.dtype))
+        half, columns = self.symmetric and X is Z, listed(Z)
+        for i, x in enumerate(listed(X)):
+            raise_if_stopped()
+            first = i if half else 0
+            values = [self.function(x, z) for z in columns[first:]]
+            for j, value in enumerate(values, first):
+                if not _is_number(value):
+                    raise ValueError(self._refused(value, X, i, Z, j))
+            out[i, first:] = values
+        if half:
+            below = np.tril_indices(len(out), -1)
+            out[below] = out.T[below]
+        return out
+
+    def whole(
+        self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
+    ) -> np.ndarray:
+        """All values; by processes where the calls take long and the function can be sent there."""
+        n, m, jobs = X.shape[0], Z.shape[0], count_jobs(n_jobs)
+        began = perf_counter()
+        self.block(X[:1], Z[: min(m, 20)])
+        seconds = (perf_counter() - began) / min(m, 20) * n * m
+        if jobs == 1 or seconds < LONG or not _pickles(self.function):
+            return super().whole(X, Z, 1, values)  # threads would wait for each other
+        from joblib import Parallel, delayed
+
+        same = self.symmetric and X is Z
+        strips = np.array_split(np.arange(n), min(n, 8 * jobs))
+        # of a symmetric matrix each strip computes what lies right of it, and its own square
+        starts = [int(rows[0]) if same else 0 for rows in strips]
+        parts = Parallel(jobs)(
+            delayed(self.block)(X[rows], Z[np.arange(s, m)]) for rows, s in zip(strips, starts)
+        )
+        out = np.empty((n, m), np.result_type(X.dtype, Z.dtype))
+        for rows, s, part in zip(strips, starts, map(np.asarray, parts)):
+            out[rows, s:] = part
+            if same:
+                out[s:, rows] = part.T
+        return out
+
+    def _look_at_symmetry(self, X: Any) -> None:
+        places = np.unique(np.linspace(0, X.shape[0] - 1, TRIED + 1).astype(int))
+        S = X[places]
+        objects = listed(S)
+        for k in range(len(objects) - 1):
+            a = self.function(objects[k], objects[k + 1])
+            b = self.function(objects[k + 1], objects[k])
+            if _is_number(a) and _is_number(b) and not np.isclose(a, b, rtol=1e-6, atol=1e-12):
+                raise ValueError(
+                    f"{function_name(self.function)} is not symmetric: it returned {a!r} for "
+                    f"{_sample(S, k)} and {_sample(S, k + 1)}, and {b!r} for them in the other "
+                    "order. Give symmetric=False, or a function that is."
+                )
+
+    def _refused(self, value: Any, X: Any, i: int, Z: Any, j: int) -> str:
+        return (
+            f"{function_name(self.function)} returned {_short(value)} for {_sample(X, i)} and "
+            f"{_sample(Z, j)}: {type(self).__name__} calls it with two objects, and needs a finite "
+            f"number. {self.instead}"
+        )
+
+
+def listed(X: Any) -> list:
+    """The objects of samples; of a matrix, its rows."""
+    return X.values.tolist() if isinstance(X, Objects) else list(dense(X))
+
+
+def function_name(function: Any) -> str:
+    """The name of a function, for errors."""
+    inner = getattr(function, "func", function)  # of functools.partial
+    return getattr(inner, "__qualname__", repr(inner))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_)) and bool(np.isfinite(value))
+
+
+def _pickles(function: Any) -> bool:
+    try:
+        pickle.dumps(function)
+    except Exception:  # each type of object refuses in its own way
+        return False
+    return True
+
+
+def _sample(X: Any, i: int) -> str:
+    if isinstance(X, Objects):
+        return f"X[{X.numbers[i]}] = {_short(X.values[i])}"
+    return f"the row {_short(listed(X[i : i + 1])[0])}"
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,115 @@
+"""Products and sums over the features of pairs of vectors, of which distances and kernels are made.
+
+Rows may be dense or sparse. Inner products of sparse rows stay sparse; the other loops take
+sparse rows densified, one tile at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer import _native
+from mercer.samples import Prepared
+
+__all__ = [
+    "cosines",
+    "dense",
+    "feature_sum",
+    "from_origin",
+    "inner_products",
+    "over_pairs",
+    "squared_euclidean",
+    "squared_norms",
+    "unit_rows",
+]
+
+FARTHEST = float(np.finfo(np.float32).max)
+
+
+def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
+    """Rows measured from an origin (that of ``like``, if given), and their squared norms.
+
+    The origin of dense rows is the mean of some of them: distances stay as they are, and the norms,
+    against which ‖x‖² + ‖z‖² - 2<x, z> cancels, stay small. Sparse rows stay where they are.
+    """
+    if like is not None:
+        origin = like.common
+    elif sp.issparse(X):
+        origin = None
+    else:
+        # a number of float32, so that both sides may have their own precision
+        mean = X[:: len(X) // 32 + 1].mean(axis=0, dtype=np.float64)
+        origin = np.clip(mean, -FARTHEST, FARTHEST).astype(np.float32)
+    rows = X if origin is None else dense(X) - origin
+    return Prepared((rows, squared_norms(rows)), origin)
+
+
+def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
+    """‖x - z‖² for every pair of rows `from_origin`, by one matrix product; a fresh array (n, m).
+
+    Exactly 0 on the diagonal of a sample beside itself.
+    """
+    (A, xx), (B, zz) = X.parts, Z.parts
+    D = inner_products(A, B)
+    _native.squares(D, xx.astype(D.dtype, copy=False), zz.astype(D.dtype, copy=False))
+    if X is Z:
+        np.fill_diagonal(D, 0)
+    return D
+
+
+def inner_products(X: Any, Z: Any) -> np.ndarray:
+    """<x, z> for every pair of rows, dense or sparse; a fresh dense array (n, m)."""
+    if sp.issparse(X) or sp.issparse(Z):
+        product = X @ Z.T
+        return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
+    return X @ Z.T
+
+
+def squared_norms(X: Any) -> np.ndarray:
+    """‖x‖² for every row, shape (n,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows divided by their lengths; zero rows stay as they are."""
+    length = np.sqrt(squared_norms(X))
+    scale = np.where(length > 0, 1 / np.where(length > 0, length, 1), 1)[:, None].astype(X.dtype)
+    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
+
+
+def cosines(X: Any, Z: Any) -> np.ndarray:
+    """Cosines of the angles between rows of length 1 or 0, within [-1, 1]."""
+    C = inner_products(X, Z)
+    return np.clip(C, -1, 1, out=C)
+
+
+def feature_sum(
+    loop: Callable, X: Any, Z: Any, weights: np.ndarray | None = None, *arguments: Any
+) -> np.ndarray:
+    """Sum over features by a native pair loop, (n, m)."""
+    dtype = np.result_type(X.dtype, Z.dtype)
+    w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
+    return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
+
+
+def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
+    """A tile (n, m), filled by a native loop over dense rows X and transposed rows Z.
+
+    Z goes in transposed, so that the lanes of the loop run over the columns of the tile.
+    """
+    dtype = np.result_type(X.dtype, Z.dtype)
+    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
+    out = np.empty((X.shape[0], Z.shape[0]), dtype)
+    fill(rows, columns, out)
+    return out
+
+
+def dense(X: Any) -> np.ndarray:
+    """Rows as a dense array."""
+    return X.toarray() if sp.issparse(X) else X

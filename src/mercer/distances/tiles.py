@@ -1,0 +1,56 @@
+"""Matrices of values by tiles: how large a tile is, and a whole matrix filled over the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.threads import ordered_map
+
+__all__ = ["EDGE", "WORK", "fill", "tile_edge"]
+
+WORK = 1e9  # operations of a tile where pairs are costly: some tenths of a second
+
+
+EDGE = 512  # rows of a square tile of 1 MB in float32, which stays in a core's L2 cache
+
+
+def tile_edge(shape: tuple[int, int], cost: float, most: int = EDGE) -> int:
+    """Rows of a square tile: ``most``, or fewer where a pair costs many operations."""
+    # Of at least 8 rows, since normalised kernels need k(x, x) too for every row of a tile, and
+    # of an eighth of all where these are few, so that threads can share the work.
+    enough = np.sqrt(WORK / max(cost, WORK / most**2))
+    if enough < most:
+        enough = min(enough, max(shape) / 8)
+    return min(most, max(8, int(enough)))
+
+
+def fill(
+    block: Callable[[slice, slice], np.ndarray],
+    K: np.ndarray,
+    step: int,
+    symmetric: bool,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Write all blocks to K, by block rows; of a symmetric matrix the upper triangle is mirrored.
+
+    Returns K.
+    """
+    n, m = K.shape
+    below = np.tri(min(n, step), k=-1, dtype=bool)
+
+    def strip(s: int) -> None:
+        e = min(s + step, n)
+        for t in range(s if symmetric else 0, m, step):
+            j = slice(t, min(t + step, m))
+            K[s:e, j] = block(slice(s, e), j)
+            if symmetric and t > s:
+                K[j, s:e] = K[s:e, j].T
+            elif symmetric:  # rounding differs across the diagonal of a tile too
+                tile = K[s:e, j]
+                tile[...] = np.where(below[: e - s, : e - s], tile.T, tile)
+
+    for _ in ordered_map(strip, range(0, n, step), n_jobs):
+        pass
+    return K

@@ -1,0 +1,58 @@
+"""The kernel of which nothing is known but a matrix of its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.samples import MatrixRows
+
+__all__ = ["Precomputed"]
+
+
+class Precomputed(Kernel):
+    """A kernel whose values are given: ``kernel="precomputed"`` of the learners.
+
+    Samples are K between all training samples, (n, n), and for predictions K between m new samples
+    and all training samples, (m, n).
+
+    Parameters
+    ----------
+    positive_definite : bool, optional
+        Whether K is known to be positive semidefinite; None: it is not known.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> SVC(kernel=Precomputed()).fit(K, [0, 0, 1]).predict([[0.0, 0.0, 2.0]])
+    array([1])
+    """
+
+    kind = "precomputed"
+
+    def __init__(self, positive_definite: bool | None = None):
+        self.positive_definite = positive_definite
+
+    def support(self, X: MatrixRows) -> MatrixRows:
+        return X.without_values()
+
+    def matrix(self, X: MatrixRows, Z: MatrixRows) -> tuple[np.ndarray, Any, Any]:
+        if Z.columns is not None and X.matrix is not None:
+            return X.matrix, X.rows, Z.columns
+        if X.columns is not None and Z.matrix is not None:
+            return Z.matrix.T, X.columns, Z.rows
+        raise ValueError(
+            "K between these samples is not known: a precomputed matrix holds K between the "
+            "training samples of a fit, and between new samples and these."
+        )
+
+    def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:
+        K, rows, columns = self.matrix(X, Z)
+        return K[np.ix_(rows, columns)]
+
+    def diag(self, X: MatrixRows) -> np.ndarray:
+        K, rows, columns = self.matrix(X, X)
+        return K[rows, columns]

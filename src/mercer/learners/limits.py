@@ -1,0 +1,43 @@
+"""Up to how many rows ``solver="auto"`` is exact, and how many centres a machine has beyond.
+
+Beyond some number of rows a fit to all of them takes longer than minutes. K is then approximated by
+a factor with few columns, and predictions compare new samples with its centres alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["LIMITS", "Limits"]
+
+
+class Limits(NamedTuple):
+    """Of one kind of fit.
+
+    Attributes
+    ----------
+    exact_rows : int
+        Up to so many rows it is exact.
+    rank : int
+        Centres of a low-rank machine, where ``rank`` is not given.
+    """
+
+    exact_rows: int
+    rank: int
+
+    def exact(self, solver: str, n: int) -> bool:
+        """Whether a fit to n rows is exact, with ``solver`` "auto", "low_rank" or another."""
+        return solver != "low_rank" and (solver != "auto" or n <= self.exact_rows)
+
+
+#: What a fit costs beyond K itself; seconds on two cores of an AMD EPYC, in float64.
+LIMITS = {
+    # Cholesky, n³ / 3 operations: @@chol
+    "ridge": Limits(20_000, 2000),
+    # an eigendecomposition, for all penalties at once: @@eigh
+    "leave one out": Limits(3000, 2000),
+    # the same, and Newton steps on all rows for each class
+    "logistic": Limits(3000, 1000),
+    # rows of K as they are asked for: 35 s at 200,000 rows, within 2 GB
+    "support vectors": Limits(200_000, 2000),
+}

@@ -1,0 +1,126 @@
+"""What LinearSVC (linear_svc.py) and LinearSVR (linear_svr.py) share: samples, certificate, values.
+
+They need no kernel matrix: the weights themselves are what is solved for, in memory O(n + d)
+beside the samples, dense or CSR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from mercer.learners.targets import check_targets, check_weights
+from mercer.solvers.linear_dual import LinearResult
+from mercer.solvers.linear_rows import LinearRows
+from mercer.solvers.linear_svm import LinearSolver
+from mercer.solvers.result import Reason, worst
+from mercer.solvers.solve_all import solve_all
+from mercer.threads import count_jobs
+
+__all__ = ["LinearMachine", "Task"]
+
+FLOATS = [np.float64, np.float32]
+Task = Callable[[], LinearResult]
+
+
+class LinearMachine(BaseEstimator):
+    """Abstract: what LinearSVC and LinearSVR share: samples, weights, the certificate."""
+
+    C: float
+    tol: float
+    loss: str
+    dual: bool | str
+    fit_intercept: bool
+    intercept_scaling: float
+    max_iter: int
+    verbose: int
+    random_state: Any
+    n_jobs: int | None
+
+    def _check_parameters(self, **choices: tuple) -> None:
+        """Numbers within their ranges, and each named argument one of its choices."""
+        numbers = [("C", True), ("tol", True), ("intercept_scaling", True), ("epsilon", False)]
+        for name, strict in numbers:
+            value: Any = getattr(self, name, 1.0)
+            known = isinstance(value, (int, float, np.number)) and np.isfinite(value)
+            if not (known and (value > 0 or (value == 0 and not strict))):
+                raise ValueError(
+                    f"{name}={value!r}: must be a finite number {'>' if strict else '>='} 0."
+                )
+        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 0):
+            raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
+        for name, values in {"dual": ("auto", True, False), **choices}.items():
+            if getattr(self, name) not in values:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: give one of {', '.join(map(repr, values))}."
+                )
+
+    def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
+        """Rows of positive weight, their targets and weights."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
+        y = check_targets(X, y, type(self).__name__, numeric=numeric)
+        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
+        if w is not None and not w.all():  # weight 0 equals absence
+            kept = np.flatnonzero(w)
+            X, y, w = X[kept], y[kept], w[kept]
+        return X, y, np.ones(X.shape[0]) if w is None else w
+
+    def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
+        """The rows with positive C. Several machines share the threads, one has them all."""
+        if not used.all():
+            X = X[np.flatnonzero(used)]
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # the caller's entries stay as they are
+            X.sum_duplicates()
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
+
+    def _solver(self, seed: int) -> LinearSolver:
+        methods = {True: "descent", False: "newton", "auto": "auto"}
+        return LinearSolver(
+            methods[self.dual], self.tol / 100, self.max_iter, seed,
+            print if self.verbose else None,
+        )  # fmt: skip
+
+    def _run(self, tasks: list[Task]) -> list[LinearResult]:
+        """The machines, over threads."""
+        return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
+
+    def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
+        """Coefficients of the machines, (machines, d + 1), and the certificate."""
+        self.coef_ = W[:, :-1].astype(dtype)
+        scale = self.intercept_scaling if self.fit_intercept else 0.0
+        self.intercept_ = (scale * W[:, -1]).astype(dtype)
+        lengths = np.linalg.norm(W[:, :-1], axis=1)
+        with np.errstate(divide="ignore"):
+            margins = 1 / lengths
+        self.margin_ = margins
+        self.objective_ = float(sum(r.objective for r in results))
+        self.dual_gap_ = float(sum(r.gap for r in results))
+        self.converged_ = all(r.converged for r in results)
+        self.n_iter_ = max(r.iterations for r in results)
+        self.solver_ = worst(results).solver
+
+    def _conclude(self, results: list[LinearResult]) -> None:
+        """Warn where the worst machine is not good enough."""
+        last = worst(results)
+        stays = self.dual not in ("auto", False) and last.reason is Reason.LIMIT
+        last.conclude('With dual="auto" it goes on with Newton steps' if stays else "")
+
+    def _values(self, X: Any) -> np.ndarray:
+        """X coefᵀ + intercept, (n, machines)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        coef = self.coef_.reshape(len(self.intercept_), -1)
+        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,70 @@
+"""Targets and weights against the rows of X, for learners with a kernel or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["check_targets", "check_weights"]
+
+
+def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.ndarray:
+    """y as an array with one entry or row for each row of X; finite floats when numeric."""
+    if y is None:
+        raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
+    if sp.issparse(y):
+        raise TypeError(f"y is a sparse matrix of shape {y.shape}: give a dense array.")
+    y = np.asarray(y)
+    if y.ndim not in (1, 2):
+        raise ValueError(
+            f"y has shape {y.shape}; give one target per row of X, or a 2-D array of them."
+        )
+    if len(y) != X.shape[0]:
+        raise ValueError(
+            f"y has {len(y)} rows, but X has {X.shape[0]}: give one target per sample."
+        )
+    if numeric and y.dtype.kind not in "fiub":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y has values that are not numbers, such as {y.ravel()[0]!r}: a regression "
+                "needs numbers; for classes use a classifier."
+            ) from None
+    if numeric:
+        y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argwhere(~np.isfinite(y))[0][0])
+        raise ValueError(
+            f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave "
+            "such rows out."
+        )
+    return y
+
+
+def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
+    """sample_weight as a float64 array of one weight per row; None when all are 1."""
+    if sample_weight is None:
+        return None
+    n = X.shape[0]
+    w = np.asarray(sample_weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {w.shape}, wanted ({n},): one weight for each row of X. "
+            "(Sample weights must be 1D array or scalar.)"
+        )
+    if not np.isfinite(w).all():
+        raise ValueError("sample_weight contains NaN or infinity: give finite numbers >= 0.")
+    if (w < 0).any():
+        row = int(np.argmin(w))
+        raise ValueError(
+            f"sample_weight has the negative value {w[row]:g} in row {row}: weights mean "
+            "repetition, give numbers >= 0."
+        )
+    if not w.any():
+        raise ValueError("sample_weight is zero for every row: no sample is left to fit.")
+    return None if (w == 1).all() else w

@@ -1,0 +1,101 @@
+"""The columns of a table as users give it: a data frame, an array, or columns encoded before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.frames import describe, is_frame, is_missing, object_columns
+from mercer.samples.table import EncodedColumns
+
+__all__ = ["as_table", "column_names", "number_columns", "refuse_missing", "select_columns"]
+
+
+def as_table(X: Any, reader: str) -> Any:
+    """A data frame or a 2-D array; lists of rows become an array of objects.
+
+    Raises
+    ------
+    TypeError
+        X is anything else; the message says how to make a table of it.
+    """
+    if isinstance(X, EncodedColumns) or is_frame(X):
+        return X
+    remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
+    if sp.issparse(X):
+        remedy += "; densify a sparse matrix, or use a kernel on vectors"
+    elif isinstance(X, Mapping):
+        remedy += "; of a dict of columns, pandas.DataFrame(X) makes one"
+    elif isinstance(X, (np.ndarray, list, tuple)):
+        rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+        if rows.ndim == 2:
+            return rows
+    raise TypeError(f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}.")
+
+
+def column_names(X: Any) -> list:
+    """Names of the columns of a data frame, or 0, 1, ... for an array."""
+    if isinstance(X, EncodedColumns):
+        return list(range(X.shape[1]))
+    if is_frame(X):
+        import narwhals as nw
+
+        return list(nw.from_native(X, eager_only=True).columns)
+    return list(range(np.shape(X)[1]))
+
+
+def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> Any:
+    """The named columns of a data frame, or the numbered ones of an array, still raw.
+
+    Raises
+    ------
+    ValueError
+        A column is missing; the message lists those that X has.
+    """
+    missing = [c for c in columns if c not in (present := column_names(X))]
+    if missing:
+        raise ValueError(
+            f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads; "
+            f"it has {present}."
+        )
+    if isinstance(X, EncodedColumns):
+        return X.select(columns)
+    if is_frame(X):
+        import narwhals as nw
+
+        return nw.from_native(X, eager_only=True).select(*columns).to_native()
+    return np.asarray(X)[:, list(columns)]
+
+
+def number_columns(X: Any) -> tuple[list, list]:
+    """Names of the columns that hold numbers, and of the others."""
+    names = column_names(X)
+    if is_frame(X):
+        import narwhals as nw
+
+        schema = nw.from_native(X, eager_only=True).schema
+        numbers = [name for name in names if schema[name].is_numeric()]
+    elif np.asarray(X).dtype.kind in "fiu":
+        numbers = names
+    else:
+        numbers = [j for j, column in enumerate(np.asarray(X).T) if _holds_numbers(column)]
+    return numbers, [name for name in names if name not in numbers]
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
+
+
+def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
+    """Missing numbers are an error that names the columns that hold them."""
+    counts = [int(is_missing(values).sum()) for values in object_columns(X, reader)]
+    holes = {c: count for c, count in zip(columns, counts) if count}
+    if holes:
+        named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
+        raise ValueError(
+            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} compares "
+            "complete numbers: fill them in (sklearn.impute.SimpleImputer), or drop the rows."
+        )

@@ -1,0 +1,107 @@
+"""Samples of which nothing is known but a matrix of their values: k of each pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+__all__ = ["MatrixRows", "encode_matrix"]
+
+
+class MatrixRows:
+    """Some rows of a matrix that holds k of new samples and the training samples.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (m, n) or None
+        None where the values are not needed any more: predictions read those of new samples.
+    rows : ndarray of shape (k,), int
+        The row of each sample in the matrix.
+    columns : ndarray of shape (k,), int, or None
+        The column of each in this matrix and in those of other samples; None for samples that are
+        no training samples.
+    width : int
+        n, the number of training samples.
+    dtype : floating dtype
+    """
+
+    def __init__(
+        self, matrix: np.ndarray | None, rows: np.ndarray, columns: np.ndarray | None, width: int,
+        dtype: Any,
+    ):  # fmt: skip
+        self.matrix, self.rows, self.columns, self.width = matrix, rows, columns, width
+        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
+
+    @classmethod
+    def of(cls, K: np.ndarray) -> MatrixRows:
+        """All training samples of a square matrix."""
+        every = np.arange(len(K))
+        return cls(K, every, every, len(K), K.dtype)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.precision)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (len(self.rows), self.width)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> MatrixRows:
+        chosen, columns = self.rows[rows], None
+        if self.columns is not None:
+            columns = chosen if self.columns is self.rows else self.columns[rows]
+        return MatrixRows(self.matrix, chosen, columns, self.width, self.dtype)
+
+    def without_values(self) -> MatrixRows:
+        """The same rows; only their columns in matrices of new samples can be asked for."""
+        return MatrixRows(None, self.rows, self.columns, self.width, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"MatrixRows({len(self)} rows of a matrix with {self.width} columns)"
+
+
+def encode_matrix(X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
+    """Training samples from a square matrix, or new samples from their rows."""
+    shape = np.shape(X)
+    if like is not None and len(shape) == 2 and shape[1] != like.width:
+        raise ValueError(
+            f"X has shape {shape}; wanted (m, {like.width}): the precomputed kernel between m new "
+            f"samples and all {like.width} samples of the fit."
+        )
+    if sp.issparse(X):
+        raise TypeError(
+            "Sparse precomputed kernels are not supported: X is a sparse matrix; give X.toarray()."
+        )
+    floats: Any = [np.float64, np.float32]
+    K = np.asarray(check_array(X, dtype=floats, input_name="X"))
+    if like is None:
+        return MatrixRows.of(check_square(K))
+    return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)
+
+
+def check_square(K: np.ndarray) -> np.ndarray:
+    """A precomputed Gram matrix of training samples: square, and symmetric within rounding."""
+    n, m = K.shape
+    if n != m:
+        raise ValueError(
+            f"X has shape {K.shape}; a precomputed kernel matrix must be square in fit: "
+            "K[i, j] = k(x_i, x_j) between all training samples."
+        )
+    tol = 1e-5 if K.dtype == np.float32 else 1e-8
+    size = max(float(np.abs(K[i : i + 256]).max()) for i in range(0, n, 256))
+    for s in range(0, n, 256):  # by strips: no second matrix is made
+        gap = np.abs(K[s : s + 256] - K[:, s : s + 256].T)
+        if gap.max() > tol * size:
+            i, j = np.unravel_index(gap.argmax(), gap.shape)
+            raise ValueError(
+                f"X is a precomputed kernel matrix, but it is not symmetric: K[{s + i}, {j}] = "
+                f"{K[s + i, j]:.6g} and K[{j}, {s + i}] = {K[j, s + i]:.6g}. Give a symmetric "
+                "matrix, for instance (K + K.T) / 2."
+            )
+    return K

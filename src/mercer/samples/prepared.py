@@ -1,0 +1,40 @@
+"""Samples beside what a comparison computes once for each of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Prepared"]
+
+
+class Prepared:
+    """What `block` reads of encoded samples, computed once for all tiles: see `Comparison.prepare`.
+
+    Parameters
+    ----------
+    parts : tuple
+        Samples or arrays with the same rows: scaled vectors, their norms, the parts that the
+        comparisons within this one read ... The first one has the precision.
+    common : any, optional
+        What both sides must agree on, such as the origin that vectors are measured from.
+    """
+
+    def __init__(self, parts: tuple, common: Any = None):
+        self.parts = parts
+        self.common = common
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.parts[0].shape[0],)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.parts[0].dtype
+
+    def __getitem__(self, rows: Any) -> Prepared:
+        return Prepared(tuple(part[rows] for part in self.parts), self.common)
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.shape[0]} rows, {len(self.parts)} parts)"

@@ -1,0 +1,14 @@
+"""Threads: the one scheduler that all rooms use, and the one way to stop work that goes on."""
+
+from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
+from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
+
+__all__ = [
+    "Stop",
+    "Stopped",
+    "blas_limit",
+    "count_jobs",
+    "ordered_map",
+    "raise_if_stopped",
+    "stopping",
+]
