@@ -160,9 +160,9 @@ void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x,
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
-const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>, runs<uint8_t>};
-const KmerLoops<int32_t> kmers32 = {keys<int32_t>, runs<int32_t>};
-const KmerCountLoops kmer_counts = {count, join};
+constinit const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>, runs<uint8_t>};
+constinit const KmerLoops<int32_t> kmers32 = {keys<int32_t>, runs<int32_t>};
+constinit const KmerCountLoops kmer_counts = {count, join};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer
