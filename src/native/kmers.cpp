@@ -81,7 +81,8 @@ template <class S>
 void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
           double weight, bool upper, double* out, int32_t* work, int32_t* runs) {
     // degree (degree + 1) at most for each place of a strip
-    const auto tile = degree <= 4096 ? tile_runs<uint32_t, S> : tile_runs<double, S>;
+    auto* tile = tile_runs<double, S>;
+    if (degree <= 4096) tile = tile_runs<uint32_t, S>;
     tile(X, Z, n, m, stride, length, degree, weight, upper, out, work, runs);
 }
 
