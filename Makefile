@@ -7,10 +7,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test bench docs trapped asan fuzz clean
+.PHONY: help build demo test wheel bench docs trapped asan fuzz clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, tests, doctests"
+	@echo "make wheel   a source archive and a wheel in dist/, tried in an empty environment"
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
 	@echo "make asan    native tests under address and undefined-behaviour sanitizers"
@@ -29,7 +30,7 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 	@$(PIP) --no-deps $(EDITABLE) .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
+$(VENV)/.test $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
 	@$(PIP) --group $*
 	@touch $@
 
@@ -44,6 +45,19 @@ test: build $(VENV)/.test
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # else the BLAS of each process takes all cores
+
+# The wheel is built from the source archive, which is thereby whole, and tried outside the sources in
+# an environment that holds nothing else. Only what has passed gets into dist/.
+wheel: $(VENV)/.wheel
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && trap 'exit 130' INT TERM && \
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" \
+		$(BIN)/python -m build --outdir "$$folder/dist" . >"$$folder/log" 2>&1 || \
+		{ cat "$$folder/log"; exit 1; } && \
+	$(BIN)/python -m venv "$$folder/venv" && \
+	"$$folder/venv/bin/python" -m pip --disable-pip-version-check install --quiet \
+		--constraint constraints.txt "$$folder"/dist/*.whl && \
+	(cd "$$folder" && venv/bin/python -I "$(CURDIR)/tests/wheel_smoke.py") && \
+	mkdir -p dist && mv -f "$$folder"/dist/* dist/
 
 bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
@@ -85,4 +99,4 @@ fuzz: build trapped
 	@$(TRAPPED) tests/fuzz/fuzz_strings.py --seconds $(FUZZ) --seed $$(date +%s)
 
 clean:
-	rm -rf $(VENV) build docs/_build docs/gallery
+	rm -rf $(VENV) build dist docs/_build docs/gallery

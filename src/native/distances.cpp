@@ -90,12 +90,12 @@ void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, 
 
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
-const PairLoops<float> pairs32 = {manhattan<float>, chi_squared<float>, intersection<float>,
-                                  chebyshev<float>, differences<float>, squares<float>,
-                                  matches<float>};
-const PairLoops<double> pairs64 = {manhattan<double>, chi_squared<double>, intersection<double>,
-                                   chebyshev<double>, differences<double>, squares<double>,
-                                   matches<double>};
+constinit const PairLoops<float> pairs32 = {
+    manhattan<float>,   chi_squared<float>, intersection<float>, chebyshev<float>,
+    differences<float>, squares<float>,     matches<float>};
+constinit const PairLoops<double> pairs64 = {
+    manhattan<double>,   chi_squared<double>, intersection<double>, chebyshev<double>,
+    differences<double>, squares<double>,     matches<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

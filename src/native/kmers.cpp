@@ -81,7 +81,8 @@ template <class S>
 void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
           double weight, bool upper, double* out, int32_t* work, int32_t* runs) {
     // degree (degree + 1) at most for each place of a strip
-    const auto tile = degree <= 4096 ? tile_runs<uint32_t, S> : tile_runs<double, S>;
+    auto* tile = tile_runs<double, S>;
+    if (degree <= 4096) tile = tile_runs<uint32_t, S>;
     tile(X, Z, n, m, stride, length, degree, weight, upper, out, work, runs);
 }
 
@@ -160,9 +161,9 @@ void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x,
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
-const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>, runs<uint8_t>};
-const KmerLoops<int32_t> kmers32 = {keys<int32_t>, runs<int32_t>};
-const KmerCountLoops kmer_counts = {count, join};
+constinit const KmerLoops<uint8_t> kmers8 = {keys<uint8_t>, runs<uint8_t>};
+constinit const KmerLoops<int32_t> kmers32 = {keys<int32_t>, runs<int32_t>};
+constinit const KmerCountLoops kmer_counts = {count, join};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

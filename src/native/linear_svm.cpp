@@ -367,16 +367,16 @@ size_t lasso_epochs(const LinearRows<T>& X, const double* g, const double* squar
 }  // namespace
 
 extern const LinearBoxLoops linear_box;
-const LinearBoxLoops linear_box = {nearest, along};
+constinit const LinearBoxLoops linear_box = {nearest, along};
 
 extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
-const LinearLoops<float> linear32 = {outputs<float>,     combine<float>,      squares<float>,
-                                     gram<float>,        dual_epochs<float>,  class_epochs<float>,
-                                     lasso_epochs<float>};
-const LinearLoops<double> linear64 = {outputs<double>,     combine<double>,     squares<double>,
-                                      gram<double>,        dual_epochs<double>, class_epochs<double>,
-                                      lasso_epochs<double>};
+constinit const LinearLoops<float> linear32 = {
+    outputs<float>,     combine<float>,      squares<float>,     gram<float>,
+    dual_epochs<float>, class_epochs<float>, lasso_epochs<float>};
+constinit const LinearLoops<double> linear64 = {
+    outputs<double>,     combine<double>,      squares<double>,     gram<double>,
+    dual_epochs<double>, class_epochs<double>, lasso_epochs<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

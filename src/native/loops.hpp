@@ -4,7 +4,8 @@
 //
 // Rule for every loop file: no standard-library templates and no inline functions with external
 // linkage. The linker keeps only one copy of such a function, perhaps the AVX-512 one, and a
-// machine without AVX-512 would then run it. Plain arrays in, plain arrays out.
+// machine without AVX-512 would then run it. For the same reason nothing may be computed when the
+// module loads: what other files read is constinit. Plain arrays in, plain arrays out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,30 +30,32 @@ struct RadialLoops {
     void (*matern)(T* d, size_t n, T scale, int order);
 };
 
+// References, so that the compiler completes each table: code that filled it when the module loads
+// would be code of the table's instruction set, and would run on every machine.
 struct Loops {
     const char* isa;
-    RadialLoops<float> radial32;
-    RadialLoops<double> radial64;
-    PairLoops<float> pairs32;
-    PairLoops<double> pairs64;
-    SmoLoops<float> smo32;
-    SmoLoops<double> smo64;
-    KmerLoops<uint8_t> kmers8;
-    KmerLoops<int32_t> kmers32;
-    KmerCountLoops kmer_counts;
-    LinearBoxLoops linear_box;
-    LinearLoops<float> linear32;
-    LinearLoops<double> linear64;
-    NearestLoops<float> nearest32;
-    NearestLoops<double> nearest64;
-    PowerLoops<float> powers32;
-    PowerLoops<double> powers64;
-    SetLoops<float> sets32;
-    SetLoops<double> sets64;
-    SubsequenceLoops<uint8_t> subsequences8;
-    SubsequenceLoops<int32_t> subsequences32;
-    SubsetLoops<float> subsets32;
-    SubsetLoops<double> subsets64;
+    const RadialLoops<float>& radial32;
+    const RadialLoops<double>& radial64;
+    const PairLoops<float>& pairs32;
+    const PairLoops<double>& pairs64;
+    const SmoLoops<float>& smo32;
+    const SmoLoops<double>& smo64;
+    const KmerLoops<uint8_t>& kmers8;
+    const KmerLoops<int32_t>& kmers32;
+    const KmerCountLoops& kmer_counts;
+    const LinearBoxLoops& linear_box;
+    const LinearLoops<float>& linear32;
+    const LinearLoops<double>& linear64;
+    const NearestLoops<float>& nearest32;
+    const NearestLoops<double>& nearest64;
+    const PowerLoops<float>& powers32;
+    const PowerLoops<double>& powers64;
+    const SetLoops<float>& sets32;
+    const SetLoops<double>& sets64;
+    const SubsequenceLoops<uint8_t>& subsequences8;
+    const SubsequenceLoops<int32_t>& subsequences32;
+    const SubsetLoops<float>& subsets32;
+    const SubsetLoops<double>& subsets64;
 };
 
 extern const Loops* loops;  // the table in use

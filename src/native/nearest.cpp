@@ -47,8 +47,8 @@ void keep_nearest(const T* D, const int64_t* columns, const int64_t* own, T* bes
 
 extern const NearestLoops<float> nearest32;
 extern const NearestLoops<double> nearest64;
-const NearestLoops<float> nearest32 = {keep_nearest<float>};
-const NearestLoops<double> nearest64 = {keep_nearest<double>};
+constinit const NearestLoops<float> nearest32 = {keep_nearest<float>};
+constinit const NearestLoops<double> nearest64 = {keep_nearest<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

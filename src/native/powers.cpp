@@ -36,8 +36,8 @@ void minkowski(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, 
 
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
-const PowerLoops<float> powers32 = {minkowski<float>};
-const PowerLoops<double> powers64 = {minkowski<double>};
+constinit const PowerLoops<float> powers32 = {minkowski<float>};
+constinit const PowerLoops<double> powers64 = {minkowski<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -26,8 +26,8 @@ void matern(T* d, size_t n, T scale, int order) {
 
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
-const RadialLoops<float> radial32 = {exp_scaled<float>, matern<float>};
-const RadialLoops<double> radial64 = {exp_scaled<double>, matern<double>};
+constinit const RadialLoops<float> radial32 = {exp_scaled<float>, matern<float>};
+constinit const RadialLoops<double> radial64 = {exp_scaled<double>, matern<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

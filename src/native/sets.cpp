@@ -78,8 +78,8 @@ void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool a
 
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
-const SetLoops<float> sets32 = {shared_bits<float>, tversky<float>};
-const SetLoops<double> sets64 = {shared_bits<double>, tversky<double>};
+constinit const SetLoops<float> sets32 = {shared_bits<float>, tversky<float>};
+constinit const SetLoops<double> sets64 = {shared_bits<double>, tversky<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

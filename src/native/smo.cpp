@@ -332,10 +332,10 @@ void narrow(T* K, size_t rows, size_t width, const int64_t* kept, size_t count) 
 
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
-const SmoLoops<float> smo32 = {solve<float>, join<float>, optimum, block<float>, add_rows<float>,
-                                narrow<float>};
-const SmoLoops<double> smo64 = {solve<double>, join<double>, optimum, block<double>, add_rows<double>,
-                                 narrow<double>};
+constinit const SmoLoops<float> smo32 = {solve<float>, join<float>,     optimum,
+                                         block<float>, add_rows<float>, narrow<float>};
+constinit const SmoLoops<double> smo64 = {solve<double>, join<double>,     optimum,
+                                          block<double>, add_rows<double>, narrow<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

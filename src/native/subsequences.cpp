@@ -219,10 +219,10 @@ static_assert(strip_rows <= most_strip_rows && 2 * most_strip_rows <= string_mar
 
 extern const SubsequenceLoops<uint8_t> subsequences8;
 extern const SubsequenceLoops<int32_t> subsequences32;
-const SubsequenceLoops<uint8_t> subsequences8 = {strip_rows, strip<uint8_t>, scaled_strip<uint8_t>,
-                                                 gap_strip<uint8_t>};
-const SubsequenceLoops<int32_t> subsequences32 = {strip_rows, strip<int32_t>,
-                                                  scaled_strip<int32_t>, gap_strip<int32_t>};
+constinit const SubsequenceLoops<uint8_t> subsequences8 = {
+    strip_rows, strip<uint8_t>, scaled_strip<uint8_t>, gap_strip<uint8_t>};
+constinit const SubsequenceLoops<int32_t> subsequences32 = {
+    strip_rows, strip<int32_t>, scaled_strip<int32_t>, gap_strip<int32_t>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -51,8 +51,8 @@ void anova(const T* X, const T* Zt, T* out, size_t n, size_t m, size_t d, size_t
 
 extern const SubsetLoops<float> subsets32;
 extern const SubsetLoops<double> subsets64;
-const SubsetLoops<float> subsets32 = {all_subsets<float>, anova<float>};
-const SubsetLoops<double> subsets64 = {all_subsets<double>, anova<double>};
+constinit const SubsetLoops<float> subsets32 = {all_subsets<float>, anova<float>};
+constinit const SubsetLoops<double> subsets64 = {all_subsets<double>, anova<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

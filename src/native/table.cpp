@@ -33,7 +33,7 @@ extern const SubsetLoops<double> subsets64;
 }  // namespace MERCER_ISA
 
 extern const Loops CONCAT(table_, MERCER_ISA);
-const Loops CONCAT(table_, MERCER_ISA) = {
+constinit const Loops CONCAT(table_, MERCER_ISA) = {
     STRING(MERCER_ISA),
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
