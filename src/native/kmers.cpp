@@ -136,11 +136,10 @@ void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x,
           const uint64_t* keys_z, const int32_t* rows_z, const double* counts_z, size_t n_z,
           double weight, bool upper, double* out, size_t m) {
     for (size_t p = 0, q = 0; p < n_x && q < n_z;) {
-        const uint64_t key = keys_x[p];
-        if (key < keys_z[q]) {
-            ++p;
-        } else if (key > keys_z[q]) {
-            ++q;
+        const uint64_t key = keys_x[p], other = keys_z[q];
+        if (key != other) {  // which is the smaller one is not to be guessed: no branch
+            p += key < other;
+            q += key > other;
         } else {
             size_t end = q;
             while (end < n_z && keys_z[end] == key) ++end;

@@ -44,12 +44,13 @@ def fill(
         e = min(s + step, n)
         for t in range(s if symmetric else 0, m, step):
             j = slice(t, min(t + step, m))
-            K[s:e, j] = block(slice(s, e), j)
-            if symmetric and t > s:
-                K[j, s:e] = K[s:e, j].T
-            elif symmetric:  # rounding differs across the diagonal of a tile too
-                tile = K[s:e, j]
-                tile[...] = np.where(below[: e - s, : e - s], tile.T, tile)
+            tile = block(slice(s, e), j)
+            if symmetric and t == s:  # rounding differs across the diagonal of a tile too
+                K[s:e, j] = np.where(below[: e - s, : e - s], tile.T, tile)
+                continue
+            K[s:e, j] = tile
+            if symmetric:
+                K[j, s:e] = tile.T
 
     for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass

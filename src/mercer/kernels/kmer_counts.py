@@ -3,23 +3,35 @@
 A `Pattern` says which symbols of a window are read; what stands there is the k-mer. `Windows` holds
 the strings whose windows are read, and `count` numbers their k-mers so that equal k-mers, and no
 others, have equal numbers. The kernels on k-mers (kmers.py, mismatches.py) are the weighted sums
-over patterns of `products`.
+over patterns of `products`, which reads `Counted` rows: tiles of a Gram matrix that read the same
+rows again find their counts there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.samples import Strings
+from mercer.samples import Ragged, Strings
 
-__all__ = ["Counts", "Pattern", "Windows", "columns", "count", "mirrored", "products"]
+__all__ = [
+    "Counted",
+    "Counts",
+    "Pattern",
+    "Windows",
+    "columns",
+    "count",
+    "mirrored",
+    "products",
+]
 
 DENSE = 2**23  # numbers at most in a pair of dense tables of counts
+KEPT = 2**27  # bytes at most of counts that are kept for further tiles
+ENTRY = 20  # bytes of a count: k-mer, row and number
 HALF, WHOLE = 2**32, 2**64
 
 
@@ -49,6 +61,19 @@ class Windows(NamedTuple):
         """Those of encoded strings, each of which owns itself; all windows, by default."""
         owners = np.arange(len(X), dtype=np.int32)
         return cls(X.values, X.starts, owners, len(X), len(X.alphabet) if base is None else base)
+
+    def part(self, rows: slice | np.ndarray) -> Windows:
+        """The strings of some rows, numbered anew in their order."""
+        chosen = np.arange(self.size)[rows]
+        first = np.searchsorted(self.owners, chosen)
+        counts = np.searchsorted(self.owners, chosen, "right") - first
+        owners = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
+        ends = np.cumsum(counts)
+        which = np.arange(len(owners)) + np.repeat(first - ends + counts, counts)
+        strings = Ragged(self.values, self.starts)
+        one_run = len(which) and which[-1] - which[0] + 1 == len(which) and isinstance(rows, slice)
+        found = strings[which[0] : which[-1] + 1] if one_run else strings[which]
+        return Windows(found.values, found.starts, owners, len(chosen), self.base)
 
     def places(self, window: int) -> np.ndarray:
         """Where each window begins."""
@@ -83,7 +108,7 @@ class Windows(NamedTuple):
 class Counts(NamedTuple):
     """k-mers as numbers below ``limit``, ascending, the rows that hold them, and how often.
 
-    Rows ascend within a k-mer.
+    Rows ascend within a k-mer; ``largest`` is the largest of the counts.
     """
 
     keys: np.ndarray
@@ -91,26 +116,105 @@ class Counts(NamedTuple):
     counts: np.ndarray
     size: int
     limit: int
+    largest: float
 
     def squares(self) -> np.ndarray:
         """Sum of squared counts of each row, (size,)."""
         return np.bincount(self.rows, self.counts**2, self.size)
 
-    def table(self, dtype: Any) -> np.ndarray:
-        """The counts as a dense array (size, limit)."""
-        table = np.zeros((self.size, self.limit), dtype)
-        table[self.rows, self.keys.astype(np.int64)] = self.counts
-        return table
+
+def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
+    """The counts as a dense array (size, sum of limits), those of the same rows side by side."""
+    table, first = np.zeros((samples[0].size, sum(c.limit for c in samples)), dtype), 0
+    for c in samples:
+        table[c.rows, c.keys.astype(np.int64) + first] = c.counts
+        first += c.limit
+    return table
+
+
+class Counted:
+    """Rows whose k-mers are counted when they are asked for.
+
+    Parameters
+    ----------
+    windows : Windows
+    kept : int, default=0
+        Of how many patterns slices of these rows keep their counts, for callers that ask for the
+        same slices again and again; each row is kept once.
+    """
+
+    def __init__(self, windows: Windows, kept: int = 0):
+        self.windows, self.kept = windows, kept
+        self.dtype = np.dtype(np.float64)
+        self._known: dict[tuple[int, int], KeptCounts] = {}
+
+    @classmethod
+    def within_memory(cls, windows: Windows) -> Counted:
+        """The first patterns are kept, as many as ``KEPT`` bytes have room for."""
+        return cls(windows, KEPT // (ENTRY * max(1, len(windows.values))))
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.windows.size,)
+
+    def __getitem__(self, rows: Any) -> Counted:
+        start, stop, step = rows.indices(self.windows.size) if isinstance(rows, slice) else (0,) * 3
+        known = self._known.get((start, stop)) if step == 1 else None
+        if known is not None:
+            return known
+        windows = self.windows.part(rows)
+        held = sum(stop - start for start, stop in list(self._known))
+        if self.kept == 0 or step != 1 or held + windows.size > self.windows.size:
+            return Counted(windows)
+        self._known[start, stop] = KeptCounts(windows, self.kept)
+        return self._known[start, stop]
+
+    def counts(self, pattern: Pattern) -> Counts:
+        """The k-mers of a pattern, as their digits number them."""
+        (found,) = count(pattern, self.windows)
+        return found
+
+    def tables(self, patterns: tuple[Pattern, ...], dtype: Any) -> np.ndarray:
+        """Dense counts of patterns that are read by digits alone, (rows, sum of limits)."""
+        return tables([self.counts(pattern) for pattern in patterns], dtype)
+
+
+class KeptCounts(Counted):
+    """Rows that keep their counts of the first patterns that they are asked for."""
+
+    def __init__(self, windows: Windows, most: int):
+        super().__init__(windows)
+        self.most = most
+        self._counts: dict[Pattern, Counts] = {}
+        self._tables: dict[tuple, np.ndarray] = {}
+
+    def counts(self, pattern: Pattern) -> Counts:
+        found = self._counts.get(pattern)
+        if found is None:
+            found = super().counts(pattern)
+            if len(self._counts) < self.most:
+                self._counts[pattern] = found
+        return found
+
+    def tables(self, patterns: tuple[Pattern, ...], dtype: Any) -> np.ndarray:
+        found = self._tables.get((patterns, dtype))
+        if found is None:
+            found = super().tables(patterns, dtype)
+            if all(pattern in self._counts for pattern in patterns):  # no larger than the counts
+                self._tables[patterns, dtype] = found
+        return found
 
 
 def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
     """Counts of the k-mers of each of several samples, numbered alike."""
-    keys, limit = numbered(pattern, *samples)
+    windows, limit = numbered(pattern, *samples)
     found = []
-    for sample, numbers in zip(samples, keys):
+    for sample, numbers in zip(samples, windows):
         rows, counts = sample.rows(pattern.window), np.empty(len(numbers))
         size = _native.kmer_count(numbers, rows, counts)
-        found.append(Counts(numbers[:size], rows[:size], counts[:size], sample.size, limit))
+        keys, rows, counts = (array[:size].copy() for array in (numbers, rows, counts))
+        largest = float(counts.max(initial=0))
+        found.append(Counts(keys, rows, counts, sample.size, limit, largest))
     return found
 
 
@@ -150,43 +254,75 @@ def _digits(base: int, limit: int, most: int) -> int:
     return digits
 
 
-def products(patterns: Iterable[Pattern], X: Windows, Z: Windows, symmetric: bool) -> np.ndarray:
+def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: bool) -> np.ndarray:
     """Σ over patterns of weight · Σ_u count_u(x) count_u(z) for every pair of rows, in float64.
 
-    Where ``symmetric`` says that the result is, its upper triangle is computed.
+    Both sides read symbols in one base. Where ``symmetric`` says that the result is, its upper
+    triangle is computed.
     """
-    K = np.zeros((X.size, Z.size))
+    K = np.zeros((X.shape[0], Z.shape[0]))
+    few: dict[float, list[Pattern]] = {}  # k-mers, by weight
     for pattern in patterns if K.size else ():
-        counts = count(pattern, X) if Z is X else count(pattern, X, Z)
-        _add(K, counts[0], counts[-1], pattern.weight, symmetric)
+        ours, theirs = _pair(pattern, X, Z)
+        if _few(ours, theirs):
+            few.setdefault(pattern.weight, []).append(pattern)
+        else:  # the strings that hold a k-mer are paired up
+            _native.kmer_join(*ours[:3], *theirs[:3], float(pattern.weight), symmetric, K)
+    for weight, group in few.items():
+        for some in _batches(group, X.windows.base, DENSE // sum(K.shape)):
+            product = _table_product(some, X, Z)
+            K += product if weight == 1 else np.float64(weight) * product
     return mirrored(K) if symmetric else K
 
 
-def _add(K: np.ndarray, X: Counts, Z: Counts, weight: float, upper: bool) -> None:
-    """The strings that hold a k-mer are paired up; where k-mers are so few that most strings hold
-    most of them, a matrix product takes fewer steps.
-    """
-    n, m = K.shape
+def _pair(pattern: Pattern, X: Counted, Z: Counted) -> tuple[Counts, Counts]:
+    """Counts of both sides, numbered alike: by digits alone, where these fit into 64 bits."""
+    if X is Z or X.windows.base ** len(pattern.positions) <= WHOLE:
+        return X.counts(pattern), Z.counts(pattern)
+    ours, theirs = count(pattern, X.windows, Z.windows)
+    return ours, theirs
+
+
+def _few(X: Counts, Z: Counts) -> bool:
+    """Whether k-mers are so few, and most strings hold so many of them, that a matrix product takes
+    less time than pairing up strings."""
     pairs = len(X.keys) * len(Z.keys)  # times 1 / limit where k-mers are equally frequent
     # a step of the product takes about 1/32 of the time of a pair
-    if n * m * X.limit**2 < 32 * pairs and (n + m) * X.limit <= DENSE:
-        # sums of counts, whole numbers, are exact in float32 up to 2^24
-        most = X.counts.max(initial=0) * Z.counts.max(initial=0) * X.limit
-        dtype = np.float32 if most < 2**24 else np.float64
-        table = X.table(dtype)
-        K += np.float64(weight) * (table @ (table if Z is X else Z.table(dtype)).T)
-    else:
-        _native.kmer_join(*X[:3], *Z[:3], float(weight), upper, K)
+    work = X.size * Z.size * X.limit**2
+    return work < 32 * pairs and (X.size + Z.size) * X.limit <= DENSE
+
+
+def _batches(group: list[Pattern], base: int, most: int) -> Iterator[tuple[Pattern, ...]]:
+    """Patterns of together at most so many different k-mers, or single ones."""
+    some, width = [], 0
+    for pattern in group:
+        limit = base ** len(pattern.positions)
+        if some and width + limit > most:
+            yield tuple(some)
+            some, width = [], 0
+        some.append(pattern)
+        width += limit
+    yield tuple(some)
+
+
+def _table_product(patterns: tuple[Pattern, ...], X: Counted, Z: Counted) -> np.ndarray:
+    """Σ over patterns of Σ_u count_u(x) count_u(z)."""
+    pairs = [(X.counts(pattern), Z.counts(pattern)) for pattern in patterns]
+    # sums of counts, whole numbers, are exact in float32 up to 2^24
+    most = sum(ours.largest * theirs.largest * ours.limit for ours, theirs in pairs)
+    dtype = np.float32 if most < 2**24 else np.float64
+    return X.tables(patterns, dtype) @ Z.tables(patterns, dtype).T
 
 
 def mirrored(K: np.ndarray) -> np.ndarray:
     """The upper triangle in both; overwrites and returns K."""
     step = 128
+    below = np.tri(step, k=-1, dtype=bool)
     for s in range(0, len(K), step):
-        e = s + step
+        e = min(s + step, len(K))
         K[s:e, :s] = K[:s, s:e].T
-        upper = np.triu(K[s:e, s:e], 1)
-        K[s:e, s:e] = np.triu(K[s:e, s:e]) + upper.T
+        square = K[s:e, s:e]
+        square[...] = np.where(below[: e - s, : e - s], square.T, square)
     return K
 
 

@@ -11,8 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, products
-from mercer.samples import Strings
+from mercer.kernels.kmer_counts import (
+    Counted,
+    Pattern,
+    Windows,
+    columns,
+    count,
+    products,
+)
+from mercer.samples import Prepared, Strings
 
 __all__ = ["BlendedSpectrum", "Counting", "Spectrum", "check_length"]
 
@@ -35,18 +42,30 @@ class Counting(Kernel):
         """The windows that are counted."""
         return Windows.of(X)
 
-    def block(self, X: Strings, Z: Strings) -> np.ndarray:
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        """The strings, and their k-mers, which are counted when a block asks for them first."""
+        if isinstance(X, Prepared):
+            return X
         windows = self.windows(X)
-        others = windows if Z is X else self.windows(Z)
-        K = products(self.patterns(X), windows, others, Z is X)
-        return K.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+        if like is not None:  # k-mers with other symbols stand in no string of the other side
+            windows = windows._replace(base=like.parts[-1].windows.base)
+        return Prepared((X, Counted.within_memory(windows)))
 
-    def diag(self, X: Strings) -> np.ndarray:
-        windows, total = self.windows(X), np.zeros(len(X))
-        for pattern in self.patterns(X):
-            (counts,) = count(pattern, windows)
-            total += pattern.weight * counts.squares()
-        return total.astype(X.dtype, copy=False)
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        A, B = self.sides(X, Z)
+        patterns, counted, others = self.patterns(A.parts[0]), A.parts[1], B.parts[-1]
+        K = products(patterns, counted, others, A is B)
+        return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
+
+    def diag(self, X: Any) -> np.ndarray:
+        prepared = self.prepare(X)
+        strings, counted = prepared.parts[0], prepared.parts[-1]
+        if counted.windows.base < self.windows(strings[:0]).base:
+            counted = self.prepare(strings).parts[-1]  # k(x, x) counts new symbols too
+        total = np.zeros(len(strings))
+        for pattern in self.patterns(strings):
+            total += pattern.weight * counted.counts(pattern).squares()
+        return total.astype(strings.dtype, copy=False)
 
     def features(self, X: Strings) -> sp.csr_array:
         """Counts times the root of the weight, sparse, (n, p).
@@ -85,8 +104,8 @@ class Spectrum(Counting):
     A string shorter than k has no k-mer: its k(s, s) is 0, and so are its normalised values.
     k-mers with symbols that the training sample lacks equal each other as any others.
     k-mers are sorted: O((n + m) L) operations for strings of length L, and one for each pair of
-    strings that hold the same k-mer. About 30 bytes for each symbol of a block, 60 where k-mers do
-    not fit into 64 bits.
+    strings that hold the same k-mer. About 30 bytes for each symbol of a tile, 60 where k-mers do
+    not fit into 64 bits; counts that the next tiles read again are kept, up to 128 MB of them.
 
     References
     ----------

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, numbered, products
+from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
-from mercer.samples import Strings
+from mercer.samples import Prepared, Strings
 
 __all__ = ["GappedKmer", "Mismatch"]
 
@@ -103,14 +103,19 @@ class GappedKmer(Counting):
         )[np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()]  # fmt: skip
         return Windows.of(both)._replace(owners=np.repeat(np.arange(n, dtype=np.int32), 2), size=n)
 
-    def block(self, X: Strings, Z: Strings) -> np.ndarray:
-        if not self.both_strands:
-            return super().block(X, Z)
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        prepared = super().prepare(X, like)
+        if not self.both_strands or isinstance(X, Prepared):
+            return prepared
         # A window and its partner on the other strand agree with those of another pair in
         # mirrored places, of which the sum over all choices has both: one strand of X is enough.
+        _, both = prepared.parts
         one = Windows.of(X, 4)._replace(values=_nucleotides(X))
-        K = products(self.patterns(X), one, self.windows(Z), X is Z)
-        return (2 * K).astype(np.result_type(X.dtype, Z.dtype), copy=False)
+        return Prepared((X, Counted.within_memory(one), both))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        K = super().block(X, Z)
+        return np.multiply(K, 2, out=K) if self.both_strands else K
 
 
 def _nucleotides(X: Strings) -> np.ndarray:

@@ -75,6 +75,19 @@ class DistanceContract:
         i, j = np.array([3, 0, 2]), slice(1, encoded.shape[0] - 1)
         assert_allclose(bound.block(encoded[i], encoded[j]), D[i][:, j], rtol=1e-7, atol=1e-7)
 
+    def test_prepared_rows_give_the_same_values(self, bound, encoded):
+        """Prepared once and sliced, by slices or numbers, alone or beside other samples."""
+        D, n = bound.raw(encoded, encoded), encoded.shape[0]
+        A, B = bound.sides(encoded, encoded)
+        assert A is B
+        i, j = np.array([n - 1, 0, 2]), slice(1, n - 1)
+        for rows, columns in ((i, j), (j, i), (j, j), (slice(None), slice(0, 2)), (i, i)):
+            part = bound.raw(A[rows], B[columns])
+            assert_allclose(part, D[rows][:, columns], rtol=1e-7, atol=1e-7)
+        some, training = bound.sides(encoded[i], encoded)
+        assert_allclose(bound.raw(some, training), D[i], rtol=1e-7, atol=1e-7)
+        assert_allclose(bound.within(some, training, np.inf), D[i], rtol=1e-7, atol=1e-7)
+
     def test_float32_agrees_with_float64(self, bound, encoded):
         if not isinstance(encoded, np.ndarray):
             pytest.skip("precision is that of the samples' own arrays")

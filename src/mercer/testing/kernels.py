@@ -91,6 +91,27 @@ class KernelContract:
             part = bound.block(encoded[rows], encoded[columns])
             assert_allclose(part, K[rows][:, columns], rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
+    def test_prepared_rows_give_the_same_block(self, bound, encoded):
+        """Prepared once and sliced, by slices or numbers, alone or beside other samples."""
+        K = bound.block(encoded, encoded)
+        n, scale = encoded.shape[0], np.abs(K).max()
+        A, B = bound.sides(encoded, encoded)
+        assert A is B
+        assert bound.sides(A, B) == (A, B)
+        assert_allclose(bound.diag(A), K.diagonal(), rtol=1e-9, atol=1e-9 * scale)
+        i, j, every = np.array([n - 1, 0, 2]), slice(1, n - 1), np.arange(n)
+        for rows, columns in ((i, j), (j, i), (j, j), (slice(None), slice(0, 2)), (i, i), (j, j)):
+            part, expected = bound.block(A[rows], B[columns]), K[rows][:, columns]
+            # the distance of a row to its own copy is 0 but for rounding, where some are steep
+            copies = every[rows][:, None] == every[columns]
+            assert_allclose(part[~copies], expected[~copies], rtol=1e-9, atol=1e-9 * scale)
+            assert_allclose(part[copies], expected[copies], rtol=1e-3, atol=1e-3 * scale)
+        some, training = bound.sides(encoded[i], encoded)
+        assert some.shape[0] == 3
+        assert_allclose(bound.block(some, training), K[i], rtol=1e-3, atol=1e-3 * scale)
+        assert_allclose(bound.diag(some), K.diagonal()[i], rtol=1e-9, atol=1e-9 * scale)
+        assert_allclose(bound.whole(encoded, encoded), K, rtol=1e-9, atol=1e-9 * scale)
+
     def test_block_is_a_fresh_array(self, bound, encoded):
         first = bound.block(encoded, encoded)
         expected = first.copy()
