@@ -384,3 +384,27 @@ def test_the_weights_of_mismatches():
                 for u in itertools.product(range(a), repeat=k)
             )
             assert mismatches._common_neighbours(k, m, a, h) == near
+
+
+def test_new_symbols_in_places_that_are_not_read():
+    """A window with a symbol that the other side lacks counts where that symbol is not read."""
+    kernel = GappedKmer(2, 1)
+    A = kernel.encode(["ab", "bb"])
+    B = kernel.encode(["ax", "xb", "xx"], like=A)
+    assert_array_equal(kernel.block(A, B), [[1, 1, 0], [0, 1, 0]])
+    assert_array_equal(kernel.block(B, A), kernel.block(A, B).T)
+    assert_array_equal(Mismatch(2, 1).block(B, A), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Spectrum(40), GappedKmer(60, 59), BlendedSpectrum(45)], ids=repr
+)
+def test_long_kmers_of_which_there_are_few(kernel):
+    """More than 64 bits a k-mer: both sides are numbered together, whatever their number."""
+    texts = ["ab" * 40, "ba" * 40, "ab" * 35, "b" * 80]
+    X = kernel.encode(texts)
+    K = kernel.block(X, X)
+    assert_array_equal(kernel.block(X[[2, 0]], X), K[[2, 0]])
+    A, B = kernel.sides(X, X)
+    assert_array_equal(kernel.block(A[1:3], B[:2]), K[1:3, :2])
+    assert_array_equal(kernel.diag(A), K.diagonal())

@@ -46,8 +46,8 @@ class Pattern(NamedTuple):
 class Windows(NamedTuple):
     """Strings whose windows are counted: ``values`` end to end, each string owned by a row.
 
-    ``owners`` ascend and are below ``size``. A window that holds a value of ``base`` or more is
-    left out.
+    ``owners`` ascend and are below ``size``. A window is left out where a value of ``base`` or more
+    is read of it, or (``strict``) stands in it.
     """
 
     values: np.ndarray
@@ -55,12 +55,13 @@ class Windows(NamedTuple):
     owners: np.ndarray
     size: int
     base: int
+    strict: bool = False
 
     @classmethod
-    def of(cls, X: Strings, base: int | None = None) -> Windows:
+    def of(cls, X: Strings, base: int | None = None, *, strict: bool = False) -> Windows:
         """Those of encoded strings, each of which owns itself; all windows, by default."""
-        owners = np.arange(len(X), dtype=np.int32)
-        return cls(X.values, X.starts, owners, len(X), len(X.alphabet) if base is None else base)
+        owners, base = np.arange(len(X), dtype=np.int32), len(X.alphabet) if base is None else base
+        return cls(X.values, X.starts, owners, len(X), base, strict)
 
     def part(self, rows: slice | np.ndarray) -> Windows:
         """The strings of some rows, numbered anew in their order."""
@@ -73,7 +74,9 @@ class Windows(NamedTuple):
         strings = Ragged(self.values, self.starts)
         one_run = len(which) and which[-1] - which[0] + 1 == len(which) and isinstance(rows, slice)
         found = strings[which[0] : which[-1] + 1] if one_run else strings[which]
-        return Windows(found.values, found.starts, owners, len(chosen), self.base)
+        return self._replace(
+            values=found.values, starts=found.starts, owners=owners, size=len(chosen)
+        )
 
     def places(self, window: int) -> np.ndarray:
         """Where each window begins."""
@@ -82,27 +85,29 @@ class Windows(NamedTuple):
         total = ends[-1] if len(ends) else 0
         return np.arange(total) + np.repeat(self.starts[:-1] - ends + lengths, lengths)
 
-    def kept(self, window: int) -> slice | np.ndarray:
-        """Which windows hold values below the base alone."""
-        beyond = self.values >= self.base
-        if not beyond.any():
+    def kept(self, pattern: Pattern) -> slice | np.ndarray:
+        """Which windows are not left out."""
+        known = self.values < self.base
+        if known.all():
             return slice(None)
-        before = np.concatenate(([0], np.cumsum(beyond)))
-        places = self.places(window)
-        return before[places] == before[places + window]
+        places = self.places(pattern.window)
+        kept = np.ones(len(places), bool)
+        for position in range(pattern.window) if self.strict else pattern.positions:
+            kept &= known[places + position]
+        return kept
 
-    def rows(self, window: int) -> np.ndarray:
+    def rows(self, pattern: Pattern) -> np.ndarray:
         """The row of each window that is kept."""
-        rows = np.repeat(self.owners, np.maximum(np.diff(self.starts) - window + 1, 0))
-        return rows[self.kept(window)]
+        rows = np.repeat(self.owners, np.maximum(np.diff(self.starts) - pattern.window + 1, 0))
+        return rows[self.kept(pattern)]
 
-    def numbers(self, window: int, positions: Any, base: int) -> np.ndarray:
-        """The symbols at some positions of each window that is kept, as a number in that base."""
-        total = np.maximum(np.diff(self.starts) - window + 1, 0).sum()
-        keys, places = np.empty(total, np.uint64), np.array(positions, np.int64)
+    def numbers(self, pattern: Pattern, digits: slice, base: int) -> np.ndarray:
+        """Some of the symbols that are read of each window that is kept, as a number in a base."""
+        total = np.maximum(np.diff(self.starts) - pattern.window + 1, 0).sum()
+        keys, places = np.empty(total, np.uint64), np.array(pattern.positions[digits], np.int64)
         values, starts = np.ascontiguousarray(self.values), np.ascontiguousarray(self.starts)
-        _native.kmer_keys(values, starts, window, places, base, keys)
-        return keys[self.kept(window)]
+        _native.kmer_keys(values, starts, pattern.window, places, base, keys)
+        return keys[self.kept(pattern)]
 
 
 class Counts(NamedTuple):
@@ -210,7 +215,7 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
     windows, limit = numbered(pattern, *samples)
     found = []
     for sample, numbers in zip(samples, windows):
-        rows, counts = sample.rows(pattern.window), np.empty(len(numbers))
+        rows, counts = sample.rows(pattern), np.empty(len(numbers))
         size = _native.kmer_count(numbers, rows, counts)
         keys, rows, counts = (array[:size].copy() for array in (numbers, rows, counts))
         largest = float(counts.max(initial=0))
@@ -225,13 +230,13 @@ def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int
     what has been read, among all windows of the samples, and the next symbols. Equal numbers are
     equal k-mers, always.
     """
-    window, positions, _ = pattern
+    length = len(pattern.positions)
     base = max(1, *(sample.base for sample in samples))
-    taken = _digits(base, WHOLE, len(positions))
-    keys = [sample.numbers(window, positions[:taken], base) for sample in samples]
+    taken = _digits(base, WHOLE, length)
+    keys = [sample.numbers(pattern, slice(taken), base) for sample in samples]
     limit = base**taken
-    while taken < len(positions):
-        more = _digits(base, HALF, len(positions) - taken)
+    while taken < length:
+        more = _digits(base, HALF, length - taken)
         distinct, ranks = np.unique(np.concatenate(keys), return_inverse=True)
         if len(distinct) > HALF:
             raise ValueError(f"{len(distinct)} different k-mers in one block: compare fewer rows.")
@@ -239,7 +244,7 @@ def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int
         step = base**more
         keys = [
             rank.astype(np.uint64) * np.uint64(step)
-            + sample.numbers(window, positions[taken : taken + more], base)
+            + sample.numbers(pattern, slice(taken, taken + more), base)
             for sample, rank in zip(samples, np.split(ranks, ends))
         ]
         limit, taken = len(distinct) * step, taken + more
@@ -263,8 +268,12 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
     K = np.zeros((X.shape[0], Z.shape[0]))
     few: dict[float, list[Pattern]] = {}  # k-mers, by weight
     for pattern in patterns if K.size else ():
-        ours, theirs = _pair(pattern, X, Z)
-        if _few(ours, theirs):
+        by_digits = X.windows.base ** len(pattern.positions) <= WHOLE
+        if by_digits:
+            ours, theirs = X.counts(pattern), Z.counts(pattern)
+        else:
+            ours, theirs = count(pattern, X.windows, Z.windows)
+        if by_digits and _few(ours, theirs):
             few.setdefault(pattern.weight, []).append(pattern)
         else:  # the strings that hold a k-mer are paired up
             _native.kmer_join(*ours[:3], *theirs[:3], float(pattern.weight), symmetric, K)
@@ -273,14 +282,6 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
             product = _table_product(some, X, Z)
             K += product if weight == 1 else np.float64(weight) * product
     return mirrored(K) if symmetric else K
-
-
-def _pair(pattern: Pattern, X: Counted, Z: Counted) -> tuple[Counts, Counts]:
-    """Counts of both sides, numbered alike: by digits alone, where these fit into 64 bits."""
-    if X is Z or X.windows.base ** len(pattern.positions) <= WHOLE:
-        return X.counts(pattern), Z.counts(pattern)
-    ours, theirs = count(pattern, X.windows, Z.windows)
-    return ours, theirs
 
 
 def _few(X: Counts, Z: Counts) -> bool:

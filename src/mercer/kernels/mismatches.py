@@ -184,7 +184,7 @@ class Mismatch(Counting):
             raise ValueError(f"m={self.m!r}: Mismatch needs an integer, 0 <= m < k={self.k}.")
 
     def windows(self, X: Strings) -> Windows:
-        return Windows.of(X, X.known)
+        return Windows.of(X, X.known, strict=True)
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         for j, weight in enumerate(_place_weights(self.k, self.m, X.known)):
@@ -202,7 +202,7 @@ class Mismatch(Counting):
         numbers, known_numbers = numbered(whole, windows, known)[0]
         kmers, number = np.unique(numbers, return_inverse=True)
         counts = sp.csr_array(
-            (np.ones(len(number)), (windows.rows(self.k), number)), (windows.size, len(kmers))
+            (np.ones(len(number)), (windows.rows(whole), number)), (windows.size, len(kmers))
         )
         near = self._neighbourhoods(windows, numbers)
         near_known = self._neighbourhoods(known, known_numbers)
@@ -212,7 +212,8 @@ class Mismatch(Counting):
     def _neighbourhoods(self, windows: Windows, numbers: np.ndarray) -> Windows:
         """All u within m of each different k-mer, which owns them."""
         _, first = np.unique(numbers, return_index=True)
-        places = windows.places(self.k)[windows.kept(self.k)][first]
+        whole = Pattern(self.k, tuple(range(self.k)))
+        places = windows.places(self.k)[windows.kept(whole)][first]
         kmers = windows.values[places[:, None] + np.arange(self.k)].astype(np.int32)
         steps = []  # what is added, modulo the number of symbols, to get from a k-mer to each u
         for i in range(self.m + 1):
