@@ -9,8 +9,10 @@ and `block` (compare rows with rows, as often as there are tiles).
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -192,7 +194,11 @@ class Comparison(BaseEstimator, ABC):
 
     def copied(self, **changes: Any) -> Self:
         """A copy with some parameters changed, named as in `get_params`."""
-        return type(self)(**self.get_params(deep=False)).set_params(**changes)
+        params = self.get_params(deep=False)
+        own = {name: value for name, value in changes.items() if name in params}
+        inner = {name: value for name, value in changes.items() if name not in params}
+        copy = type(self)(**params | own)
+        return copy.set_params(**inner) if inner else copy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; where ``deep``, those of comparisons in lists too.
@@ -201,8 +207,10 @@ class Comparison(BaseEstimator, ABC):
         ``parts__i__gamma``, so that grids reach every node. Of a pair (comparison, columns) the
         comparison is meant.
         """
+        if not deep:
+            return {name: getattr(self, name) for name in _parameters(type(self))}
         params = super().get_params(deep)
-        for name, comparison, _ in self.members() if deep else ():
+        for name, comparison, _ in self.members():
             if name not in params:
                 inner = comparison.get_params(deep=True)
                 params |= {name: comparison, **{f"{name}__{k}": v for k, v in inner.items()}}
@@ -253,6 +261,12 @@ class Composite(Comparison):
                 for m, other in zip(self.members(), others, strict=True)
             )
         )
+
+
+@cache
+def _parameters(comparison: type) -> tuple[str, ...]:
+    """Names of the constructor's arguments, ascending."""
+    return tuple(sorted(inspect.signature(comparison).parameters))
 
 
 def _comparison(item: Any) -> Comparison | None:

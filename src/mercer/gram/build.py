@@ -8,7 +8,6 @@ import numpy as np
 
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
 from mercer.gram.low_rank import low_rank_gram
-from mercer.gram.memory import memory_budget
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.tiled import TiledGram
 from mercer.threads import count_jobs
@@ -64,13 +63,13 @@ def gram(
     if device not in (None, "cpu"):
         raise ValueError(f'device={device!r}: Gram matrices are computed on the "cpu" so far.')
     count_jobs(n_jobs)  # refuses 0, also where nothing needs threads
-    K = _operator(kernel, X, X if Z is None else Z, memory_budget(memory), n_jobs)
+    K = _operator(kernel, X, X if Z is None else Z, memory, n_jobs)
     if rank is None:
         return K
     return low_rank_gram(K, rank, memory=memory, random_state=random_state, n_jobs=n_jobs)
 
 
-def _operator(kernel: Any, X: Any, Z: Any, budget: int, n_jobs: int | None) -> GramOperator:
+def _operator(kernel: Any, X: Any, Z: Any, memory: Any, n_jobs: int | None) -> GramOperator:
     known = kernel.matrix(X, Z)
     if known is not None:
         K, i, j = known
@@ -80,7 +79,7 @@ def _operator(kernel: Any, X: Any, Z: Any, budget: int, n_jobs: int | None) -> G
         return MatrixPart(K, i, j, symmetric=symmetric, n_jobs=n_jobs)
     if kernel.linear:
         if Z is X:
-            return FeatureGram(X, n_jobs, budget)
+            return FeatureGram(X, n_jobs, memory)
         return CrossFeatureGram(X, Z)
-    K = TiledGram(kernel, X, Z, n_jobs, budget)
+    K = TiledGram(kernel, X, Z, n_jobs, memory)
     return K.held() if kernel.at_once else K

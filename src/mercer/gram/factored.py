@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.products import inner_products, squared_norms
+from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.row_sources import FactorRows, HeldRows, RowSource, is_small
 from mercer.threads import ordered_map
@@ -72,8 +73,8 @@ class FeatureGram(FactoredGram):
     ----------
     F : ndarray or CSR matrix of shape (n, m)
     n_jobs : int or None
-    budget : int, default=0
-        Bytes; where all of K takes at most half of them it may be held.
+    memory : int, str or None, default=1
+        Budget in bytes or as "4GB"; where K takes at most half of it, it may be held.
 
     Examples
     --------
@@ -85,14 +86,15 @@ class FeatureGram(FactoredGram):
 
     nature = "in the primal"
 
-    def __init__(self, F: Any, n_jobs: int | None = None, budget: int = 0):
+    def __init__(self, F: Any, n_jobs: int | None = None, memory: int | float | str | None = 1):
         n, self.rank = F.shape
         self.shape, self.dtype, self.n_jobs = (n, n), F.dtype, n_jobs
         # the same for any number of threads; slices of a sparse matrix are copies, made once
         edges = [*range(0, n, STRIP), n]
         self._strips = [(slice(a, b), F[a:b]) for a, b in pairwise(edges)]
         self.F = F
-        if 2 * n * n * np.dtype(F.dtype).itemsize <= budget:
+        twice = 2 * n * n * np.dtype(F.dtype).itemsize
+        if twice <= memory_budget(memory, twice):
             self.cheap = self.cheap | {"dense"}
 
     def factor(self, i: Rows) -> Any:

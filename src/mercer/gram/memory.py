@@ -6,14 +6,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 __all__ = ["available_memory", "memory_budget"]
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
          "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 
 
-def memory_budget(memory: int | float | str | None = None) -> int:
+#: bytes of which nobody asks whether there is room: to ask takes a millisecond
+FEW = 2**25
+
+
+def memory_budget(memory: int | float | str | None = None, wanted: int | float = np.inf) -> int:
     """Bytes for ``memory``: a number of bytes, "4GB", "500 MB", or None for half of what is free.
+
+    ``wanted`` are the most that the caller has a use for; of few there is always room.
 
     Examples
     --------
@@ -21,7 +29,7 @@ def memory_budget(memory: int | float | str | None = None) -> int:
     (4000000000, 536870912)
     """
     if memory is None:
-        return available_memory() // 2
+        return FEW if wanted <= FEW else available_memory() // 2
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
         if not match:

@@ -28,8 +28,9 @@ class TiledGram(GramOperator):
     X, Z : encoded samples
         Z defaults to X.
     n_jobs : int or None
-    budget : int, optional
-        Bytes; where all of K takes at most half of them it may be held.
+    memory : int, str or None
+        Budget in bytes or as "4GB"; where K takes at most half of it, it may be held. None means
+        half of what is free.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class TiledGram(GramOperator):
         X: Any,
         Z: Any = None,
         n_jobs: int | None = None,
-        budget: int | None = None,
+        memory: int | float | str | None = None,
     ):
         self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
         self.Z = X if Z is None else Z
@@ -46,8 +47,9 @@ class TiledGram(GramOperator):
         self.shape = (X.shape[0], self.Z.shape[0])
         self.cost = kernel.pair_cost(X)  # of one pair
         self.dtype = np.result_type(X.dtype, self.Z.dtype)
-        self.budget = memory_budget() if budget is None else budget
-        if 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize <= self.budget:
+        self.memory = memory
+        twice = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
+        if twice <= memory_budget(memory, twice):
             self.cheap = self.cheap | {"dense"}
 
     @cached_property
@@ -69,7 +71,7 @@ class TiledGram(GramOperator):
         rows = self.X[i]
         same = j is None and self.Z is self.X
         columns = rows if same else self.Z[i if j is None else j]
-        return TiledGram(self.kernel, rows, columns, self.n_jobs, self.budget)
+        return TiledGram(self.kernel, rows, columns, self.n_jobs, self.memory)
 
     def diag(self) -> np.ndarray:
         if self.Z is self.X:

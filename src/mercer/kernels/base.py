@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance
 from mercer.kernels.mantissas import logarithms
+from mercer.samples import as_samples
 
 __all__ = ["Kernel", "Radial"]
 
@@ -139,9 +140,11 @@ class Radial(Kernel):
         return self.distance.encoding()
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        if self.encoding() == (self.kind,):  # else the distance reads raw data its own way
-            X = super().encode(X, like)
-        return self.distance.encode(X, like)
+        if self.encoding() != (self.kind,):  # the distance reads raw data its own way
+            return self.distance.encode(X, like)
+        X = as_samples(X, self.kind, like=like, reader=type(self).__name__)
+        self.distance.check(X, like)
+        return X
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return self.distance.prepare(X, like)

@@ -74,7 +74,7 @@ class FitPath:
         self.kernel: Any = None
         self.training: Training | None = None
         self._given: Any = None
-        self._gram: Any = None
+        self._made: dict[str, Any] = {}
 
     def knows(self, X: Any) -> bool:
         """Whether these samples are those of an earlier fit; a path is for one sample."""
@@ -86,11 +86,11 @@ class FitPath:
         """Keep what the first fit has made of X."""
         self._given, self.kernel, self.training = X, kernel, training
 
-    def shared(self, make: Callable[[], Any]) -> Any:
-        """The Gram matrix that ``make`` gives, as it gave it to the first fit."""
-        if self._gram is None:
-            self._gram = make()
-        return self._gram
+    def shared(self, make: Callable[[], Any], what: str = "gram") -> Any:
+        """What ``make`` gives, as it gave it to the first fit: the Gram matrix, or a factor."""
+        if what not in self._made:
+            self._made[what] = make()
+        return self._made[what]
 
 
 class KernelLearner(BaseEstimator):

@@ -15,6 +15,7 @@ from mercer.solvers.low_rank_ridge import LowRankRidge
 from mercer.solvers.newton import NewtonLogistic, probabilities
 from mercer.solvers.result import Result
 from mercer.solvers.ridge_path import RidgePath
+from mercer.threads import blas_limit
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -130,7 +131,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
         exact = LIMITS["logistic"].exact(self.solver, training.X.shape[0])
         solve = self._solve_exactly if exact else self._solve_low_rank
-        result, coef = solve(solver, training, Y, fit_path)
+        with blas_limit(training.X.shape[0]):
+            result, coef = solve(solver, training, Y, fit_path)
         self.solver_ = "exact" if exact else "low_rank"
         self.intercept_ = np.asarray(result.intercept)
         self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
@@ -155,11 +157,16 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         return self.classes_[best]
 
     def _solve_exactly(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
-        K, w = self._gram(training.X, fit_path), training.weights
         self._keep_support(training.X)
-        path = RidgePath(K)
-        held = path.eigenvalues > path.noise
-        T = path.Q[:, held] * np.sqrt(path.eigenvalues[held])  # K = T Tᵀ
+        w = training.weights
+
+        def factor() -> np.ndarray:
+            """T with K = T Tᵀ."""
+            path = RidgePath(self._gram(training.X, fit_path))
+            held = path.eigenvalues > path.noise
+            return path.Q[:, held] * np.sqrt(path.eigenvalues[held])
+
+        T = factor() if fit_path is None else fit_path.shared(factor, "factor")
         result = solver.solve(T, Y, w)
         f = T @ result.coef.astype(T.dtype) + result.intercept
         # at the optimum B = Tᵀ α with λ α = w (y - p)

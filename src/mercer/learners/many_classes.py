@@ -25,12 +25,13 @@ from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason, worst
 from mercer.solvers.smo import SmoResult, SmoSolver
 from mercer.solvers.solve_all import solve_all
-from mercer.threads import count_jobs
+from mercer.threads import blas_limit, count_jobs
 
 __all__ = ["ManyClasses"]
 
 METHODS = get_args(Method)  # of calibration
 LARGEST_PAIR = 4096  # rows of two classes between which all of K is computed
+SHARED = 1_000_000  # values of K in all pairs, beyond which threads share them
 MANY_PAIRS = 10  # whose machines end within the tolerance, and are not made exact
 
 
@@ -101,7 +102,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self.class_weight_ = self._class_weights(y, codes, w)
         bounds = self._penalties(w * self.class_weight_[codes])
         K, low = self._operator(training.X, bounds, fit_path)
-        results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
+        with blas_limit(n):
+            results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
         support = np.flatnonzero(dual.any(axis=0))
         support = support[np.argsort(codes[support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
@@ -153,7 +155,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         if self._in_pairs:
             return self._solve_pairs(K, codes, bounds, fit_path, warm)
         # one against the rest: all machines read the same rows of K
-        solver = self._solver()
+        solver = self._solver(K.shape[0])
         source = solver.rows_of(K, bounds)
 
         def task(c: int) -> Callable:
@@ -169,11 +171,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         fit_path: WarmStarts | None, warm: bool,
     ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
         """One machine for each pair of classes; several at a time where there are several."""
-        pairs = all_pairs(len(self.classes_))
-        jobs = min(count_jobs(self.n_jobs), len(pairs))
-        solver = self._solver(1 if len(pairs) > 1 else None, 1 / jobs)
+        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes).tolist()
+        values = sum((sizes[a] + sizes[b]) ** 2 for a, b in pairs)
+        jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED else 1
+        solver = self._solver(K.shape[0], 1 if len(pairs) > 1 else None, 1 / jobs)
         solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
-        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, self.n_jobs)
+        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, jobs)
 
         def task(machine: int) -> Callable:
             def solve() -> SmoResult:

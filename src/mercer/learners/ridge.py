@@ -23,6 +23,7 @@ from mercer.learners.limits import LIMITS
 from mercer.solvers import CholeskySolver, ConjugateGradientSolver, LowRankRidge, Result, RidgePath
 from mercer.solvers.result import worst
 from mercer.solvers.ridge_sweep import RidgeSweep
+from mercer.threads import blas_limit
 
 __all__ = ["KernelRidge", "KernelRidgeClassifier"]
 
@@ -56,12 +57,14 @@ class _Ridge(KernelLearner):
         vars(self).pop("left_out_", None)
         penalty = self._check_penalty(y)
         # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
-        if isinstance(penalty, str):
-            result, sums = self._solve_by_leave_one_out(training, y)
-        elif LIMITS["ridge"].exact(self._solver_for(penalty), training.X.shape[0]):
-            result, sums = self._solve_exactly(training, y, penalty, fit_path)
-        else:
-            result, sums = self._solve_low_rank(training, y, penalty, fit_path)
+        n = training.X.shape[0]
+        with blas_limit(n):
+            if isinstance(penalty, str):
+                result, sums = self._solve_by_leave_one_out(training, y)
+            elif LIMITS["ridge"].exact(self._solver_for(penalty), n):
+                result, sums = self._solve_exactly(training, y, penalty, fit_path)
+            else:
+                result, sums = self._solve_low_rank(training, y, penalty, fit_path)
         self.dual_coef_ = result.coef.astype(training.X.dtype, copy=False)
         self.n_iter_ = result.iterations
         self.residual_ = result.gap

@@ -137,20 +137,20 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     # --- the solver -----------------------------------------------------------------------------
 
-    def _solver(self, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
-        """``share`` is the part of the memory that one of several machines may take."""
+    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
+        """For n rows; ``share`` is the part of the memory that one of several machines may take."""
         return SmoSolver(
             tol=self.tol,
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
-            cache_bytes=self._cache_bytes(share),
+            cache_bytes=self._cache_bytes(n, share),
             n_jobs=self.n_jobs if n_jobs is None else n_jobs,
             shrinking=bool(self.shrinking),
             report=_Lines() if self.verbose else None,
         )
 
-    def _cache_bytes(self, share: float) -> int:
+    def _cache_bytes(self, n: int, share: float) -> int:
         """What rows of K may take of the memory, beside blocks and what is being computed."""
-        budget = memory_budget(self.memory)
+        budget = memory_budget(self.memory, 32 * n * n / share)  # a quarter holds all of K
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
     def _solve(
@@ -164,7 +164,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     ) -> SmoResult:
         """The dual of one machine. Along a path it starts from where the last one ended, with
         ``warm_start`` from where the last fit did."""
-        solver, start = solver or self._solver(), None
+        solver, start = solver or self._solver(K.shape[0]), None
         if fit_path is not None:
             start = fit_path.start(machine, problem.C)
             source = source or fit_path.source(K, solver, problem.C)

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice
 from typing import Any
@@ -28,13 +28,22 @@ def _blas():
     return ThreadpoolController()
 
 
-def blas_limit(n: int):
+@contextmanager
+def blas_limit(n: int) -> Iterator[None]:
     """A context with one BLAS thread where n x n matrices are too small to share the work.
 
     Below about 1,000 rows the threads of a factorisation wait for each other longer than they
     compute, and much longer when other processes use the cores.
     """
-    return _blas().limit(limits=1, user_api="blas") if n < 1000 else nullcontext()
+    if n >= 1000 or getattr(_here, "limited", False):  # a limit takes time to set
+        yield
+        return
+    with _blas().limit(limits=1, user_api="blas"):
+        _here.limited = True
+        try:
+            yield
+        finally:
+            _here.limited = False
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -67,7 +76,7 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
         stop = Stop()
 
         def run(item: Any) -> Any:
-            _here.share = share
+            _here.share, _here.limited = share, True
             with stop:
                 return task(item)
 
