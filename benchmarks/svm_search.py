@@ -21,9 +21,8 @@ from harness import Section, options
 from mercer import SVC, KernelSearchCV
 from mercer.gram import GramOperator
 from mercer.learners.base import FitPath
-from mercer.learners.support_vectors import WarmStarts
+from mercer.learners.support_vectors import SupportVectorMachine, WarmStarts
 from mercer.selection.plan import Plan
-from mercer.selection.sharing import SharedMatrices
 from mercer.threads import count_jobs
 from svm_fit import in_turn, touch_memory
 from svm_problems import noisy
@@ -60,15 +59,15 @@ WITHOUT: dict[str, list[tuple]] = {
     "warm starts": [
         (WarmStarts, "start", lambda path, machine, C: None),
     ],
-    "the bandwidth ladder": [
-        (SharedMatrices, "_squares", lambda shared, kernel, held: False),
+    "single precision": [
+        (SupportVectorMachine, "entry_room", lambda machine, training: 0.0),
     ],
 }
 WITHOUT["any of these"] = [
     (Plan, "_level", level_instead({"gram of distances": "fold", "gram": "fold"})),
     *WITHOUT["Gram reuse"][1:],
     *WITHOUT["warm starts"],
-    *WITHOUT["the bandwidth ladder"],
+    *WITHOUT["single precision"],
 ]
 
 

@@ -33,12 +33,6 @@ def test_it_reads_names_of_classes_of_a_learner():
     assert model.predict(["rat", "dogma", "cast"]).tolist() == [0, 1, 0]
 
 
-def test_squares():
-    assert EditRBF(0.2).is_square_of(EditRBF(0.1))
-    assert not EditRBF(0.2, "lcs").is_square_of(EditRBF(0.1))
-    assert_allclose(EditRBF(0.1)(WORDS) ** 2, EditRBF(0.2)(WORDS))
-
-
 @pytest.mark.parametrize("gamma", [0, -1, np.inf, np.nan, "scale"])
 def test_gamma(gamma):
     with pytest.raises(ValueError, match=r"gamma=.*: must be a finite number > 0"):

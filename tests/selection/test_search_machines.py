@@ -1,5 +1,5 @@
-"""What KernelSearchCV adds for support vector machines: paths of all of them, the ladder of
-bandwidths, and candidates that are given up."""
+"""What KernelSearchCV adds for support vector machines: paths of all of them, matrices in single
+precision, and candidates that are given up."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC, SVR, KernelRidge, KernelSearchCV, NuSVC, NuSVR, OneClassSVM
-from mercer.kernels import RBF
+from mercer.selection.sharing import SharedMatrices
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
@@ -37,19 +37,31 @@ def test_all_of_them_share_along_their_parameter(estimator, grid, y, scoring):
     assert all(group.path == estimator.path_parameter for group in search.sharing_)
 
 
-def test_a_ladder_of_bandwidths_takes_squares(monkeypatch):
-    """One profile for all of γ, 2γ, 4γ, in any order of the grid; the scores are those of K."""
-    calls = []
-    real = RBF.profile
-    monkeypatch.setattr(RBF, "profile", lambda self, D: calls.append(self.gamma) or real(self, D))
-    grid = {"gamma": [0.4, 0.1, 0.2, 0.3], "alpha": [0.1]}
-    search = KernelSearchCV(KernelRidge(kernel="rbf"), grid, cv=3, refit=False)
-    search.fit(X, X[:, 0])
-    assert set(calls) == {0.1, 0.3}
-    plain = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=3, refit=False).fit(X, X[:, 0])
-    assert_allclose(
-        search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-8
-    )
+def test_matrices_are_kept_in_single_precision_where_the_tolerance_has_room(monkeypatch):
+    """Of many rows and small C; ridge regression, whose tolerance is that of doubles, keeps K."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 3))
+    y = X[:, 0] > 0
+    kept = []
+    real = SharedMatrices.gram
+
+    def seen(shared, kernel):
+        known, rows = real(shared, kernel)
+        kept.append(rows.dtype)
+        return known, rows
+
+    monkeypatch.setattr(SharedMatrices, "gram", seen)
+    for estimator, grid, dtype in (
+        (SVC(), {"C": [0.1, 1.0]}, np.float32),
+        (SVC(), {"C": [0.1, 1e4]}, np.float64),
+        (SVC(class_weight={True: 1e4}), {"C": [0.1, 1.0]}, np.float64),
+        (KernelRidge(kernel="rbf"), {"alpha": [0.1, 1.0]}, np.float64),
+    ):
+        kept.clear()
+        grid = {**grid, "gamma": [0.5]}
+        search = KernelSearchCV(estimator, grid, cv=2, refit=False)
+        search.fit(X[:, :2], y if isinstance(estimator, SVC) else X[:, 2])
+        assert set(kept) == {np.dtype(dtype)}
 
 
 def test_hopeless_candidates_are_given_up():

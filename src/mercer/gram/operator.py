@@ -188,6 +188,16 @@ class DenseGram(GramOperator):
         return self
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
+        # in float32 where the tolerance and the memory have room for that: half the bytes to read
+        if rounds_to_float32(self.diag(), room) and self.K.nbytes // 2 <= cache_bytes:
+            K = np.empty(self.shape, np.float32)
+
+            def strip(s: int) -> None:
+                K[s : s + STRIP] = self.K[s : s + STRIP]
+
+            for _ in ordered_map(strip, range(0, len(K), STRIP), n_jobs):
+                pass
+            return HeldRows(K, n_jobs)
         return HeldRows(self.K, n_jobs)
 
 
@@ -255,7 +265,7 @@ class MatrixPart(GramOperator):
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
         # in float32 where the tolerance has room for that: half the bytes to read
-        if rounds_to_float32(self, room):
+        if rounds_to_float32(self.diag(), room):
             return HeldRows(self._copied(self.i, self.j, np.dtype(np.float32)), n_jobs)
         return HeldRows(self.dense(), n_jobs)
 

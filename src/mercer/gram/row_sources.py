@@ -53,12 +53,13 @@ def rounding_room(tol: float, C: np.ndarray) -> float:
     return tol / (10 * max(1.0, float(C.max(initial=0))))
 
 
-def rounds_to_float32(K: GramOperator, room: float) -> bool:
-    """Whether K is large, and its entries may be off by their rounding to float32."""
-    if K.shape[0] < ROUNDED_ROWS or K.dtype == np.float32:
+def rounds_to_float32(diag: np.ndarray, room: float) -> bool:
+    """Whether K, of this diagonal, is large and its entries may be off by their rounding to
+    float32."""
+    if len(diag) < ROUNDED_ROWS or diag.dtype == np.float32:
         return False
     rounding = float(np.finfo(np.float32).eps) / 2  # relative, at most
-    return rounding * float(np.abs(K.diag()).max()) <= room
+    return rounding * float(np.abs(diag).max()) <= room
 
 
 class Square:
@@ -252,7 +253,7 @@ class CachedRows(RowSource):
     def __init__(self, K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None):
         self.K, self.n_jobs = K, n_jobs
         n, dtype = K.shape[0], np.dtype(K.dtype)
-        if rounds_to_float32(K, room):
+        if rounds_to_float32(K.diag(), room):
             dtype = np.dtype(np.float32)
         numbers = max(cache_bytes // dtype.itemsize, n)
         self._lay_out(np.empty(min(numbers, n * n), dtype), n)

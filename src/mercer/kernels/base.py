@@ -128,10 +128,6 @@ class Radial(Kernel):
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
         """Derivative of the profile with respect to D, for D > 0; a fresh array."""
 
-    def is_square_of(self, other: Radial) -> bool:
-        """Whether k = other², so that its values need no profile where the other's are known."""
-        return False
-
     @property
     def kind(self) -> str:  # type: ignore[override]
         return self.distance.kind

@@ -66,11 +66,6 @@ class EditRBF(Radial):
             raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
         self.distance.validate()
 
-    def is_square_of(self, other: Radial) -> bool:
-        if not isinstance(other, EditRBF) or other.variant != self.variant:
-            return False
-        return self.gamma == 2 * other.gamma
-
     def profile(self, D: np.ndarray) -> np.ndarray:
         _native.exp_scaled(D, float(self.gamma))
         return D

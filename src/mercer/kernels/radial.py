@@ -60,11 +60,6 @@ class RBF(Radial):
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 2)
 
-    def is_square_of(self, other: Radial) -> bool:
-        if not isinstance(other, RBF) or other.metric is not self.metric:
-            return False
-        return self.gamma == 2 * other.gamma
-
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, 2 / self.distance.exponent)
         _native.exp_scaled(D, bound_gamma(self.gamma, self))
@@ -110,11 +105,6 @@ class Laplacian(Radial):
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 1)
-
-    def is_square_of(self, other: Radial) -> bool:
-        if not isinstance(other, Laplacian) or other.metric is not self.metric:
-            return False
-        return self.gamma == 2 * other.gamma
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = _raise(D, 1 / self.distance.exponent)

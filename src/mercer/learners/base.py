@@ -46,6 +46,11 @@ class Training(NamedTuple):
     rows: np.ndarray
     shape: tuple[int, ...]
 
+    @property
+    def all_weights(self) -> np.ndarray:
+        """The weights as an array, (n,)."""
+        return np.ones(self.X.shape[0]) if self.weights is None else self.weights
+
     def weighed(self, weights: np.ndarray) -> Training:
         """The same samples with other weights; rows whose weight is 0 now are left out."""
         kept = np.flatnonzero(weights)
@@ -183,6 +188,10 @@ class KernelLearner(BaseEstimator):
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """A kernel with what it learns from training samples, as ``fit`` binds its own."""
         return kernel.bind(training.X, training.y)
+
+    def entry_room(self, training: Training) -> float:
+        """The relative error of K's entries that the learner's tolerance leaves room for."""
+        return 0.0
 
     def _remember_columns(self, X: Any, encoded: Any, *, reset: bool) -> None:
         """scikit-learn's record of columns and their names, of vectors and precomputed matrices."""

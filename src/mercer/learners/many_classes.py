@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram import GramOperator, PairGrams, RowSource
+from mercer.learners.base import Training
 from mercer.learners.calibration import Method, calibrate
 from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.pairs import all_pairs, by_class, by_pair, votes
@@ -96,7 +97,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self._check_parameters()
         training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, n = column_or_1d(training.y, warn=True), training.X.shape[0]
-        w = np.ones(n) if training.weights is None else training.weights
+        w = training.all_weights
         self.classes_, codes = encode_classes(y)
         self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
         self.class_weight_ = self._class_weights(y, codes, w)
@@ -133,9 +134,14 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
                 'multi_class="ovr" has no pairs of classes: give decision_function_shape="ovr".'
             )
 
+    def _bounds(self, training: Training) -> np.ndarray:
+        y, w = column_or_1d(training.y, warn=True), training.all_weights
+        codes = encode_classes(y)[1]
+        return self._penalties(w * self._class_weights(y, codes, w)[codes])
+
     def _class_weights(self, y: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
         """One factor for each class."""
-        k = len(self.classes_)
+        k = int(codes.max()) + 1
         if self.class_weight is None:
             return np.ones(k)
         weighed = weigh_classes(self.class_weight, y, w) / w

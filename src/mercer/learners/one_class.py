@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.learners.base import Training
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 
@@ -119,11 +120,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         """
         self._check_parameters()
         training = self._training(X, None, sample_weight, targets=False, fit_path=fit_path)
-        n = training.X.shape[0]
-        w = np.ones(n) if training.weights is None else training.weights
-        scale = w.mean()  # tol holds for weights of about 1
-        K, low = self._operator(training.X, w / scale, fit_path)
-        problem = DualProblem.one_class(w / scale, float(self.nu))
+        scale = training.all_weights.mean()  # tol holds for weights of about 1
+        bounds = self._bounds(training)
+        K, low = self._operator(training.X, bounds, fit_path)
+        problem = DualProblem.one_class(bounds, float(self.nu))
         result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
         support = np.flatnonzero(result.coef)
         self._n_support = np.array([len(support)], dtype=np.int32)
@@ -137,6 +137,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.offset_ = -float(self.intercept_[0])
         result.conclude(CONTINUED)
         return self
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        return training.all_weights / training.all_weights.mean()
 
     def _pair_coef(self) -> np.ndarray:
         return self.dual_coef_.T

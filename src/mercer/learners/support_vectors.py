@@ -100,6 +100,14 @@ class SupportVectorMachine(KernelLearner, ABC):
             kernel = kernel.copied(gamma=_scale(training.X, training.weights))
         return super().bind_kernel(kernel, training)
 
+    @abstractmethod
+    def _bounds(self, training: Training) -> np.ndarray:
+        """Upper bounds of the dual variables, one for each row."""
+
+    def entry_room(self, training: Training) -> float:
+        """The relative error of K's entries that ``tol`` leaves room for."""
+        return rounding_room(self.tol, self._bounds(training))
+
     def _operator(
         self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
     ) -> tuple[GramOperator, LowRankGram | None]:
@@ -266,15 +274,15 @@ class WarmStarts(FitPath):
         #: the parameter is C, the upper bound: variables at it move with it
         self.bounded = learner.path_parameter == "C"
         numbers = [v for v in values if isinstance(v, (int, float, np.number)) and v > 0]
-        self.largest = max(numbers, default=1.0) if self.bounded else 1.0
+        #: the largest C beside that of the first fit
+        self.growth = max(numbers) / numbers[0] if self.bounded and numbers else 1.0
         self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._source: RowSource | None = None
 
     def source(self, K: GramOperator, solver: SmoSolver, C: np.ndarray) -> RowSource | None:
         """Rows of K that are held, the same for all machines of all rows; None for others."""
         if self._source is None and "dense" in K.cheap and K.shape[0] == self.rows():
-            wanted = C * (self.largest / max(float(C.max(initial=0)), 1e-300))
-            self._source = solver.rows_of(K, wanted if self.bounded else C)
+            self._source = solver.rows_of(K, C * self.growth)
         return self._source if K.shape[0] == self.rows() else None
 
     def rows(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.learners.base import Training
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoResult
@@ -49,9 +50,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         self._check_parameters()
         training = self._training(X, y, sample_weight, fit_path=fit_path)
         y = column_or_1d(training.y, warn=True)
-        bounds = np.full(len(y), float(self.C))
-        if training.weights is not None:
-            bounds *= training.weights
+        bounds = self._bounds(training)
         K, low = self._operator(training.X, bounds, fit_path)
         problem = self._problem(y.astype(np.float64), bounds)
         result = self._solve(K, problem, fit_path=fit_path)
@@ -63,6 +62,9 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         self._keep_tube(result)
         result.conclude(CONTINUED)
         return self
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        return self.C * training.all_weights
 
     def _keep_tube(self, result: SmoResult) -> None:
         """What a fit learns of the tube, beside the function: nothing, where its width is given."""

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
-from math import frexp
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -29,6 +28,7 @@ from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["Plan", "Sharing"]
 
+TASKS = 4  # fits of a path to a fold that each thread gets, before new matrices are computed
 LEVELS = {
     "gram": "one Gram matrix",
     "gram of distances": "one Gram matrix from shared distances",
@@ -107,12 +107,6 @@ class _Group:
     @property
     def candidates(self) -> list[int]:
         return sorted(i for path in self.paths for i in path)
-
-
-def _bandwidth(group: _Group) -> float:
-    gamma = getattr(group.kernel, "gamma", 0.0)
-    number = float(gamma) if isinstance(gamma, Real) else 0.0
-    return number if np.isfinite(number) else 0.0
 
 
 class Plan:
@@ -214,24 +208,15 @@ class Plan:
         for path in paths.values():
             if len(path) > 1:
                 path.sort(key=self._penalty)
-        first = {}
+        first: dict[Any, int] = {}
         for position, group in enumerate(groups.values()):
             first.setdefault(group.distance or position, position)
-
-        def chain(position: int, group: _Group) -> tuple[int, float]:
-            """Equal distances, and of these γ, 2γ, 4γ ...: they have the mantissa in common."""
-            return first[group.distance or position], frexp(_bandwidth(group))[0]
-
-        least: dict[Any, float] = {}
-        for position, group in enumerate(groups.values()):
-            key = chain(position, group)
-            least[key] = min(least.get(key, np.inf), _bandwidth(group))
-
-        def place(numbered: tuple[int, _Group]) -> tuple:
-            key = chain(*numbered)
-            return key[0], least[key], _bandwidth(numbered[1])
-
-        return [group for _, group in sorted(enumerate(groups.values()), key=place)]
+        return [
+            group
+            for _, group in sorted(
+                enumerate(groups.values()), key=lambda item: first[item[1].distance or item[0]]
+            )
+        ]
 
     def _penalty(self, i: int) -> Any:
         model = self.models[i]
@@ -270,18 +255,20 @@ class Plan:
 
     def _bound(self, group: _Group, train: np.ndarray) -> Kernel:
         """The kernel as the fits of a fold bind it."""
-        weights = check_weights(group.samples, self.fit_params.get("sample_weight"))
-        y = None if self.y is None else self.y[train]
-        X = group.samples[train]
-        training = Training(X, y, None, train, X.shape)
-        if weights is not None:
-            training = training.weighed(weights[train])
+        training = self._training(group.samples, train)
         return self.models[group.paths[0][0]].bind_kernel(group.kernel, training)
+
+    def _training(self, samples: Any, rows: np.ndarray) -> Training:
+        """Some rows as fits have them."""
+        weights = check_weights(samples, self.fit_params.get("sample_weight"))
+        X, y = samples[rows], None if self.y is None else self.y[rows]
+        training = Training(X, y, None, rows, X.shape)
+        return training if weights is None else training.weighed(weights[rows])
 
     # --- fits ---------------------------------------------------------------------------------
 
     def _batch(self, first: _Group) -> list[_Group]:
-        """As many groups as there are threads: their folds keep all of them at work to the end.
+        """As many groups as keep all threads at work, almost to the end: some tasks for each.
 
         One by one, threads would wait while others fit the last folds of each.
         """
@@ -291,7 +278,8 @@ class Plan:
         threads = count_jobs(self.shared.n_jobs)
         spare = self.shared.memory // self.shared.matrix_bytes() - 4 * threads  # fits take the rest
         start = self.groups.index(first)
-        batch = self.groups[start : start + max(1, min(threads, spare - 1))]
+        wanted = max(threads, -(-TASKS * threads // max(len(self._folds), 1)))
+        batch = self.groups[start : start + max(1, min(wanted, spare - 1))]
 
         def alike(group: _Group) -> bool:
             same = group.samples is first.samples and group.distance == first.distance
@@ -305,10 +293,7 @@ class Plan:
         self._open = batch
         self._fits.clear()
         self.shared.use(batch[0].samples)
-        if batch[0].sharing.level.startswith("gram"):
-            self.shared.leave_grams()
-        else:
-            self.shared.forget_grams()
+        self.shared.forget_grams()
         ready = [group for group in batch if self._hold(group)]
         paths = [(g, [i for i in path if i in self._wanted]) for g in ready for path in g.paths]
         tasks = [_Task(g, f, path) for g, path in paths for f in self._folds if path]
@@ -327,7 +312,7 @@ class Plan:
             if group.sharing.level in ("distances", "gram of distances"):
                 self.shared.hold_distances(group.bound[0])
             if group.sharing.level.startswith("gram") and group.bound:
-                self.shared.hold_gram(group.bound[0])
+                self.shared.hold_gram(group.bound[0], self._room(group))
         except Exception as error:
             failed = _Fit(None, None, error, error.__traceback__)
             for f in self._folds:
@@ -335,6 +320,14 @@ class Plan:
                 self._fits.update({(i, train): failed for i in group.candidates})
             return False
         return True
+
+    def _room(self, group: _Group) -> float:
+        """The relative error of K's entries that all fits of a group leave room for."""
+        training = self._training(group.samples, np.arange(self.n))
+        try:
+            return min(self.models[i].entry_room(training) for i in group.candidates)
+        except Exception:  # each fit will say so
+            return 0.0
 
     def _jobs(self, groups: int, tasks: int) -> int:
         """Fits at a time: each holds its rows of K, and the factors of its solver beside."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import Comparison
+from mercer.distances import Comparison, Distance
 from mercer.gram import gram
+from mercer.gram.row_sources import rounds_to_float32
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 from mercer.threads import ordered_map
@@ -21,7 +22,6 @@ from mercer.threads import ordered_map
 __all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
 
 STRIP = 512
-SQUARINGS = 6  # of one matrix in a row
 
 
 def fingerprint(value: Any) -> Any:
@@ -66,8 +66,6 @@ class SharedMatrices:
         self.samples: Any = None
         self.distances: tuple[Any, np.ndarray] | None = None
         self._grams: dict[Any, np.ndarray] = {}
-        self._last: tuple[Kernel, np.ndarray] | None = None  # the newest of them
-        self._squarings = 0  # that it came by
 
     def use(self, samples: Any) -> None:
         """Take encoded samples; matrices of other samples are forgotten."""
@@ -81,22 +79,28 @@ class SharedMatrices:
 
     def hold_distances(self, kernel: Radial) -> None:
         """Compute the distances of a bound radial kernel between all rows."""
-        key = fingerprint(kernel.distance)
-        if self.distances is None or self.distances[0] != key:
+        distance, X = kernel.distance, self.samples
+        if not self._holds(distance):
             self.distances = None  # its memory is for the next
             self.forget_grams()
-            distance, X = kernel.distance, self.samples
-            self.distances = key, distance.whole(X, X, self.n_jobs, distance.raw)
+            self.distances = fingerprint(distance), distance.whole(X, X, self.n_jobs, distance.raw)
 
-    def hold_gram(self, kernel: Kernel) -> None:
-        """Compute K of a bound kernel for all rows, from the distances where they are held."""
-        if self._last is not None and self._squares(kernel, self._last[0]):
-            K = self._squared(self._last[1])
-            self._squarings += 1
+    def hold_gram(self, kernel: Kernel, room: float = 0.0) -> None:
+        """Compute K of a bound kernel for all rows, from the distances where they are held.
+
+        It is kept in float32 where its entries may be off by that: ``room`` is their relative error
+        that fits leave room for.
+        """
+        dtype = self.samples.dtype
+        if rounds_to_float32(kernel.diag(self.samples), room):
+            dtype = np.dtype(np.float32)
+        if isinstance(kernel, Radial) and self._holds(kernel.distance):
+            assert self.distances is not None
+            K = self._strips(self.distances[1], lambda D: kernel.profile(D.copy()), dtype)
         else:
-            self._last = None  # its memory is for the next
-            K, self._squarings = self._compute(kernel), 0
-        self._last = kernel, K
+            K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
+            if K.dtype != dtype:
+                K = self._strips(K, lambda values: values, dtype)
         self._grams[fingerprint(kernel)] = K
 
     def gram(self, kernel: Kernel) -> tuple[Kernel, MatrixRows]:
@@ -117,40 +121,14 @@ class SharedMatrices:
 
     def forget_grams(self) -> None:
         """All but the distances."""
-        self._last = None
         self._grams.clear()
 
-    def leave_grams(self) -> None:
-        """Forget the matrices but the newest, of which the next may be the square."""
-        self._grams.clear()
+    def _holds(self, distance: Distance) -> bool:
+        return self.distances is not None and self.distances[0] == fingerprint(distance)
 
-    def _squares(self, kernel: Kernel, held: Kernel) -> bool:
-        """Whether K is the square of the matrix that is held: k with 2γ is k with γ, squared.
-
-        Each time relative errors double, so that there is an end to it.
-        """
-        if not (isinstance(kernel, Radial) and isinstance(held, Radial)):
-            return False
-        return self._squarings < SQUARINGS and kernel.is_square_of(held)
-
-    def _compute(self, kernel: Kernel) -> np.ndarray:
-        if (
-            self.distances is not None
-            and isinstance(kernel, Radial)
-            and self.distances[0] == fingerprint(kernel.distance)
-        ):
-            return self._strips(self.distances[1], lambda D: kernel.profile(D.copy()))
-        return gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
-
-    def _squared(self, K: np.ndarray) -> np.ndarray:
-        """K², entry by entry; in the memory of K where that is wanted no more."""
-        return self._strips(K, np.square, None if self._grams else K)
-
-    def _strips(
-        self, A: np.ndarray, function: Callable, out: np.ndarray | None = None
-    ) -> np.ndarray:
-        """function(A), strip by strip over the threads."""
-        out = np.empty_like(A) if out is None else out
+    def _strips(self, A: np.ndarray, function: Callable, dtype: np.dtype) -> np.ndarray:
+        """function(A) in a dtype, strip by strip over the threads."""
+        out = np.empty(A.shape, dtype)
 
         def strip(s: int) -> None:
             out[s : s + STRIP] = function(A[s : s + STRIP])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.linear_descent import ActiveSet
+from mercer.solvers.active_set import ActiveSet
 from mercer.solvers.linear_rows import FACTORED, LinearRows, conjugate_gradients, solved
 
 __all__ = ["ClassDual", "ClassRows"]

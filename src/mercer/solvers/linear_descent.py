@@ -8,68 +8,15 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mercer import _native
-from mercer.solvers.linear_rows import LinearRows
+from mercer.solvers.linear_dual import LinearPoint
 from mercer.solvers.result import Reason
 
-if TYPE_CHECKING:
-    from mercer.solvers.linear_dual import LinearDual, LinearPoint
-
-__all__ = ["ActiveSet", "RowDescent", "descend"]
+__all__ = ["descend"]
 
 WORK = 5e7  # stored values visited between two looks at the gap, at the most
-
-
-class ActiveSet:
-    """Which variables of a coordinate descent are in play, and the state of its shuffle."""
-
-    def __init__(self, variables: int, seed: int):
-        self.active = np.arange(variables, dtype=np.int64)
-        self._state = np.array([variables, seed + 1], dtype=np.uint64)  # never 0
-        self._violation = np.array([np.inf])
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.active, self._state, self._violation
-
-    @property
-    def violation(self) -> float:
-        """The largest of the last epoch."""
-        return float(self._violation[0])
-
-    def take(self, variables: np.ndarray) -> None:
-        """Only these are in play."""
-        self.active[: len(variables)] = variables
-        self._state[0], self._violation[0] = len(variables), np.inf
-
-    def take_all(self) -> None:
-        """All are looked at again; what is further from moving than the last violation goes."""
-        self._state[0] = len(self.active)
-
-
-class RowDescent:
-    """Epochs over the rows of a `LinearDual`."""
-
-    def __init__(self, X: LinearRows, dual: LinearDual, seed: int):
-        self.X, self.unit = X, dual.unit
-        self.loss = dual.epsilon, dual.squared, dual.one_sided
-        self.active = ActiveSet(X.shape[0], seed)
-        # as the native loop lays them out
-        self._variables = np.column_stack([np.zeros(X.shape[0]), dual.target, dual.C, X.squares()])
-
-    def run(self, epochs: int, within: float, w: np.ndarray) -> int:
-        """So many epochs, or until no violation is larger; w = Xᵀ β is kept."""
-        return _native.linear_dual_epochs(
-            *self.X.arrays, self._variables, *self.loss, w, *self.active.arrays, epochs, within
-        )
-
-    @property
-    def beta(self) -> np.ndarray:
-        return np.ascontiguousarray(self._variables[:, 0])
 
 
 def descend(

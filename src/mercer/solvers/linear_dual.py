@@ -2,7 +2,8 @@ r"""Linear support vector machines as one problem: its primal, its dual, and the
 
 A machine minimises :math:`\tfrac12 |w|^2 + \sum_i \ell_i(x_i w)` over w, whose last entry is the
 intercept. Its dual has one variable per row, w = Σ β_i x_i, and is the same for the hinge, for the
-ε-insensitive loss and for the squares of both, but for the bounds (`LinearDual`).
+ε-insensitive loss and for the squares of both, but for the bounds (`LinearDual`). `RowDescent` is
+its coordinate descent; `mercer.solvers.linear_descent` says when that has come far enough.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.linear_descent import RowDescent
+from mercer.solvers.active_set import ActiveSet
 from mercer.solvers.linear_rows import LinearRows
 from mercer.solvers.result import Reason, Result
 
-__all__ = ["LinearDual", "LinearPoint", "LinearResult"]
+__all__ = ["LinearDual", "LinearPoint", "LinearResult", "RowDescent"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,27 @@ class LinearDual:
 
     def descent(self, X: LinearRows, seed: int) -> RowDescent:
         return RowDescent(X, self, seed)
+
+
+class RowDescent:
+    """Epochs over the rows of a `LinearDual`."""
+
+    def __init__(self, X: LinearRows, dual: LinearDual, seed: int):
+        self.X, self.unit = X, dual.unit
+        self.loss = dual.epsilon, dual.squared, dual.one_sided
+        self.active = ActiveSet(X.shape[0], seed)
+        # as the native loop lays them out
+        self._variables = np.column_stack([np.zeros(X.shape[0]), dual.target, dual.C, X.squares()])
+
+    def run(self, epochs: int, within: float, w: np.ndarray) -> int:
+        """So many epochs, or until no violation is larger; w = Xᵀ β is kept."""
+        return _native.linear_dual_epochs(
+            *self.X.arrays, self._variables, *self.loss, w, *self.active.arrays, epochs, within
+        )
+
+    @property
+    def beta(self) -> np.ndarray:
+        return np.ascontiguousarray(self._variables[:, 0])
 
 
 class RoundedLosses:

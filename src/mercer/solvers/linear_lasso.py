@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from mercer import _native
-from mercer.solvers.linear_descent import ActiveSet
+from mercer.solvers.active_set import ActiveSet
 from mercer.solvers.linear_dual import LinearResult
 from mercer.solvers.linear_rows import LinearRows, solved
 from mercer.solvers.linear_svm import EXACT, POLISH, LinearSolver
