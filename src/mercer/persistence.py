@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import mercer
@@ -31,6 +32,7 @@ ALSO_TRUSTED = {"scipy.sparse._csr.csr_array", "sklearn.metrics._scorer._Passthr
 # of these, what is safe is on a list already; the rest (subprocess.Popen, functools.partial,
 # scikit-learn's trees) is not, and no user has to know why
 JUDGED = {"mercer", "numpy", "scipy", "sklearn", "skops", *sys.stdlib_module_names}
+FUNCTIONS = (FunctionType, BuiltinFunctionType)
 
 
 class ModelFileError(ValueError):
@@ -101,8 +103,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
         except Exception as error:
             raise ModelFileError(
                 f"{name} cannot be saved: the file could not be read back ({error}). Objects of "
-                f"{', '.join(foreign)} must be restorable from their attributes alone; give the "
-                "class __getstate__ and __setstate__, or use pickle where you trust every reader."
+                f"{', '.join(foreign)} must be restorable from their attributes alone, and one "
+                "is not: keep plain values in its place, or give its class __getstate__ and "
+                "__setstate__; or use pickle where you trust every reader."
             ) from error
     archived = io.BytesIO(content)
     with zipfile.ZipFile(archived, "a") as archive:
@@ -140,20 +143,14 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
 
     Examples
     --------
-    A kernel of one's own. Here it is defined in the program that runs; in practice it is in a
-    module, so that other programs can import it.
+    A model with a kernel that ``their/module.py`` defines is loaded by
+    ``mercer.load("model.mercer", trusted=["their.module.Kernel"])``. One name is a list too:
 
-    >>> import mercer, os, tempfile
-    >>> from mercer.kernels import Kernel
-    >>> class Twice(Kernel):
-    ...     def block(self, X, Z):
-    ...         return 2 * (X @ Z.T)
-    >>> model = mercer.KernelRidge(kernel=Twice()).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
-    ...     path = os.path.join(folder, "model.mercer")
-    ...     mercer.save(model, path)
-    ...     mercer.load(path, trusted=[Twice]).kernel
-    Twice()
+    >>> import mercer
+    >>> mercer.load("model.mercer", trusted="their.module.Kernel")
+    Traceback (most recent call last):
+    TypeError: trusted='their.module.Kernel': give a list of classes or of their names, such as
+    trusted=['their.module.Kernel'].
     """
     allowed = _trusted_names(trusted)
     path = Path(path)
@@ -170,7 +167,7 @@ def _check_archive(content: bytes, path: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             damaged = archive.testzip()
             header = json.loads(archive.read(HEADER)) if HEADER in archive.namelist() else None
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, RuntimeError) as error:
+    except Exception as error:  # zipfile, its decompressors and json raise various types
         raise ModelFileError(
             f"{str(path)!r} is not a Mercer model, or it is truncated: {error}. Copy or write it "
             "again."
@@ -275,14 +272,13 @@ def _may_be_trusted(name: str) -> bool:
 
 def _why_unloadable(name: str) -> str:
     """Why no user could load what stands in a model under this name; empty where one could."""
-    if not _may_be_trusted(name):
-        judged = name.split(".")[0] in JUDGED and "<" not in name
-        return "not among the types that are known to be safe" if judged else "it has no name"
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
-    if found is None:
-        return "no name at the top level of a module"
-    return "" if _home(found) == name else "no class that is defined at the top level of a module"
+    if attribute.startswith("<") or isinstance(found, FUNCTIONS):
+        return "a function"
+    if module.split(".")[0] in JUDGED:
+        return "not one of the types that are known to be safe"
+    return "" if _home(found) == name else "not defined at the top level of a module"
 
 
 def _home(found: Any) -> str | None:
