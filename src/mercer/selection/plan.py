@@ -28,7 +28,7 @@ from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["Plan", "Sharing"]
 
-TASKS = 4  # fits of a path to a fold that each thread gets, before new matrices are computed
+TASKS = 16  # fits of a path to a fold that each thread gets, before new matrices are computed
 LEVELS = {
     "gram": "one Gram matrix",
     "gram of distances": "one Gram matrix from shared distances",

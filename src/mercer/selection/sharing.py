@@ -21,7 +21,7 @@ from mercer.threads import ordered_map
 
 __all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
 
-STRIP = 512
+STRIP = 2**19  # bytes of a matrix that stay in cache while a function takes them
 
 
 def fingerprint(value: Any) -> Any:
@@ -129,11 +129,12 @@ class SharedMatrices:
     def _strips(self, A: np.ndarray, function: Callable, dtype: np.dtype) -> np.ndarray:
         """function(A) in a dtype, strip by strip over the threads."""
         out = np.empty(A.shape, dtype)
+        rows = max(1, STRIP // (A.itemsize * max(A.shape[1], 1)))
 
         def strip(s: int) -> None:
-            out[s : s + STRIP] = function(A[s : s + STRIP])
+            out[s : s + rows] = function(A[s : s + rows])
 
-        for _ in ordered_map(strip, range(0, len(A), STRIP), self.n_jobs):
+        for _ in ordered_map(strip, range(0, len(A), rows), self.n_jobs):
             pass
         return out
 
