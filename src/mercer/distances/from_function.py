@@ -37,7 +37,8 @@ class FromFunction(PairFunction, Distance):
     Notes
     -----
     Samples are a list of anything, held by reference; of an array, its rows. n (n + 1) / 2 calls
-    for n samples. Where they take long, processes share them, if the function pickles.
+    for n samples, and up to 30 that look at symmetry and at the time a call takes. Where they take
+    long, processes share them, if the function pickles.
 
     Examples
     --------
@@ -47,6 +48,8 @@ class FromFunction(PairFunction, Distance):
            [2., 1., 0.]])
     """
 
+    wanted = "a finite number >= 0"
+
     def __init__(self, function: Callable[[Any, Any], float], metric: bool = False):
         self.function = function
         self.metric = metric
@@ -55,5 +58,5 @@ class FromFunction(PairFunction, Distance):
         D = super().block(X, Z)
         if D.size and D.min() < 0:
             i, j = np.unravel_index(D.argmin(), D.shape)
-            raise ValueError(self._refused(float(D.min()), X, int(i), Z, int(j)))
+            raise ValueError(self.refused(float(D.min()), X, int(i), Z, int(j)))
         return D

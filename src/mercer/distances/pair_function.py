@@ -24,6 +24,10 @@ class PairFunction(Comparison):
     """Abstract: a comparison by ``function(x, z)``, a number for two objects."""
 
     kind = "objects"
+    #: what the function should return, for errors
+    wanted: str = "a finite number"
+    #: what to do about a function that is not symmetric, for errors
+    remedy: str = "Give a function that is."
     #: what to give in place of a function of all samples at once, for errors
     instead: str = ""
     function: Callable[[Any, Any], float]
@@ -44,15 +48,24 @@ class PairFunction(Comparison):
         for i, x in enumerate(listed(X)):
             raise_if_stopped()
             first = i if half else 0
-            values = [self.function(x, z) for z in columns[first:]]
-            for j, value in enumerate(values, first):
-                if not _is_number(value):
-                    raise ValueError(self._refused(value, X, i, Z, j))
-            out[i, first:] = values
+            others = enumerate(columns[first:], first)
+            out[i, first:] = [self.value(X, i, x, Z, j, z) for j, z in others]
         if half:
             below = np.tril_indices(len(out), -1)
             out[below] = out.T[below]
         return out
+
+    def value(self, X: Any, i: int, x: Any, Z: Any, j: int, z: Any) -> float:
+        """function(x, z) of x, the i-th object of X, and z, the j-th of Z; errors name them."""
+        try:
+            value = self.function(x, z)
+        except Exception as error:  # the user's own, who sees where it came from
+            name, pair = function_name(self.function), f"{_sample(X, i)} and {_sample(Z, j)}"
+            error.add_note(f"{name} was called with two objects, {pair}. {self.instead}".rstrip())
+            raise
+        if not _is_number(value):
+            raise ValueError(self.refused(value, X, i, Z, j))
+        return value
 
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
@@ -85,21 +98,22 @@ class PairFunction(Comparison):
         S = X[places]
         objects = listed(S)
         for k in range(len(objects) - 1):
-            a = self.function(objects[k], objects[k + 1])
-            b = self.function(objects[k + 1], objects[k])
-            if _is_number(a) and _is_number(b) and not np.isclose(a, b, rtol=1e-6, atol=1e-12):
+            first, second = (S, k, objects[k]), (S, k + 1, objects[k + 1])
+            a, b = self.value(*first, *second), self.value(*second, *first)
+            if not np.isclose(a, b, rtol=1e-6, atol=1e-12):
                 raise ValueError(
                     f"{function_name(self.function)} is not symmetric: it returned {a!r} for "
                     f"{_sample(S, k)} and {_sample(S, k + 1)}, and {b!r} for them in the other "
-                    "order. Give symmetric=False, or a function that is."
+                    f"order. {self.remedy}"
                 )
 
-    def _refused(self, value: Any, X: Any, i: int, Z: Any, j: int) -> str:
+    def refused(self, value: Any, X: Any, i: int, Z: Any, j: int) -> str:
+        """What to say of a value that is none."""
         return (
             f"{function_name(self.function)} returned {_short(value)} for {_sample(X, i)} and "
-            f"{_sample(Z, j)}: {type(self).__name__} calls it with two objects, and needs a finite "
-            f"number. {self.instead}"
-        )
+            f"{_sample(Z, j)}: {type(self).__name__} calls it with two objects, and needs "
+            f"{self.wanted}. {self.instead}"
+        ).rstrip()
 
 
 def listed(X: Any) -> list:

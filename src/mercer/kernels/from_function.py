@@ -14,6 +14,11 @@ from mercer.samples import Objects
 
 __all__ = ["FromCallable", "FromFunction"]
 
+PAIRS = (  # what to give in place of a function of two objects, for errors
+    "A function of two objects that returns a number is FromFunction(function); KernelRidge takes "
+    "a bare function so."
+)
+
 
 class FromFunction(PairFunction, Kernel):
     """The kernel k(x, z) = function(x, z) of any objects: a function in place of a formula.
@@ -42,8 +47,9 @@ class FromFunction(PairFunction, Kernel):
     Notes
     -----
     Samples are a list of anything, held by reference; of an array, its rows. n (n + 1) / 2 calls
-    for n samples, and m s calls for m predictions from s support vectors. Where they take long,
-    processes share them, if the function pickles.
+    for n samples, up to 30 that look at symmetry and at the time a call takes, and n or 2 n of
+    learners that read k(x, x) first; m s calls for m predictions from s support vectors. Where they
+    take long, processes share them, if the function pickles.
 
     Examples
     --------
@@ -53,6 +59,7 @@ class FromFunction(PairFunction, Kernel):
            [1., 1.]])
     """
 
+    remedy = "Give symmetric=False, or a function that is."
     instead = (
         "A function of two whole samples, which returns all values, is FromCallable(function); SVC "
         "takes a bare function so."
@@ -69,7 +76,7 @@ class FromFunction(PairFunction, Kernel):
         self.positive_definite = positive_definite
 
     def diag(self, X: Any) -> np.ndarray:
-        values = [self.function(x, x) for x in listed(X)]
+        values = [self.value(X, i, x, X, i, x) for i, x in enumerate(listed(X))]
         return np.array(values, dtype=X.dtype).reshape(-1)
 
 
@@ -114,15 +121,17 @@ class FromCallable(Kernel):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X_given = listed(X) if isinstance(X, Objects) else X
         Z_given = X_given if Z is X else listed(Z) if isinstance(Z, Objects) else Z
-        K = self.function(X_given, Z_given, **(self.arguments or {}))
+        name, wanted = function_name(self.function), (X.shape[0], Z.shape[0])
+        try:
+            K = self.function(X_given, Z_given, **(self.arguments or {}))
+        except Exception as error:  # the user's own, who sees where it came from
+            error.add_note(f"{name} was called with all of two samples, {wanted}. {PAIRS}")
+            raise
         K = K.toarray() if sp.issparse(K) else np.array(K)
-        wanted = X.shape[0], Z.shape[0]
-        if K.shape != wanted:
+        if K.shape != wanted or K.dtype.kind not in "biuf":
             raise ValueError(
-                f"{function_name(self.function)} returned shape {K.shape} for {wanted[0]} and "
-                f"{wanted[1]} samples: it must return {wanted}, all values at once. A function of "
-                "two samples that returns a number is FromFunction(function); KernelRidge takes a "
-                "bare function so."
+                f"{name} returned shape {K.shape} of {K.dtype} for {wanted[0]} and {wanted[1]} "
+                f"samples: it must return {wanted}, all values at once, real numbers. {PAIRS}"
             )
         return K.astype(np.result_type(X.dtype, np.float32), copy=False)
 

@@ -55,10 +55,10 @@ class Objects:
 def encode_objects(X: Any, like: Any, reader: str) -> Any:
     """A list, a column or a one-dimensional array as `Objects`.
 
-    A matrix (an array, sparse rows, a frame of several columns, or lists of numbers in a list) is
-    its rows, which are vectors.
+    A matrix (an array, sparse rows, a frame of several columns, or lists of as many numbers in a
+    list) is its rows, which are vectors. Beside objects a list is a list of objects.
     """
-    if _is_matrix(X):
+    if _is_matrix(X) and not (isinstance(like, Objects) and isinstance(X, list)):
         return encode_vectors(X, like, reader)
     rows = as_objects(X, "objects", reader)
     values = np.empty(len(rows), object)
@@ -72,5 +72,6 @@ def _is_matrix(X: Any) -> bool:
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind != "O"
     if isinstance(X, list) and X and all(isinstance(row, list) for row in X):
-        return all(isinstance(v, (int, float, np.number)) for row in X for v in row)
+        numbers = all(isinstance(v, (int, float, np.number)) for row in X for v in row)
+        return numbers and len({len(row) for row in X}) == 1
     return hasattr(X, "__array__") and np.ndim(X) == 2 and not is_frame(X)
