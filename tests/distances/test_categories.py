@@ -43,6 +43,16 @@ def test_unseen_values_count_as_rare(rho):
     assert_allclose(bound.block(Z, X)[0, [0, 2]], expected)
 
 
+def test_an_unseen_value_is_at_distance_0_from_its_equal_alone():
+    rho = LogFrequency()
+    X = rho.encode([["a"], ["a"], ["b"]])
+    bound = rho.bind(X)
+    Z = bound.encode([["new"], ["other"], ["new"]], like=X)
+    assert (bound.block(Z, X) > 0).all()
+    wanted = np.log(2) ** 2 * np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    assert_allclose(bound.block(Z, Z), wanted)
+
+
 @pytest.mark.parametrize("rho", [SmoothedMatch(), LogFrequency()])
 def test_frequencies_are_learnt_by_bind_alone(rho):
     with pytest.raises(ValueError, match="no frequencies yet: bind it"):

@@ -135,6 +135,10 @@ def test_half_a_power_breaks_the_triangle():
         (Mahalanobis([[1.0, 2.0], [2.0, 1.0]]), "not positive definite.*smallest eigenvalue is -1"),
         (Mahalanobis([[1.0, 2.0, 3.0]]), r"covariance has shape \(1, 3\)"),
         (Mahalanobis(shrinkage=2), "shrinkage=2"),
+        (Mahalanobis(np.eye(2), precision=np.eye(2)), "covariance and precision are both given"),
+        (Mahalanobis(precision=[[1.0, 2.0], [2.0, 1.0]]), "precision is not positive semidefinite"),
+        (Mahalanobis(precision=[[1.0, 2.0], [0.0, 1.0]]), "precision .*give a symmetric"),
+        (Mahalanobis(precision=np.eye(3)), "3"),
     ],
 )
 def test_bad_parameters_are_refused(distance, message):
@@ -165,6 +169,23 @@ def test_mahalanobis_of_a_singular_sample_says_how_far_it_was_shrunk(X):
     assert 0 < bound.shrinkage <= 1
     assert f"shrinkage={bound.shrinkage}"[:14] in repr(bound)
     assert np.isfinite(bound.block(X, X)).all()
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_mahalanobis_of_a_precision_of_any_rank(rank):
+    rng = np.random.default_rng(rank)
+    A, X, Z = rng.normal(size=(3, rank)), rng.normal(size=(9, 3)), rng.normal(size=(4, 3))
+    rho = Mahalanobis(precision=A @ A.T)
+    assert_allclose(rho(X, Z), cdist(X @ A, Z @ A) if rank else np.zeros((9, 4)), atol=1e-7)
+    assert rho.metric is (rank == 3)
+    assert rho.bind(X) is rho
+
+
+def test_mahalanobis_of_a_covariance_is_that_of_its_inverse():
+    rng = np.random.default_rng(0)
+    A, X = rng.normal(size=(3, 3)), rng.normal(size=(9, 3))
+    S = A @ A.T + np.eye(3)
+    assert_allclose(Mahalanobis(S)(X), Mahalanobis(precision=np.linalg.inv(S))(X), atol=1e-7)
 
 
 def test_mahalanobis_does_not_change_when_columns_are_mixed():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,22 @@ def test_centred_and_shifted_refuse_what_does_not_fit():
         ShiftedGram(rectangular, 1.0)
     with pytest.raises(ValueError, match=r"shift \(3,\)"):
         ShiftedGram(TiledGram(RBF(), X64), np.ones(3))
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_centred_matrix_keeps_means_and_no_second_matrix(held):
+    K = TiledGram(RBF(0.5), X64)
+    K = K.held() if held else K
+    tracemalloc.start()
+    training = CentredGram(K)
+    new = CentredGram(TiledGram(RBF(0.5), Z64, X64), training.means)
+    assert training.diag().shape == (1100,)
+    assert (new @ np.ones(1100)).shape == (70,)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 200_000  # bytes, where K takes 9,680,000 and that of the new rows 616,000
+    assert [part.shape for part in map(np.asarray, training.means)] == [(1100,), ()]
+    assert not any(part is K for part in vars(new).values())
 
 
 def test_products_are_the_same_bit_for_bit_whatever_the_threads():

@@ -8,11 +8,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from mercer.gram import gram
 from mercer.kernels import (
     RBF,
+    BlendedSpectrum,
     Centred,
     Convex,
     Exponential,
+    GapWeighted,
+    Jaccard,
     Kernel,
     Linear,
     Mapped,
@@ -27,6 +31,7 @@ from mercer.kernels import (
     Sigmoid,
     Sum,
     TableKernel,
+    WeightedDegree,
     check_mercer,
 )
 
@@ -186,3 +191,95 @@ def test_one_group_of_columns_read_by_two_kernels_is_encoded_once():
     assert len(T.parts) == 2
     assert T[np.array([1, 2])].shape == (2, 2)
     assert check_mercer(kernel, TABLE).positive_definite
+
+
+def test_names_of_columns_may_hold_any_characters():
+    """Two columns together are not the column whose name is both with a comma between."""
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "a, b": X[:, 2]})
+    left, right = X[:, :2] @ X[:, :2].T, np.outer(X[:, 2], X[:, 2])
+    for kernel in (
+        Linear().on("a", "b") + Linear().on("a, b"),
+        TableKernel([(Linear(), ["a", "b"]), (Linear(), ["a, b"])], "sum"),
+    ):
+        assert_allclose(kernel(table), left + right)
+        assert_allclose(kernel(table[["a, b", "b", "a"]][:3], table), (left + right)[:3])
+    assert_allclose((Linear().on("a, b") * Linear().on("a", "b"))(table), left * right)
+
+
+def test_kernels_that_read_a_column_in_two_ways_both_do():
+    table = pd.DataFrame({"tags": ["x,y;z", "x,y", "x;z"]})
+    commas, semicolons = Jaccard(separator=","), Jaccard(separator=";")
+    # by commas {x, y;z}, {x, y}, {x;z}; by semicolons {x,y, z}, {x,y}, {x, z}
+    by_commas = [[1, 1 / 3, 0], [1 / 3, 1, 0], [0, 0, 1]]
+    by_semicolons = [[1, 1 / 2, 1 / 3], [1 / 2, 1, 0], [1 / 3, 0, 1]]
+    both = commas.on("tags") + semicolons.on("tags")
+    assert_allclose(both(table), np.add(by_commas, by_semicolons))
+    product = TableKernel([(commas, ["tags"]), (semicolons, ["tags"])])
+    assert_allclose(product(table), np.multiply(by_commas, by_semicolons))
+
+
+WORDS = ["banana" * 5, "ananas", "anna", "hannah"]
+
+
+def in_lists(a, b):
+    """Nodes that hold kernels on strings in lists, flat and nested, and of columns."""
+    mixed = TableKernel([(a, ["x"]), (b, ["x"])])
+    return [(Convex([a, b]), WORDS), (Convex([Convex([b, a]), a]), WORDS),
+            (mixed, pd.DataFrame({"x": WORDS}))]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_pairs_of_kernels_in_lists_cost_at_least_what_their_parts_do(place):
+    a, b = GapWeighted(2, 0.5), GapWeighted(4, 0.5)
+    kernel, samples = in_lists(a, b)[place]
+    parts = sum(part.pair_cost(part.encode(WORDS)) for part in (a, b))
+    assert kernel.pair_cost(kernel.encode(samples)) >= parts > 0
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_kernels_in_lists_are_asked_whether_they_can_compare_the_samples(place):
+    kernel, samples = in_lists(BlendedSpectrum(2), WeightedDegree(2))[place]
+    with pytest.raises(ValueError, match="WeightedDegree"):
+        kernel.encode(samples)
+
+
+def test_kernels_in_lists_are_validated_bound_and_known():
+    inner = Convex([RBF("scale"), Sigmoid()])
+    kernel = Convex([Linear(), inner])
+    bound = kernel.bind(X)
+    assert bound.get_params()["kernels__1__kernels__0__gamma"] == pytest.approx(1 / (3 * X.var()))
+    assert inner.kernels[0].gamma == "scale"
+    assert kernel.positive_definite is None
+    assert not Convex([Linear(), QueryKey(np.eye(3), 2 * np.eye(3))]).symmetric
+    with pytest.raises(ValueError, match="gamma=-1"):
+        Convex([Linear(), Convex([RBF(-1)])])(X)
+    columns = Convex([Linear().on("a"), RBF(0.5).on("b")])
+    assert_allclose(columns(TABLE), (Linear()(X[:, :1]) + RBF(0.5)(X[:, 1:2])) / 2)
+
+
+def test_parameters_of_kernels_in_lists_have_numbered_names():
+    kernel = TableKernel([(RBF(0.5), ["a"]), (Convex([Match(), Match([2.0])]), ["c"])], "sum")
+    params = kernel.get_params()
+    assert params["parts__0__gamma"] == 0.5
+    assert params["parts__1__kernels__1__weights"] == [2.0]
+    assert "parts__0__gamma" not in kernel.get_params(deep=False)
+    copy = clone(kernel).set_params(parts__0__gamma=0.1, parts__1__kernels__1__weights=[3.0])
+    assert copy.get_params()["parts__1__kernels__1__weights"] == [3.0]
+    same = TableKernel([(RBF(0.1), ["a"]), (Convex([Match(), Match([3.0])]), ["c"])], "sum")
+    assert_allclose(copy(TABLE), same(TABLE))
+    assert kernel.get_params()["parts__0__gamma"] == 0.5
+    replaced = clone(kernel).set_params(parts__0=RBF(2.0), parts__0__gamma=3.0)
+    assert repr(replaced.parts[0]) == "(RBF(gamma=3.0), ['a'])"
+    for name, message in (("parts__2", "parts__2 is no comparison.*2 items"),
+                          ("parts__0__gama", "'gama' for estimator RBF")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            clone(kernel).set_params(**{name: RBF()})
+
+
+def test_a_bare_call_has_the_values_of_the_gram_operator():
+    for kernel in (BlendedSpectrum(2), GapWeighted(2, 0.5).normalised(), BlendedSpectrum(2) ** 2):
+        T = kernel.encode(WORDS)
+        wanted = gram(kernel.bind(T), T).dense()
+        assert_allclose(kernel(WORDS), wanted, rtol=1e-12)
+        assert_allclose(kernel(WORDS[:1], WORDS), wanted[:1], rtol=1e-12)
+        assert_allclose(kernel(WORDS[:3], WORDS[1:]), wanted[:3, 1:], rtol=1e-12)

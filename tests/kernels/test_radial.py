@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import kv
 from sklearn.gaussian_process import kernels as gp
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from mercer import _native
@@ -110,6 +111,34 @@ def test_bound_kernels_serve_as_callables_of_scikit_learn():
     ours = SVC(kernel=RBF("scale").bind(X)).fit(X, y).decision_function(X)
     theirs = SVC(kernel="rbf", gamma="scale").fit(X, y).decision_function(X)
     assert_allclose(ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("word", ["scale", "auto"])
+@pytest.mark.parametrize(
+    ("kernel", "named"),
+    [(RBF, rbf_kernel), (Laplacian, laplacian_kernel)],
+    ids=["rbf", "laplacian"],
+)
+def test_a_bandwidth_in_words_is_that_of_the_training_side(kernel, named, word):
+    """scikit-learn calls kernel(new, training): rows of another variance, or one, do not count."""
+    y, new = X[:, 0] > 0, 5 * X[:4] + 1
+    gamma = 1 / 3 if word == "auto" else 1 / (3 * X.var())
+    assert_allclose(kernel(word)(X), named(X, gamma=gamma))
+    assert_allclose(kernel(word)(new, X), named(new, X, gamma=gamma))
+    ours = SVC(kernel=kernel(word)).fit(X, y)
+    theirs = SVC(kernel="precomputed").fit(named(X, gamma=gamma), y)
+    for rows in (new, new[:1]):
+        wanted = theirs.decision_function(named(rows, X, gamma=gamma))
+        assert_allclose(ours.decision_function(rows), wanted, atol=1e-9)
+        if kernel is RBF:
+            wanted = SVC(kernel="rbf", gamma=word).fit(X, y).decision_function(rows)
+            assert_allclose(ours.decision_function(rows), wanted, atol=1e-6)
+
+
+def test_a_median_bandwidth_is_that_of_the_training_side():
+    bound = RBF("median").bind(X)
+    assert_allclose(RBF("median")(5 * X[:4], X), bound(5 * X[:4], X))
+    assert RBF("median").bind(5 * X[:4]).gamma != bound.gamma
 
 
 def test_the_diagonal_is_exactly_one():
