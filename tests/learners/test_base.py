@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 
 from mercer import KernelRidge, KernelRidgeClassifier
-from mercer.kernels import RBF, Linear, Match, TableKernel
+from mercer.kernels import RBF, Linear, Match, Precomputed, TableKernel
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(25, 3)), rng.normal(size=25)
@@ -116,6 +116,17 @@ def test_precomputed_is_validated():
     K[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         KernelRidge(kernel="precomputed").fit(K, y)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_precomputed_matrices_are_refused(container):
+    K = RBF(0.4)(X)
+    message = r"^Sparse precomputed kernels are not supported: .* give X\.toarray\(\)"
+    for learner in (KernelRidge(kernel="precomputed"), KernelRidgeClassifier(kernel=Precomputed())):
+        with pytest.raises(TypeError, match=message):
+            learner.fit(container(K), y > 0)
+        with pytest.raises(TypeError, match=message):
+            learner.fit(K, y > 0).predict(container(K))
 
 
 def test_rounding_is_not_asymmetry():

@@ -205,6 +205,33 @@ def test_a_constant_target_is_predicted(Regressor):
     assert sparse.coef_.shape == (1, 2)
 
 
+@pytest.mark.parametrize("Machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.coo_array])
+def test_types_after_a_sparse_fit(Machine, kernel, container):
+    """Vectors stay sparse; what scikit-learn makes sparse of coefficients is dense here."""
+    X, y = SPARSE
+    targets = [y] if Machine not in REGRESSORS else [y, np.ones(len(y))]  # which supports nothing
+    for target in targets:
+        model = Machine(kernel=kernel).fit(container(X), target)
+        size = len(model.support_)
+        assert (size == 0) == (target is not y)
+        machines = 2 if Machine in CLASSIFIERS else 1  # rows of dual_coef_: classes - 1
+        assert isinstance(model.support_vectors_, sp.csr_array)
+        assert model.support_vectors_.shape == (size, 8)
+        assert type(model.dual_coef_) is np.ndarray
+        assert model.dual_coef_.shape == (machines, size)
+        assert type(model.intercept_) is np.ndarray
+        assert model.support_.dtype == np.int32
+        if kernel == "linear":
+            assert type(model.coef_) is np.ndarray
+            assert model.coef_.shape == (len(model.intercept_), 8)
+        for A in (X[:7], container(X[:7])):
+            assert type(model.predict(A)) is np.ndarray
+            if size == 0:
+                assert_allclose(model.predict(A), 1.0, atol=0.1)
+
+
 @pytest.mark.parametrize("nu", [0.2, 0.6])
 def test_nu_bounds_the_support_vectors_and_the_errors(nu):
     X, y = TWO
@@ -419,8 +446,11 @@ def test_precomputed_predictions_read_the_columns_of_support_vectors_alone(Machi
     assert_array_equal(values(model, K), wanted)
     with pytest.raises(ValueError, match="150"):
         model.predict(K[:, :-1])
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        Machine(kernel="precomputed").fit(sp.csr_array(X @ X.T), y)
+    for container in (sp.csr_array, sp.csr_matrix, sp.coo_array):
+        for fitted in (Machine(kernel="precomputed"), model):
+            method = fitted.predict if fitted is model else lambda G, m=fitted: m.fit(G, y)
+            with pytest.raises(TypeError, match=r"^Sparse precomputed kernels are not supported"):
+                method(container(X @ X.T))
 
 
 @pytest.mark.parametrize("Machine", MACHINES)
@@ -436,7 +466,8 @@ def test_a_callable_kernel_is_asked_for_blocks(Machine):
     model = Machine(kernel=kernel, tol=1e-6).fit(X, y)
     assert_allclose(values(model, X), values(named, X), atol=1e-3)
     assert len(shapes) < 100
-    with pytest.raises(ValueError, match="must return"):
+    message = r"returned shape \(120, 5\) .* must return \(120, 120\), all values at once"
+    with pytest.raises(ValueError, match=message + ".*FromFunction.*KernelRidge"):
         Machine(kernel=lambda A, B: A).fit(X, y)
 
 
@@ -546,11 +577,17 @@ def test_probabilities_do_not_change_the_machine(Classifier):
 def test_probabilities_are_asked_for_before_fit(Classifier):
     X, y = TWO
     assert hasattr(Classifier(probability=True), "predict_proba")
+    with pytest.raises(NotFittedError, match=f"{Classifier.__name__}.*not fitted"):
+        Classifier(probability=True).predict_proba(X)
     model = Classifier().fit(X, y)
-    assert not hasattr(model, "predict_proba")
-    assert not hasattr(model, "predict_log_proba")
+    for unable in (Classifier(), model):
+        for method in ("predict_proba", "predict_log_proba"):
+            assert not hasattr(unable, method)
+            with pytest.raises(AttributeError) as info:
+                getattr(unable, method)
+            assert "give probability=True and fit" in str(info.value.__cause__)
     model.probability = True
-    with pytest.raises(NotFittedError, match="probability"):
+    with pytest.raises(NotFittedError, match="set probability=True before fit"):
         model.predict_proba(X)
     with pytest.raises(ValueError, match="two rows of each class; class 1 has one"):
         Classifier(probability=True, kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
