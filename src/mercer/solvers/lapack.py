@@ -18,9 +18,11 @@ import scipy.linalg.cython_lapack
 
 __all__ = ["cholesky_factor", "solve_factored", "symmetric_product"]
 
-LOWER, PLAIN, TRANSPOSED, LEFT, NON_UNIT = (
-    ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"N")
+LOWER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
+    ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"R", b"N")
 )
+LARGE = 8192  # rows, from which a matrix is factorised in panels of
+PANEL = 4096  # columns
 
 
 @cache
@@ -63,6 +65,10 @@ def _check(A: np.ndarray) -> None:
 def cholesky_factor(A: np.ndarray) -> bool:
     """Overwrite the lower triangle of A by L, A = L Lᵀ; False if A is not positive definite.
 
+    What stands above the diagonal may change. A large matrix is factorised panel by panel, each
+    from those to its left: on two threads the routine for whole matrices of OpenBLAS 0.3.30 writes
+    past the end of its buffers, measured at 17,000 rows (as in OpenBLAS issue 2562).
+
     Examples
     --------
     >>> A = np.array([[4.0, 0.0], [2.0, 2.0]], order="F")
@@ -72,8 +78,23 @@ def cholesky_factor(A: np.ndarray) -> bool:
     """
     _check(A)
     n, info = len(A), ctypes.c_int()
-    _call("potrf", A.dtype, LOWER, n, A, max(n, 1), info)
-    return info.value == 0
+    panel = n if n <= LARGE else PANEL
+    for s in range(0, n, max(panel, 1)):
+        e = min(s + panel, n)
+        if s:
+            _call(
+                "gemm", A.dtype, PLAIN, TRANSPOSED, n - s, e - s, s, -1.0, A[s:, :s], n,
+                A[s:e, :s], n, 1.0, A[s:, s:e], n,
+            )  # fmt: skip
+        _call("potrf", A.dtype, LOWER, e - s, A[s:e, s:e], n, info)
+        if info.value:
+            return False
+        if e < n:
+            _call(
+                "trsm", A.dtype, RIGHT, LOWER, TRANSPOSED, NON_UNIT, n - e, e - s, 1.0,
+                A[s:e, s:e], n, A[e:, s:e], n,
+            )  # fmt: skip
+    return True
 
 
 def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
