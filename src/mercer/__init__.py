@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 _HOME = {
     "KernelLogisticRegression": "mercer.learners.logistic",
     "KernelRidge": "mercer.learners.ridge",
-    "KernelRidgeClassifier": "mercer.learners.ridge",
+    "KernelRidgeClassifier": "mercer.learners.ridge_classifier",
     "KernelClassifier": "mercer.selection.automatic",
     "KernelRegressor": "mercer.selection.automatic",
     "KernelSearchCV": "mercer.selection.search",

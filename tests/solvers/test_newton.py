@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from mercer.solvers import Reason
-from mercer.solvers.newton import NewtonLogistic, probabilities
+from mercer.gram import FeatureGram
+from mercer.solvers import NewtonLogistic, Reason
+from mercer.solvers.newton import probabilities
 
 
 def problem(classes, n=120, dtype=np.float64):
@@ -26,7 +27,7 @@ def problem(classes, n=120, dtype=np.float64):
 def test_scikit_learns_solution(classes, fit_intercept, weighted):
     T, y, Y = problem(classes)
     w = np.random.default_rng(0).integers(0, 4, len(T)).astype(float) if weighted else None
-    result = NewtonLogistic(2.0, fit_intercept=fit_intercept).solve(T, Y, w)
+    result = NewtonLogistic(2.0, fit_intercept=fit_intercept).solve(FeatureGram(T), Y, w)
     theirs = LogisticRegression(
         C=0.5, tol=1e-10, max_iter=1000, solver="newton-cg", fit_intercept=fit_intercept
     ).fit(T, y, w)
@@ -39,7 +40,7 @@ def test_scikit_learns_solution(classes, fit_intercept, weighted):
 @pytest.mark.parametrize("classes", [2, 4])
 def test_gradient_vanishes_at_the_solution(classes):
     T, _, Y = problem(classes)
-    result = NewtonLogistic(0.5).solve(T, Y)
+    result = NewtonLogistic(0.5).solve(FeatureGram(T), Y)
     R = probabilities(T @ result.coef + result.intercept) - Y
     assert_allclose(T.T @ R + 0.5 * result.coef, 0, atol=1e-6)
     assert_allclose(R.sum(axis=0), 0, atol=1e-6)
@@ -48,7 +49,7 @@ def test_gradient_vanishes_at_the_solution(classes):
 
 def test_objective():
     T, y, Y = problem(3)
-    result = NewtonLogistic(0.5).solve(T, Y)
+    result = NewtonLogistic(0.5).solve(FeatureGram(T), Y)
     p = probabilities(T @ result.coef + result.intercept)
     expected = -np.log(p[np.arange(len(y)), y]).sum() + 0.25 * np.sum(result.coef**2)
     assert result.objective == pytest.approx(expected)
@@ -56,21 +57,21 @@ def test_objective():
 
 def test_separable_classes_and_large_outputs_stay_finite():
     T = np.linspace(-1e3, 1e3, 50)[:, None]
-    result = NewtonLogistic(1e-8).solve(T, (T > 0).astype(float))
+    result = NewtonLogistic(1e-8).solve(FeatureGram(T), (T > 0).astype(float))
     assert np.isfinite(result.coef).all()
     assert np.isfinite(result.objective)
 
 
 def test_float32():
     T, _, Y = problem(3)
-    exact = NewtonLogistic(1.0).solve(T, Y)
-    narrow = NewtonLogistic(1.0, tol=1e-6).solve(T.astype(np.float32), Y)
+    exact = NewtonLogistic(1.0).solve(FeatureGram(T), Y)
+    narrow = NewtonLogistic(1.0, tol=1e-6).solve(FeatureGram(T.astype(np.float32)), Y)
     assert narrow.converged
     assert_allclose(narrow.coef, exact.coef, atol=1e-3)
 
 
 def test_limit_is_said():
     T, _, Y = problem(2)
-    result = NewtonLogistic(1e-6, max_iter=1).solve(T, Y)
+    result = NewtonLogistic(1e-6, max_iter=1).solve(FeatureGram(T), Y)
     assert result.reason is Reason.LIMIT
     assert not result.converged

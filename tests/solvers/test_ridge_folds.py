@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer.gram import DenseGram
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
-from mercer.solvers.ridge_folds import RidgeFolds
+from mercer.solvers import RidgeFolds
 
 RNG = np.random.default_rng(0)
 

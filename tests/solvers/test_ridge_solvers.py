@@ -12,9 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.gram import DenseGram, TiledGram
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
 from mercer.kernels import RBF
-from mercer.solvers import CholeskySolver, Reason, Result, RidgePath
-from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
-from mercer.solvers.low_rank_ridge import LowRankRidge
+from mercer.solvers import (
+    CholeskySolver,
+    ConjugateGradientSolver,
+    EigenSolver,
+    LowRankSolver,
+    NystroemPreconditioner,
+    Reason,
+    Result,
+)
 
 
 def problem(n=40, outputs=2, seed=0, dtype=np.float64):
@@ -57,7 +63,7 @@ def test_exact_solvers_solve_the_system(dtype, outputs, use_weights):
     K, y, w = problem(outputs=outputs, dtype=dtype)
     w = w if use_weights else None
     expected = brute_force(K.K, y, 0.1, w)
-    for result in (CholeskySolver(0.1).solve(K, y, w), RidgePath(K, w).solve(y, 0.1)):
+    for result in (CholeskySolver(0.1).solve(K, y, w), EigenSolver(0.1).solve(K, y, w)):
         # float32 K is factorised in float32, but the residual is refined in float64
         assert_allclose(result.coef, expected, atol=1e-9 * np.abs(expected).max())
         assert result.converged
@@ -74,9 +80,9 @@ def test_objective_is_the_minimised_function(use_weights):
     low = pivoted_cholesky(K, len(y), random_state=0)
     for result in (
         CholeskySolver(0.3).solve(K, y, w),
-        RidgePath(K, w).solve(y, 0.3),
+        EigenSolver(0.3).solve(K, y, w),
         ConjugateGradientSolver(0.3, tol=1e-10).solve(K, y, w),
-        LowRankRidge(low, w).solve(y, 0.3),
+        LowRankSolver(0.3).solve(low, y, w),
     ):
         assert result.objective == pytest.approx(expected, rel=1e-8)
 
@@ -88,21 +94,23 @@ def test_leave_one_out_equals_refits(dtype, atol, use_weights):
     w = w if use_weights else None
     penalties = [0.1, 1.0, 7.0]
     expected = np.stack([brute_force_left_out(K.K, y, p, w) for p in penalties])
-    assert_allclose(RidgePath(K, w).leave_one_out(y, penalties), expected, atol=atol)
+    assert_allclose(EigenSolver().factorise(K, w).leave_one_out(y, penalties), expected, atol=atol)
     for p, each in zip(penalties, expected):
         one = CholeskySolver(p).factorise(K, w).leave_one_out(y)
         assert_allclose(one, each, atol=atol)
     if dtype == np.float64:
         low = pivoted_cholesky(K, len(y), random_state=0)
-        assert_allclose(LowRankRidge(low, w).leave_one_out(y, penalties), expected, atol=1e-7)
+        assert_allclose(
+            LowRankSolver().factorise(low, w).leave_one_out(y, penalties), expected, atol=1e-7
+        )
 
 
 def test_leave_one_out_keeps_the_shape_of_one_target():
     K, y, _ = problem(outputs=0)
-    assert RidgePath(K).leave_one_out(y, [1.0, 2.0]).shape == (2, len(y))
+    assert EigenSolver().factorise(K).leave_one_out(y, [1.0, 2.0]).shape == (2, len(y))
     assert CholeskySolver().factorise(K).leave_one_out(y).shape == y.shape
     low = pivoted_cholesky(K, 10, random_state=0)
-    assert LowRankRidge(low).leave_one_out(y, [1.0, 2.0]).shape == (2, len(y))
+    assert LowRankSolver().factorise(low).leave_one_out(y, [1.0, 2.0]).shape == (2, len(y))
 
 
 @weighted
@@ -111,7 +119,9 @@ def test_low_rank_leave_one_out_equals_refits_on_the_factor(use_weights):
     w = w if use_weights else np.ones(len(y))
     low = pivoted_cholesky(K, 8, random_state=1)
     expected = brute_force_left_out(low.dense(), y, 0.2, w)
-    assert_allclose(LowRankRidge(low, w).leave_one_out(y, [0.2])[0], expected, atol=1e-9)
+    assert_allclose(
+        LowRankSolver().factorise(low, w).leave_one_out(y, [0.2])[0], expected, atol=1e-9
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -132,7 +142,7 @@ def test_weights_mean_repetition(n, seed, penalty, repeats):
     expected = K.K[:, index] @ a
     for result in (
         CholeskySolver(penalty).solve(K, y, times.astype(float)),
-        RidgePath(K, times).solve(y, penalty),
+        EigenSolver().factorise(K, times).solve(y, penalty),
         ConjugateGradientSolver(penalty, tol=1e-12).solve(K, y, times.astype(float)),
     ):
         assert_allclose(K.K @ result.coef, expected, atol=1e-7)
@@ -143,14 +153,18 @@ def test_effective_dimension_is_the_trace_of_the_smoother():
     K, _, w = problem()
     w += 1
     smoother = K.K @ np.linalg.inv(K.K + 0.5 * np.diag(1 / w))
-    assert RidgePath(K, w).effective_dimension([0.5])[0] == pytest.approx(np.trace(smoother))
+    assert EigenSolver().factorise(K, w).effective_dimension([0.5])[0] == pytest.approx(
+        np.trace(smoother)
+    )
     low = pivoted_cholesky(K, len(w), random_state=0)
-    assert LowRankRidge(low, w).effective_dimension([0.5])[0] == pytest.approx(np.trace(smoother))
+    assert LowRankSolver().factorise(low, w).effective_dimension([0.5])[0] == pytest.approx(
+        np.trace(smoother)
+    )
 
 
 def test_path_equals_single_solves():
     K, y, w = problem()
-    path = RidgePath(K, w)
+    path = EigenSolver().factorise(K, w)
     for penalty in np.logspace(-4, 3, 8):
         assert_allclose(
             path.solve(y, penalty).coef, CholeskySolver(penalty).solve(K, y, w).coef, rtol=1e-6
@@ -176,7 +190,7 @@ def test_zero_matrix():
     assert_allclose(CholeskySolver(0.0).solve(K, np.ones(3)).coef, 0)
     assert_allclose(CholeskySolver(2.0).solve(K, np.ones(3)).coef, 0.5)
     low = pivoted_cholesky(K, 2, random_state=0)
-    assert_allclose(LowRankRidge(low).solve(np.ones(3), 1.0).coef, 0)
+    assert_allclose(LowRankSolver(1.0).solve(low, np.ones(3)).coef, 0)
 
 
 def test_near_singular_float32_is_solved_in_float64():
@@ -198,17 +212,17 @@ def test_one_row():
     K, y = DenseGram(np.array([[2.0]]), symmetric=True), np.array([3.0])
     for result in (
         CholeskySolver(1.0).solve(K, y),
-        RidgePath(K).solve(y, 1.0),
+        EigenSolver(1.0).solve(K, y),
         ConjugateGradientSolver(1.0).solve(K, y),
     ):
         assert_allclose(result.coef, [1.0])
-    assert_allclose(RidgePath(K).leave_one_out(y, [1.0]), [[0.0]], atol=1e-15)
+    assert_allclose(EigenSolver().factorise(K).leave_one_out(y, [1.0]), [[0.0]], atol=1e-15)
 
 
 def test_penalties_must_be_positive_for_leave_one_out():
     K, y, _ = problem()
     with pytest.raises(ValueError, match=r"penalties=.*positive"):
-        RidgePath(K).leave_one_out(y, [0.0, 1.0])
+        EigenSolver().factorise(K).leave_one_out(y, [0.0, 1.0])
 
 
 def test_solvers_refuse_operators_that_cannot_give_what_they_need():
@@ -231,7 +245,9 @@ def test_conjugate_gradients_equal_cholesky(dtype, use_weights):
     w = w if use_weights else None
     tiled = TiledGram(kernel, X)
     penalty = np.array([1.0, 0.1, 10.0])
-    result = ConjugateGradientSolver(penalty, tol=1e-8, random_state=0).solve(tiled, y, w)
+    result = ConjugateGradientSolver(
+        penalty, tol=1e-8, preconditioner=NystroemPreconditioner(random_state=0)
+    ).solve(tiled, y, w)
     assert result.converged
     assert result.gap <= 1e-8
     assert result.iterations < 60
@@ -245,14 +261,18 @@ def test_conjugate_gradients_equal_cholesky(dtype, use_weights):
 @weighted
 def test_a_full_preconditioner_is_the_inverse(use_weights):
     K, y, w = problem(n=80)
-    solver = ConjugateGradientSolver(np.array([0.1, 3.0]), tol=1e-9, rank=80)
+    solver = ConjugateGradientSolver(
+        np.array([0.1, 3.0]), tol=1e-9, preconditioner=NystroemPreconditioner(80)
+    )
     assert solver.solve(K, y, w if use_weights else None).iterations <= 2
 
 
 def test_conjugate_gradients_certificate_is_the_true_residual():
     K, y, w = problem(n=100)
     w += 0.5
-    result = ConjugateGradientSolver(0.5, tol=1e-5, rank=5).solve(K, y, w)
+    result = ConjugateGradientSolver(0.5, tol=1e-5, preconditioner=NystroemPreconditioner(5)).solve(
+        K, y, w
+    )
     z, s = result.coef / np.sqrt(w)[:, None], np.sqrt(w)[:, None]
     r = s * y - s * (K.K @ result.coef) - 0.5 * z
     measured = (np.linalg.norm(r, axis=0) / np.linalg.norm(s * y, axis=0)).max()
@@ -262,7 +282,9 @@ def test_conjugate_gradients_certificate_is_the_true_residual():
 
 def test_conjugate_gradients_stop_at_the_limit_with_the_best_so_far():
     K, y, _ = problem(n=100)
-    result = ConjugateGradientSolver(1e-6, tol=1e-12, max_iter=3, rank=2).solve(K, y)
+    result = ConjugateGradientSolver(
+        1e-6, tol=1e-12, max_iter=3, preconditioner=NystroemPreconditioner(2)
+    ).solve(K, y)
     assert result.reason is Reason.LIMIT
     assert result.iterations == 3
     assert result.gap <= 1  # never worse than no solution at all
@@ -292,7 +314,9 @@ class Interrupting(DenseGram):
 def test_interrupt_keeps_the_best_so_far():
     K, y, _ = problem(n=60)
     K = Interrupting(K.K, symmetric=True)
-    result = ConjugateGradientSolver(1e-3, tol=1e-12, rank=3).solve(K, y)
+    result = ConjugateGradientSolver(
+        1e-3, tol=1e-12, preconditioner=NystroemPreconditioner(3)
+    ).solve(K, y)
     assert result.reason is Reason.INTERRUPTED
     assert np.isfinite(result.coef).all()
 
@@ -306,7 +330,7 @@ def test_low_rank_is_exact_when_all_rows_are_centres(outputs, use_weights):
     K, y, w = problem(outputs=outputs)
     w = w if use_weights else None
     low = pivoted_cholesky(K, len(y), random_state=0)
-    result = LowRankRidge(low, w).solve(y, 0.1)
+    result = LowRankSolver(0.1).solve(low, y, w)
     expected = K.K @ brute_force(K.K, y, 0.1, w)
     assert_allclose(K.K[:, low.centres] @ result.coef, expected, atol=1e-8)
     assert result.converged
@@ -319,14 +343,14 @@ def test_low_rank_solves_the_restricted_problem():
     C, S = K.K[:, low.centres], K.K[np.ix_(low.centres, low.centres)]
     # min |y - C a|² + λ aᵀ S a  =>  (CᵀC + λ S) a = Cᵀ y
     expected = np.linalg.solve(C.T @ C + 0.1 * S, C.T @ y)
-    assert_allclose(LowRankRidge(low).solve(y, 0.1).coef, expected, rtol=1e-7)
+    assert_allclose(LowRankSolver(0.1).solve(low, y).coef, expected, rtol=1e-7)
 
 
 def test_a_streamed_factor_gives_what_a_held_one_gives():
     K, y, w = problem(n=50)
     held = pivoted_cholesky(K, 12, random_state=0)
     streamed = LowRankGram(held.centres, held.L, K=K)
-    a, b = LowRankRidge(held, w), LowRankRidge(streamed, w)
+    a, b = LowRankSolver().factorise(held, w), LowRankSolver().factorise(streamed, w)
     assert_allclose(a.solve(y, 0.1).coef, b.solve(y, 0.1).coef, rtol=1e-6)
     assert_allclose(a.leave_one_out(y, [0.1]), b.leave_one_out(y, [0.1]), rtol=1e-7)
 
@@ -337,7 +361,7 @@ def test_float32_low_rank_is_near_float64():
     fits = []
     for G in (K, narrow):
         low = pivoted_cholesky(G, 60, random_state=0)
-        system = LowRankRidge(low)
+        system = LowRankSolver().factorise(low)
         assert low.dtype == G.dtype
         fits.append(low.dense() @ np.linalg.solve(low.dense() + np.eye(200), y))
         assert system.solve(y, 1.0).converged

@@ -5,9 +5,8 @@ import pytest
 
 from mercer.gram import DenseGram
 from mercer.kernels import RBF, Laplacian, Linear
-from mercer.solvers import CholeskySolver
+from mercer.solvers import CholeskySolver, RidgeSweep
 from mercer.solvers import ridge_sweep as module
-from mercer.solvers.ridge_sweep import RidgeSweep
 
 PENALTIES = np.logspace(-4, 2, 9)
 N = module.SMALL + 60
@@ -43,7 +42,7 @@ def exact(K, y, penalty, weights=None):
 def test_predictions_are_those_of_exact_solutions(columns, gamma, never_exact):
     X, y, Z = sample(columns)
     K, cross = RBF(gamma)(X), RBF(gamma)(Z, X)
-    results = RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+    results = RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
     for penalty, result in zip(PENALTIES, results):
         np.testing.assert_allclose(
             cross @ result.coef, cross @ exact(K, y, penalty), atol=5e-7 * np.sqrt(np.mean(y**2))
@@ -56,7 +55,7 @@ def test_predictions_are_those_of_exact_solutions(columns, gamma, never_exact):
 def test_other_spectra(kernel, never_exact):
     X, y, Z = sample(6)
     K = kernel(X)
-    results = RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+    results = RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
     peak = np.sqrt(kernel.diag(Z).max() / kernel.diag(X).max())
     for penalty, result in zip(PENALTIES, results):
         np.testing.assert_allclose(
@@ -70,7 +69,7 @@ def test_several_outputs_in_the_order_and_shape_asked_for(never_exact):
     X, y, _ = sample(4, outputs=6)
     K = RBF(0.1)(X)
     shuffled = PENALTIES[::-1].tolist() + [PENALTIES[3]]
-    results = RidgeSweep().solve(DenseGram(K, symmetric=True), y, shuffled)
+    results = RidgeSweep(shuffled).solve(DenseGram(K, symmetric=True), y)
     for penalty, result in zip(shuffled, results):
         assert result.coef.shape == y.shape
         np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=2e-6)
@@ -81,7 +80,7 @@ def test_weights_mean_repetition(never_exact):
     w = np.random.default_rng(1).integers(0, 4, N).astype(float)
     many = np.repeat(np.arange(N), w.astype(int))
     cross = RBF(0.2)(Z, X)
-    weighted = RidgeSweep().solve(DenseGram(RBF(0.2)(X), symmetric=True), y, PENALTIES, w)
+    weighted = RidgeSweep(PENALTIES).solve(DenseGram(RBF(0.2)(X), symmetric=True), y, w)
     K = RBF(0.2)(X[many])
     for penalty, result in zip(PENALTIES, weighted):
         assert not result.coef[w == 0].any()
@@ -95,7 +94,7 @@ def test_float32_matrices_are_solved_in_float64(never_exact):
     K = (K + K.T) / 2  # as Gram makes it
     assert K.dtype == np.float32
     for penalty, result in zip(
-        PENALTIES, RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+        PENALTIES, RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
     ):
         assert result.coef.dtype == np.float64
         wide = K.astype(float)
@@ -105,7 +104,7 @@ def test_float32_matrices_are_solved_in_float64(never_exact):
 def test_objective_and_gap_are_those_of_the_solution():
     X, y, _ = sample(4)
     K = DenseGram(RBF(0.1)(X), symmetric=True)
-    for penalty, result in zip(PENALTIES, RidgeSweep().solve(K, y, PENALTIES)):
+    for penalty, result in zip(PENALTIES, RidgeSweep(PENALTIES).solve(K, y)):
         np.testing.assert_allclose(
             result.objective, CholeskySolver(penalty).solve(K, y).objective, rtol=1e-6
         )
@@ -114,10 +113,10 @@ def test_objective_and_gap_are_those_of_the_solution():
 def test_few_penalties_small_samples_and_none_are_left_to_cholesky():
     X, y, _ = sample(4)
     K = DenseGram(RBF(0.1)(X), symmetric=True)
-    for result, penalty in zip(RidgeSweep().solve(K, y, [0.1, 1.0]), [0.1, 1.0]):
+    for result, penalty in zip(RidgeSweep([0.1, 1.0]).solve(K, y), [0.1, 1.0]):
         np.testing.assert_array_equal(result.coef, CholeskySolver(penalty).solve(K, y).coef)
     few = DenseGram(K.K[:20, :20], symmetric=True)
-    for result, penalty in zip(RidgeSweep().solve(few, y[:20], PENALTIES), PENALTIES):
+    for result, penalty in zip(RidgeSweep(PENALTIES).solve(few, y[:20]), PENALTIES):
         np.testing.assert_array_equal(result.coef, CholeskySolver(penalty).solve(few, y[:20]).coef)
 
 
@@ -125,7 +124,7 @@ def test_zero_and_tiny_penalties_of_a_singular_matrix():
     X, y, _ = sample(2)
     K = DenseGram(Linear()(X), symmetric=True)  # rank 2
     penalties = [0.0, 1e-13, *PENALTIES]
-    results = RidgeSweep().solve(K, y, penalties)
+    results = RidgeSweep(penalties).solve(K, y)
     for penalty, result in zip(penalties[2:], results[2:]):
         expected = CholeskySolver(penalty).solve(K, y)
         np.testing.assert_allclose(K @ result.coef, K @ expected.coef, atol=1e-6)
@@ -138,9 +137,9 @@ def test_constant_and_zero_targets(never_exact):
     X, y, _ = sample(3)
     K = DenseGram(RBF(0.1)(X), symmetric=True)
     both = np.stack([np.zeros(N), y], axis=1)
-    for result in RidgeSweep().solve(K, both, PENALTIES):
+    for result in RidgeSweep(PENALTIES).solve(K, both):
         np.testing.assert_allclose(result.coef[:, 0], 0, atol=1e-9)
-    for result in RidgeSweep().solve(K, np.zeros(N), PENALTIES):
+    for result in RidgeSweep(PENALTIES).solve(K, np.zeros(N)):
         assert not result.coef.any()
 
 
@@ -151,9 +150,9 @@ def test_matrices_laid_out_otherwise_and_beyond_single_precision():
     big = np.zeros((2 * N, 2 * N))
     big[::2, ::2] = K
     for given in (np.asfortranarray(K), big[::2, ::2]):
-        for result, f in zip(RidgeSweep().solve(DenseGram(given, True), y, PENALTIES), wanted):
+        for result, f in zip(RidgeSweep(PENALTIES).solve(DenseGram(given, True), y), wanted):
             np.testing.assert_allclose(K @ result.coef, f, atol=1e-6)
-    huge = RidgeSweep().solve(DenseGram(K * 1e45, True), y, PENALTIES * 1e45)
+    huge = RidgeSweep(PENALTIES * 1e45).solve(DenseGram(K * 1e45, True), y)
     for result, f in zip(huge, wanted):
         np.testing.assert_allclose(K @ (result.coef * 1e45), f, atol=1e-6)
 
@@ -173,7 +172,7 @@ def test_the_space_stays_small(monkeypatch):
     for gamma in (0.001, 0.03, 1.0):
         seen.clear()
         K = DenseGram(RBF(gamma)(X), symmetric=True)
-        RidgeSweep().solve(K, y, np.logspace(-4, 2, 20))
+        RidgeSweep(np.logspace(-4, 2, 20)).solve(K, y)
         assert 1 <= max(seen) <= 90
 
 
@@ -187,7 +186,7 @@ def test_an_inaccurate_factor_costs_columns_and_not_accuracy(monkeypatch, never_
     X, y, _ = sample(4)
     K = RBF(0.3)(X)
     for penalty, result in zip(
-        PENALTIES, RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+        PENALTIES, RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
     ):
         np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=1e-6)
 
@@ -205,6 +204,6 @@ def test_shifts_that_fail_are_left_out(monkeypatch):
     for limit in (1, 10):
         calls.clear()
         monkeypatch.setattr(module, "cholesky_factor", lambda A, limit=limit: failing(A, limit))
-        results = RidgeSweep().solve(DenseGram(K, symmetric=True), y, PENALTIES)
+        results = RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
         for penalty, result in zip(PENALTIES, results):
             np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=1e-6)

@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.gram import FeatureGram
 from mercer.learners.base import FitPath, KernelLearner
 from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.limits import LIMITS
-from mercer.solvers.low_rank_ridge import LowRankRidge
-from mercer.solvers.newton import NewtonLogistic, probabilities
-from mercer.solvers.result import Result
-from mercer.solvers.ridge_path import RidgePath
+from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
+from mercer.solvers.newton import probabilities
 from mercer.threads import blas_limit
 
 __all__ = ["KernelLogisticRegression"]
@@ -160,15 +159,13 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         self._keep_support(training.X)
         w = training.weights
 
-        def factor() -> np.ndarray:
-            """T with K = T Tᵀ."""
-            path = RidgePath(self._gram(training.X, fit_path))
-            held = path.eigenvalues > path.noise
-            return path.Q[:, held] * np.sqrt(path.eigenvalues[held])
+        def factor() -> FeatureGram:
+            """K = T Tᵀ."""
+            return EigenSolver().factorise(self._gram(training.X, fit_path)).features()
 
-        T = factor() if fit_path is None else fit_path.shared(factor, "factor")
-        result = solver.solve(T, Y, w)
-        f = T @ result.coef.astype(T.dtype) + result.intercept
+        K = factor() if fit_path is None else fit_path.shared(factor, "factor")
+        result = solver.solve(K, Y, w)
+        f = K.F @ result.coef.astype(K.dtype) + result.intercept
         # at the optimum B = Tᵀ α with λ α = w (y - p)
         residual = Y - probabilities(np.asarray(f, dtype=np.float64))
         return result, (residual if w is None else w[:, None] * residual) / solver.penalty
@@ -176,10 +173,9 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
         K = self._low_rank_gram(training.X, LIMITS["logistic"].rank, fit_path=fit_path)
         self._keep_support(training.X[K.centres])
-        Q = LowRankRidge(K).Q.astype(K.dtype)  # F Q has orthogonal columns
-        T = np.concatenate([F @ Q for _, F in K.strips()])
-        result = solver.solve(T, Y, training.weights)
-        return result, K.lift(Q.astype(np.float64) @ result.coef)
+        factor = LowRankSolver().factorise(K)
+        result = solver.solve(factor.features(), Y, training.weights)
+        return result, factor.lift(result.coef)
 
     def _outputs(self, X: Any) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)

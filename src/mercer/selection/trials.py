@@ -18,7 +18,7 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import TableKernel
 from mercer.learners.limits import LIMITS
-from mercer.learners.ridge import PENALTIES
+from mercer.learners.ridge_penalty import PENALTIES
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
@@ -27,7 +27,7 @@ from mercer.selection.interactions import learn_interactions
 from mercer.selection.metrics import Metric
 from mercer.selection.tasks import Task
 from mercer.selection.tuned import ridge, tune
-from mercer.solvers.ridge_folds import RidgeFolds
+from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit
 
 __all__ = ["Trials"]

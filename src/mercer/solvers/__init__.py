@@ -1,19 +1,56 @@
-"""Numerical problems, given a Gram operator. Solvers never see a kernel or a sample."""
+"""Numerical problems, given a Gram operator. Solvers never see a kernel or a sample.
 
-from mercer.solvers.cholesky import CholeskySolver
+**A solver is a value**, a frozen dataclass: the penalty, tolerances and limits are its fields. It
+has ``solve(K, y, weights=None)`` for an operator K (n, n), targets y of shape (n,) or (n, outputs)
+and weights that mean repetition, and returns a `Result`: coefficients, a certificate, and why it
+stopped. Solvers of ridge regression take one ``penalty``, or one for each output; `RidgeSweep`
+takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K, and
+`SmoSolver` a `DualProblem` in the place of y.
+
+**A factorisation** is what a solver can keep between right sides or penalties. It is made by
+``factorise(K, weights)`` and has ``solve`` and ``leave_one_out``: `CholeskyFactor` is for one
+penalty, `EigenFactor` and `LowRankFactor` are for all. `RidgeFolds` is for all folds of a
+cross-validation.
+
+**A preconditioner** is a value as well, with ``prepare(K, weights)``; see `Preconditioner`.
+
+A solver of your own can be held against numpy's by `mercer.testing.solvers.check_ridge_solver`.
+"""
+
+from mercer.solvers.cholesky import CholeskyFactor, CholeskySolver
 from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
-from mercer.solvers.low_rank_ridge import LowRankRidge
+from mercer.solvers.dual import DualProblem
+from mercer.solvers.eigenpairs import EigenFactor, EigenSolver
+from mercer.solvers.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.newton import NewtonLogistic
+from mercer.solvers.preconditioners import (
+    NystroemPreconditioner,
+    Preconditioner,
+    PreparedPreconditioner,
+)
 from mercer.solvers.result import ConvergenceWarning, Reason, Result
-from mercer.solvers.ridge_path import RidgePath
+from mercer.solvers.ridge_folds import RidgeFolds
+from mercer.solvers.ridge_sweep import RidgeSweep
+from mercer.solvers.smo import SmoResult, SmoSolver
 
 __all__ = [
+    "CholeskyFactor",
     "CholeskySolver",
     "ConjugateGradientSolver",
     "ConvergenceWarning",
-    "LowRankRidge",
+    "DualProblem",
+    "EigenFactor",
+    "EigenSolver",
+    "LowRankFactor",
+    "LowRankSolver",
     "NewtonLogistic",
+    "NystroemPreconditioner",
+    "Preconditioner",
+    "PreparedPreconditioner",
     "Reason",
     "Result",
-    "RidgePath",
+    "RidgeFolds",
+    "RidgeSweep",
+    "SmoResult",
+    "SmoSolver",
 ]

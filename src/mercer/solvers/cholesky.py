@@ -9,10 +9,10 @@ import scipy.linalg
 
 from mercer.gram import GramOperator
 from mercer.gram.operator import require
+from mercer.solvers.eigenpairs import EigenFactor
 from mercer.solvers.lapack import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge_path import RidgePath
-from mercer.solvers.ridge_system import RidgeSystem
+from mercer.solvers.ridge_system import RidgeSystem, solve_by_penalty
 
 __all__ = ["CholeskyFactor", "CholeskySolver"]
 
@@ -23,8 +23,8 @@ class CholeskySolver:
 
     Parameters
     ----------
-    penalty : float >= 0, default=1.0
-        λ.
+    penalty : float >= 0 or array of shape (outputs,), default=1.0
+        λ, or one for each output: each different λ is a factorisation.
 
     Notes
     -----
@@ -45,28 +45,42 @@ class CholeskySolver:
     array([0.73333333, 2.06666667])
     """
 
-    penalty: float = 1.0
+    penalty: float | np.ndarray = 1.0
 
     def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> CholeskyFactor:
-        """The factor, which serves any number of right sides."""
+        """The factor, which serves any number of right sides; ``penalty`` is a number."""
         require(K, "dense", "CholeskySolver")
-        return CholeskyFactor(K, self.penalty, weights)
+        if np.size(self.penalty) != 1:
+            raise ValueError(
+                f"penalty={self.penalty!r}: one factor belongs to one number. Use solve, or "
+                "EigenSolver().factorise for several."
+            )
+        return CholeskyFactor(K, float(np.ravel(self.penalty)[0]), weights)
 
     def solve(self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
         """a for y of shape (n,) or (n, outputs), as a `Result`; ``coef`` is float64."""
-        return self.factorise(K, weights).solve(y)
+
+        def solve(y: np.ndarray, penalty: float) -> Result:
+            return CholeskySolver(penalty).factorise(K, weights).solve(y)
+
+        return solve_by_penalty(solve, y, self.penalty)
 
 
 class CholeskyFactor:
-    """K + λ W⁻¹, factorised. Made by `CholeskySolver.factorise`."""
+    """K + λ W⁻¹, factorised. Made by `CholeskySolver.factorise`.
+
+    Attributes
+    ----------
+    penalty : float
+    """
 
     def __init__(self, K: GramOperator, penalty: float, weights: np.ndarray | None = None):
-        self.penalty = float(penalty)
+        self.penalty = penalty
         self.system = RidgeSystem(K, weights)
         self._factor = self._factorise(self.system.dtype)
         if self._factor is None and self.system.dtype != np.float64:
             self._factor = self._factorise(np.dtype(np.float64))
-        self._path = RidgePath(K, weights) if self._factor is None else None
+        self._eigen = EigenFactor(K, weights) if self._factor is None else None
 
     def _factorise(self, dtype: np.dtype) -> np.ndarray | None:
         """The lower factor of S + λ I, or None when it is singular in this precision."""
@@ -80,8 +94,8 @@ class CholeskyFactor:
 
     def solve(self, y: np.ndarray) -> Result:
         """a for y of shape (n,) or (n, outputs)."""
-        if self._path is not None:
-            return self._path.solve(y, self.penalty)
+        if self._eigen is not None:
+            return self._eigen.solve(y, self.penalty)
         system, penalty = self.system, self.penalty
         b = system.right_side(y)
         z, r = np.zeros_like(b), b
@@ -115,8 +129,8 @@ class CholeskyFactor:
 
         Costs one triangular inverse, O(n³ / 3), beside the factorisation.
         """
-        if self._path is not None:
-            return self._path.leave_one_out(y, [self.penalty])[0]
+        if self._eigen is not None:
+            return self._eigen.leave_one_out(y, [self.penalty])[0]
         system = self.system
         z = self._refined(y)
         (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (self._factor,))

@@ -1,4 +1,4 @@
-"""Penalised logistic regression on explicit features, by Newton's method."""
+"""Penalised logistic regression on the factor of a Gram matrix, by Newton's method."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
+from mercer.gram import FactoredGram
 from mercer.solvers.result import Reason, Result
 
 __all__ = ["NewtonLogistic", "probabilities"]
@@ -14,7 +15,8 @@ __all__ = ["NewtonLogistic", "probabilities"]
 
 @dataclass(frozen=True)
 class NewtonLogistic:
-    r"""Minimise :math:`-\sum_i w_i \log p_{y_i}(x_i) + \frac{λ}{2} \|B\|^2`, f(x) = T(x) B + b.
+    r"""Minimise :math:`-\sum_i w_i \log p_{y_i}(x_i) + \frac{λ}{2} \|B\|^2` for f = T B + b
+    on the rows of the factor T of K = T Tᵀ.
 
     One output is a logistic model of p = 1 / (1 + exp(-f)); k > 1 outputs are a multinomial one,
     p = softmax(f). The intercept b is not penalised.
@@ -35,7 +37,17 @@ class NewtonLogistic:
     halves the step until the objective falls (Boyd & Vandenberghe, "Convex Optimization",
     algorithm 9.5). With features of orthogonal columns, as an eigendecomposition of K gives
     them, the diagonal preconditioner is H itself but for the spread of p (1 - p), so that few
-    products suffice. Products are in T's precision; B, g and the objective in float64.
+    products suffice. Products are in T's precision; B, g and the objective in float64. A step
+    costs O(n r outputs) for each product, memory O((n + r) outputs). The certificate
+    (``Result.gap``) is ½ gᵀ H⁻¹ g, relative to the objective.
+
+    Examples
+    --------
+    >>> from mercer.gram import FeatureGram
+    >>> K = FeatureGram(np.array([[-2.0], [-1.0], [1.0], [2.0]]))
+    >>> result = NewtonLogistic(penalty=1.0).solve(K, np.array([[0.0], [0.0], [1.0], [1.0]]))
+    >>> result.coef.round(3), (result.intercept + 0.0).round(3), result.converged
+    (array([[1.007]]), array([0.]), True)
     """
 
     penalty: float = 1.0
@@ -43,12 +55,14 @@ class NewtonLogistic:
     max_iter: int = 100
     fit_intercept: bool = True
 
-    def solve(self, T: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> Result:
+    def solve(self, K: FactoredGram, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
         """``coef`` B of shape (r, outputs) and ``intercept`` b of shape (outputs,).
 
-        T is (n, r), Y the indicators of the classes, (n, 1) or (n, k). An interrupt (Ctrl-C)
-        keeps the best solution so far.
+        K = T Tᵀ has a dense factor T (n, r), as `FeatureGram` and `LowRankGram` have one; y holds
+        the indicators of the classes, (n, 1) for two classes and else (n, k). An interrupt
+        (Ctrl-C) keeps the best solution so far.
         """
+        T, Y = K.factor(slice(None)), y
         w = np.ones((len(T), 1)) if weights is None else weights[:, None]
         problem = _Problem(T, Y, w, self.penalty, self.fit_intercept)
         theta = np.zeros((T.shape[1] + 1, Y.shape[1]))  # B above b

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.gram.low_rank import LowRankGram
-from mercer.solvers.ridge_path import check_penalties
+from mercer.solvers.ridge_system import check_penalties
 
 __all__ = ["RidgeFolds"]
 

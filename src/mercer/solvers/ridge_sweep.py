@@ -41,6 +41,8 @@ class RidgeSweep:
 
     Parameters
     ----------
+    penalties : sequence of float >= 0
+        The λ, in any order.
     tol : float, default=5e-7
         Largest error of a prediction, in units of the root mean square of y.
 
@@ -63,23 +65,20 @@ class RidgeSweep:
     --------
     >>> from mercer.gram import DenseGram
     >>> K = DenseGram(np.array([[1.0, 0.5], [0.5, 1.0]]), symmetric=True)
-    >>> first, second = RidgeSweep().solve(K, np.array([2.5, 4.5]), [1.0, 2.0])
+    >>> first, second = RidgeSweep([1.0, 2.0]).solve(K, np.array([2.5, 4.5]))
     >>> first.coef
     array([0.73333333, 2.06666667])
     """
 
+    penalties: Sequence[float] | np.ndarray
     tol: float = 5e-7
 
     def solve(
-        self,
-        K: GramOperator,
-        y: np.ndarray,
-        penalties: Sequence[float] | np.ndarray,
-        weights: np.ndarray | None = None,
+        self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None
     ) -> list[Result]:
-        """A `Result` for each λ >= 0, for y of shape (n,) or (n, outputs); ``coef`` is float64."""
+        """A `Result` for each λ, for y of shape (n,) or (n, outputs); ``coef`` is float64."""
         require(K, "dense", "RidgeSweep")
-        penalties = np.asarray(penalties, dtype=np.float64)
+        penalties = np.asarray(self.penalties, dtype=np.float64)
         distinct = np.unique(penalties[penalties > 0])
         found: dict[float, Result] = {}
         if len(distinct) >= FEW and K.shape[0] >= SMALL:

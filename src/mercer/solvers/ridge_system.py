@@ -6,16 +6,21 @@ With s = √w and the rows of weight 0 left out, z = a / s solves the symmetric 
     (S + λ I) z = s y,   S = s K sᵀ,
 
 which exists for every weight and is as well conditioned as K + λ I is. This module holds that
-change of variables and the certificate of a solution; the factorisations are in the solvers.
+change of variables and the certificate of a solution; the factorisations are in the solvers. What
+all of these do with their penalties is at the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from mercer.gram import GramOperator
+from mercer.solvers.result import Result, worst
 
-__all__ = ["RidgeSystem", "wide_product"]
+__all__ = ["RidgeSystem", "check_penalties", "solve_by_penalty", "wide_product"]
 
 
 class RidgeSystem:
@@ -115,3 +120,38 @@ def wide_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
     for s in range(0, len(K), 512):
         out[s : s + 512] = K[s : s + 512].astype(out.dtype) @ V
     return out
+
+
+def solve_by_penalty(
+    solve: Callable[[np.ndarray, float], Result], y: np.ndarray, penalty: float | np.ndarray
+) -> Result:
+    """solve(y, λ) for one λ, or with one for each output, once for all outputs that share λ.
+
+    The result of several is the one that converged least, with the coefficients of all outputs and
+    the sum of their objectives.
+    """
+    if np.size(penalty) == 1:
+        return solve(y, float(np.ravel(penalty)[0]))
+    penalty = np.asarray(penalty)
+    if np.shape(y)[1:] != penalty.shape:
+        raise ValueError(
+            f"penalty has shape {penalty.shape}, but y has shape {np.shape(y)}: give a number, or "
+            "one for each column of y."
+        )
+    parts = [(penalty == λ, solve(y[:, penalty == λ], float(λ))) for λ in np.unique(penalty)]
+    coef = np.empty((len(parts[0][1].coef), y.shape[1]))
+    for columns, part in parts:
+        coef[:, columns] = part.coef
+    last = worst([part for _, part in parts])
+    return replace(last, coef=coef, objective=sum(part.objective for _, part in parts))
+
+
+def check_penalties(penalties: Sequence[float] | np.ndarray) -> np.ndarray:
+    """As a float64 array of positive numbers."""
+    penalties = np.asarray(penalties, dtype=np.float64)
+    if penalties.ndim != 1 or not (penalties > 0).all():
+        raise ValueError(
+            f"penalties={penalties}: give a sequence of positive numbers; without a penalty a "
+            "leave-one-out prediction need not exist."
+        )
+    return penalties

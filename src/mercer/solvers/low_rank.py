@@ -1,4 +1,4 @@
-"""Ridge regression on a low-rank Gram matrix: a whole path of penalties from one m x m problem.
+"""Ridge regression on a low-rank Gram matrix, for all penalties from one m x m problem.
 
 With K ≈ F Fᵀ the problem min Σ w (y - F β)² + λ ‖β‖² has the normal equations
 (Fᵀ W F + λ I) β = Fᵀ W y. One eigendecomposition FᵀWF = Q diag(μ) Qᵀ serves every λ, and the
@@ -8,41 +8,74 @@ leverages h_i(λ) = w_i Σ_k (F Q)_ik² / (μ_k + λ) give leave-one-out in clos
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from mercer.gram.low_rank import LowRankGram
+from mercer.gram import FeatureGram, LowRankGram
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge_path import check_penalties
+from mercer.solvers.ridge_system import check_penalties, solve_by_penalty
 
-__all__ = ["LowRankRidge"]
+__all__ = ["LowRankFactor", "LowRankSolver"]
 
 
-class LowRankRidge:
-    """The low-rank twin of `RidgePath`: the same methods, coefficients at the centres.
+@dataclass(frozen=True)
+class LowRankSolver:
+    r"""Minimise :math:`\sum_i w_i (y_i - f(x_i))^2 + λ \|f\|^2` over f of the centres of K.
 
     Parameters
     ----------
-    K : LowRankGram of shape (n, n) and rank m
-        Its factor is read strip by strip, so that it need not be held.
-    weights : array of shape (n,) or None
-        Weights mean repetition.
+    penalty : float >= 0 or array of shape (outputs,), default=1.0
+        λ, or one for each output.
 
     Notes
     -----
-    O(n m²) operations in K's precision, summed over strips in float64; O(m³) for the
-    eigendecomposition, in float64; O(m²) memory beside K.
+    K is a `LowRankGram` of rank m, whose factor is read strip by strip, so that it need not be
+    held; another K is a TypeError. ``Result.coef`` belongs to ``K.centres``. O(n m²) operations in
+    K's precision, summed over strips in float64; O(m³) for the eigendecomposition, in float64;
+    O(m²) memory beside K. The certificate (``Result.gap``) is the relative residual of the normal
+    equations, ‖FᵀWy - (FᵀWF + λ I) β‖ / ‖FᵀWy‖, computed from F.
 
     Examples
     --------
-    >>> from mercer.gram import DenseGram
-    >>> from mercer.gram.low_rank import pivoted_cholesky
+    >>> from mercer.gram import DenseGram, pivoted_cholesky
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
     >>> K = pivoted_cholesky(DenseGram(X @ X.T, symmetric=True), rank=3, random_state=0)
-    >>> LowRankRidge(K).leave_one_out(y, penalties=[0.5, 1.0]).round(3)
+    >>> coef = LowRankSolver(penalty=0.5).solve(K, y).coef
+    >>> (X @ X[K.centres].T @ coef).round(3)
+    array([0.   , 0.909, 1.818])
+    >>> LowRankSolver().factorise(K).leave_one_out(y, penalties=[0.5, 1.0]).round(3)
     array([[0.   , 0.889, 1.333],
            [0.   , 0.8  , 1.   ]])
+    """
+
+    penalty: float | np.ndarray = 1.0
+
+    def factorise(self, K: LowRankGram, weights: np.ndarray | None = None) -> LowRankFactor:
+        """The factorised normal equations, for any number of right sides and penalties."""
+        if not hasattr(K, "lift"):
+            raise TypeError(
+                f"LowRankSolver needs a factor of K on centres, and {K.describe()} has none: make "
+                "one by mercer.gram.pivoted_cholesky(K, rank)."
+            )
+        return LowRankFactor(K, weights)
+
+    def solve(self, K: LowRankGram, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
+        """Coefficients at the centres, (m,) or (m, outputs), for y of (n,) or (n, outputs)."""
+        return self.factorise(K, weights).solve(y, self.penalty)
+
+
+class LowRankFactor:
+    """The factorised normal equations, FᵀWF = Q diag(μ) Qᵀ. Made by `LowRankSolver.factorise`.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (m,)
+        μ, ascending and at least 0.
+    Q : ndarray of shape (m, m)
+    noise : float
+        What rounding leaves of an eigenvalue that is 0.
     """
 
     def __init__(self, K: LowRankGram, weights: np.ndarray | None = None):
@@ -55,14 +88,13 @@ class LowRankRidge:
             A, overwrite_a=True, check_finite=False, driver="evd"
         )
         self.eigenvalues = np.maximum(self.eigenvalues, 0)
-        #: what rounding leaves of an eigenvalue that is 0
         self.noise = len(self.Q) * np.finfo(np.float64).eps * float(self.eigenvalues.max())
 
-    def solve(self, y: np.ndarray, penalty: float) -> Result:
-        """Coefficients at ``K.centres``, shape (m,) or (m, outputs).
+    def solve(self, y: np.ndarray, penalty: float | np.ndarray) -> Result:
+        """Coefficients at the centres, for one λ or one for each output."""
+        return solve_by_penalty(self._solve, y, penalty)
 
-        ``gap`` is the relative residual ‖FᵀWy - (FᵀWF + λ I) β‖ / ‖FᵀWy‖, computed from F.
-        """
+    def _solve(self, y: np.ndarray, penalty: float) -> Result:
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
         b = self._right_side(Y)
         beta = self.Q @ ((self.Q.T @ b) * self._inverse(penalty)[:, None])
@@ -81,7 +113,7 @@ class LowRankRidge:
             gap=gap,
             converged=converged,
             reason=Reason.CONVERGED if converged else Reason.STALLED,
-            solver="LowRankRidge",
+            solver="LowRankSolver",
             certificate="relative residual",
         )
 
@@ -93,7 +125,7 @@ class LowRankRidge:
     def leave_one_out(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """For each λ and row, the prediction of the fit without that row: (penalties, *y.shape).
 
-        As `RidgePath.leave_one_out`, with the centres kept: the factor stays as it is.
+        As `EigenFactor.leave_one_out`, with the centres kept: the factor stays as it is.
         """
         penalties = check_penalties(penalties)
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
@@ -115,6 +147,15 @@ class LowRankRidge:
     def effective_dimension(self, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """Degrees of freedom of the fit, Σ_k μ_k / (μ_k + λ), for each λ."""
         return (self.eigenvalues[:, None] * self._inverse(check_penalties(penalties))).sum(axis=0)
+
+    def features(self) -> FeatureGram:
+        """F Q, of orthogonal columns, when there are no weights: K ≈ (F Q)(F Q)ᵀ."""
+        Q = self.Q.astype(self.K.dtype)
+        return FeatureGram(np.concatenate([F @ Q for _, F in self.K.strips()]))
+
+    def lift(self, coef: np.ndarray) -> np.ndarray:
+        """From coefficients on `features` to those at the centres, both of shape (m, ...)."""
+        return self.K.lift(self.Q.astype(self.K.dtype).astype(np.float64) @ coef)
 
     def _right_side(self, Y: np.ndarray) -> np.ndarray:
         b = np.zeros((self.K.rank, Y.shape[1]))

@@ -1,4 +1,4 @@
-"""Ridge regression for a whole path of penalties from one eigendecomposition of K.
+"""Ridge regression for all penalties from one eigendecomposition of K.
 
 With S = s K sᵀ = Q diag(μ) Qᵀ (see `mercer.solvers.ridge_system`), every λ costs one product:
 z(λ) = Q (μ + λ)⁻¹ Qᵀ b, and [(S + λ I)⁻¹]_ii = Σ_k Q_ik² / (μ_k + λ), which leave-one-out needs.
@@ -7,45 +7,80 @@ z(λ) = Q (μ + λ)⁻¹ Qᵀ b, and [(S + λ I)⁻¹]_ii = Σ_k Q_ik² / (μ_k 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import GramOperator
+from mercer.gram import FeatureGram, GramOperator
 from mercer.gram.operator import require
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge_system import RidgeSystem
+from mercer.solvers.ridge_system import RidgeSystem, check_penalties, solve_by_penalty
 
-__all__ = ["RidgePath", "check_penalties"]
+__all__ = ["EigenFactor", "EigenSolver"]
 
 
-class RidgePath:
-    """One eigendecomposition of the weighted Gram matrix, for all λ.
+@dataclass(frozen=True)
+class EigenSolver:
+    r"""Solve :math:`(K + λ W^{-1}) a = y` by the eigenpairs of K, which serve every λ.
 
     Parameters
     ----------
-    K : GramOperator of shape (n, n)
-        Symmetric, "dense" cheap.
-    weights : array of shape (n,) or None
-        Weights mean repetition.
+    penalty : float >= 0 or array of shape (outputs,), default=1.0
+        λ, or one for each output.
 
     Notes
     -----
     The eigendecomposition is computed in K's precision and costs about as much as 20 Cholesky
-    factorisations; memory: one n x n matrix beside K, two while it is computed.
+    factorisations; memory: one n x n matrix beside K, two while it is computed. K may be
+    indefinite. Where K + λ W⁻¹ is singular, the solution is of minimum norm, and ``reason`` says
+    so. The certificate (``Result.gap``) is the normwise backward error, as in `CholeskySolver`. A
+    K that does not fit the memory is a TypeError.
+
+    References
+    ----------
+    Rasmussen & Williams, "Gaussian Processes for Machine Learning", 2006, section 5.4.2, for the
+    leave-one-out predictions of `EigenFactor`.
 
     Examples
     --------
     >>> from mercer.gram import DenseGram
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
-    >>> path = RidgePath(DenseGram(X @ X.T, symmetric=True))
-    >>> path.leave_one_out(y, penalties=[0.5, 1.0]).round(3) + 0.0
+    >>> K = DenseGram(X @ X.T, symmetric=True)
+    >>> EigenSolver(penalty=0.5).solve(K, y).coef.round(3) + 0.0
+    array([0.   , 0.182, 0.364])
+    >>> factor = EigenSolver().factorise(K)
+    >>> factor.leave_one_out(y, penalties=[0.5, 1.0]).round(3) + 0.0
     array([[0.   , 0.889, 1.333],
            [0.   , 0.8  , 1.   ]])
     """
 
+    penalty: float | np.ndarray = 1.0
+
+    def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> EigenFactor:
+        """The eigenpairs, which serve any number of right sides and penalties."""
+        require(K, "dense", "EigenSolver")
+        return EigenFactor(K, weights)
+
+    def solve(self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
+        """a for y of shape (n,) or (n, outputs), as a `Result`; ``coef`` is float64."""
+        return self.factorise(K, weights).solve(y, self.penalty)
+
+
+class EigenFactor:
+    """The eigenpairs of the weighted K. Made by `EigenSolver.factorise`.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (r,)
+        Ascending, of √W K √W without the rows of weight 0; those within rounding of 0 are 0.
+    Q : ndarray of shape (r, r)
+        Eigenvectors as columns.
+    noise : float
+        Up to what size an eigenvalue is rounding.
+    """
+
     def __init__(self, K: GramOperator, weights: np.ndarray | None = None):
-        require(K, "dense", "RidgePath")
         self.system = RidgeSystem(K, weights)
         self.eigenvalues, self.Q = scipy.linalg.eigh(
             self.system.matrix(0.0), overwrite_a=True, check_finite=False, driver="evd"
@@ -55,11 +90,11 @@ class RidgePath:
         self.noise = 10 * float(np.finfo(size.dtype).eps) * float(size.max(initial=0))
         self.eigenvalues[size <= self.noise] = 0  # zeros of a singular K, of either sign
 
-    def solve(self, y: np.ndarray, penalty: float) -> Result:
-        """a = (K + λ W⁻¹)⁻¹ y, of minimum norm where the matrix is singular.
+    def solve(self, y: np.ndarray, penalty: float | np.ndarray) -> Result:
+        """a for y of shape (n,) or (n, outputs), and one λ or one for each output."""
+        return solve_by_penalty(self._solve, y, penalty)
 
-        ``gap`` is the normwise backward error, as in `CholeskySolver`.
-        """
+    def _solve(self, y: np.ndarray, penalty: float) -> Result:
         system = self.system
         b = system.right_side(y)
         shifted = self.eigenvalues.astype(np.float64) + penalty
@@ -79,7 +114,7 @@ class RidgePath:
             gap=gap,
             converged=reason is Reason.CONVERGED and not lost.any(),
             reason=Reason.SINGULAR if lost.any() else reason,
-            solver="RidgePath",
+            solver="EigenSolver",
             certificate="backward error",
         )
 
@@ -108,19 +143,13 @@ class RidgePath:
         eigenvalues = np.maximum(self.eigenvalues.astype(np.float64), 0)[:, None]
         return (eigenvalues / (eigenvalues + check_penalties(penalties))).sum(axis=0)
 
+    def features(self) -> FeatureGram:
+        """K = T Tᵀ with T of orthogonal columns, when it is semidefinite and without weights."""
+        held = self.eigenvalues > self.noise
+        return FeatureGram(self.Q[:, held] * np.sqrt(self.eigenvalues[held]))
+
     def _project(self, b: np.ndarray) -> np.ndarray:
         return (self.Q.T @ b.astype(self.Q.dtype)).astype(np.float64)
 
     def _apply(self, c: np.ndarray) -> np.ndarray:
         return (self.Q @ c.astype(self.Q.dtype)).astype(np.float64)
-
-
-def check_penalties(penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-    """As a float64 array of positive numbers."""
-    penalties = np.asarray(penalties, dtype=np.float64)
-    if penalties.ndim != 1 or not (penalties > 0).all():
-        raise ValueError(
-            f"penalties={penalties}: give a sequence of positive numbers; without a penalty a "
-            "leave-one-out prediction need not exist."
-        )
-    return penalties

@@ -1,0 +1,157 @@
+"""What ridge regression and the classifier by regression share: (K + λ W⁻¹) a = y, solved.
+
+Three solvers give the same machine: Cholesky where K fits, conjugate gradients where only its
+products do, and a low-rank factor where there are too many rows for either. The penalty may be
+chosen by the leave-one-out error, which has a closed form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram import memory_budget
+from mercer.learners.base import FitPath, KernelLearner, Training
+from mercer.learners.limits import LIMITS
+from mercer.learners.ridge_penalty import (
+    PENALTIES,
+    PenaltyPath,
+    affordable,
+    check_penalty,
+    solve_densely,
+)
+from mercer.solvers import (
+    ConjugateGradientSolver,
+    EigenSolver,
+    LowRankSolver,
+    NystroemPreconditioner,
+    Result,
+)
+from mercer.threads import blas_limit
+
+__all__ = ["RidgeLearner"]
+
+SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank")
+
+
+class RidgeLearner(KernelLearner):
+    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits."""
+
+    alpha: Any
+    solver: str
+    tol: float
+    max_iter: int | None
+    dual_coef_: Any
+    _pairwise_callable = True
+    path_parameter = "alpha"
+
+    def new_path(self, values: list) -> PenaltyPath:
+        return PenaltyPath(values)
+
+    def _fit_dual(
+        self, training: Training, y: np.ndarray, fit_path: FitPath | None
+    ) -> tuple[Result, Any]:
+        """Solve for ``dual_coef_``, and say how in ``solver_``, ``gram_`` and ``n_iter_``.
+
+        Returns the result, and Σ w (y - f) / λ of each target, which an intercept is made of (None
+        with ``alpha="auto"``).
+        """
+        self._check_solver()
+        for name in ("alpha_", "left_out_"):  # of an earlier fit
+            vars(self).pop(name, None)
+        choose = isinstance(self.alpha, str) and self.alpha == "auto"
+        penalty = np.nan if choose else check_penalty(self.alpha, y)
+        n = training.X.shape[0]
+        # of an indefinite kernel a low-rank part is not sound: all rows, however many
+        solver = "cholesky" if self.solver == "auto" and self._indefinite() else self.solver
+        with blas_limit(n):
+            if choose:
+                result, sums = self._solve_by_leave_one_out(training, y), None
+            elif LIMITS["ridge"].exact(solver, n):
+                result, sums = self._solve_exactly(training, y, penalty, fit_path)
+            else:
+                result, sums = self._solve_low_rank(training, y, penalty, fit_path)
+        self.dual_coef_ = result.coef.astype(training.X.dtype, copy=False)
+        self.n_iter_ = result.iterations
+        self.residual_ = result.gap
+        return result, sums
+
+    def _solve_exactly(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients of all rows, and residual sums."""
+        K, w = self._gram(training.X, fit_path), training.weights
+        self._keep_support(training.X)
+        # without a dense K nothing else is sound for an indefinite kernel (and it says why not)
+        by_factor = "dense" in K.cheap or self._indefinite()
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            self.solver_ = "cholesky" if by_factor else "conjugate_gradient"
+        if self.solver_ == "conjugate_gradient":
+            self._refuse_indefinite("conjugate_gradient")
+            limit = 1000 if self.max_iter is None else self.max_iter
+            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs)
+            result = ConjugateGradientSolver(penalty, self.tol, limit, nystroem).solve(K, y, w)
+        elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
+            result = fit_path.solve(K, y, w, penalty)
+        else:
+            result = solve_densely(K, y, w, penalty)
+        return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
+
+    def _solve_low_rank(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients at the centres, which are all that predictions need; residual sums."""
+        K = self._low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
+        self._keep_support(training.X[K.centres])
+        self.solver_ = "low_rank"
+        factor = LowRankSolver().factorise(K, training.weights)
+        result = factor.solve(y, penalty)
+        return result, factor.residual_sums(y, result.coef)
+
+    def _solve_by_leave_one_out(self, training: Training, y: np.ndarray) -> Result:
+        """The solution for the penalty of the least squared leave-one-out error, ``alpha_``."""
+        self._refuse_indefinite("alpha")
+        X, w, n = training.X, training.weights, training.X.shape[0]
+        limits, budget = LIMITS["leave one out"], memory_budget(self.memory)
+        if limits.exact(self.solver, n) and 16 * n * n <= budget:
+            factor: Any = EigenSolver().factorise(self._gram(X), w)
+            self._keep_support(X)
+            self.solver_ = "eigenpairs"
+        else:
+            # the normal equations hold a few rank x rank matrices in float64
+            most = max(1, int(np.sqrt(budget / 64)))
+            K = self._low_rank_gram(X, min(limits.rank, most))
+            factor = LowRankSolver().factorise(K, w)
+            self._keep_support(X[K.centres])
+            self.solver_ = "low_rank"
+        tried = affordable(PENALTIES, y, budget) * (n if w is None else w.sum())
+        tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides
+        left_out = factor.leave_one_out(y, tried)
+        squares = np.square(left_out - y).reshape(len(tried), n, -1).sum(axis=2)
+        errors = squares.mean(axis=1) if w is None else squares @ w
+        best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+        self.alpha_, self.left_out_ = float(tried[best]), left_out[best]
+        return factor.solve(y, self.alpha_)
+
+    def _evaluate(self, X: Any) -> Any:
+        """f at new samples, (n,) or (n, outputs)."""
+        return self.cross_gram(X) @ self.dual_coef_
+
+    def _check_solver(self) -> None:
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        if self.solver == "low_rank":
+            self._refuse_indefinite("low_rank")
+
+    def _indefinite(self) -> bool:
+        return self.kernel_.positive_definite is False
+
+    def _refuse_indefinite(self, name: str) -> None:
+        if self._indefinite():
+            given = 'alpha="auto"' if name == "alpha" else f"solver={name!r}"
+            raise ValueError(
+                f"{given} needs a positive semidefinite kernel, which {self.kernel_!r} "
+                'is not: use solver="cholesky" and a number for alpha.'
+            )

@@ -1,0 +1,70 @@
+"""The penalty λ of ridge learners: which ones are tried, and what fits share that differ in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram import GramOperator
+from mercer.learners.base import FitPath
+from mercer.solvers import CholeskySolver, EigenSolver, Result, RidgeSweep
+
+__all__ = ["PENALTIES", "PenaltyPath", "affordable", "check_penalty", "solve_densely"]
+
+PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
+FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
+
+
+class PenaltyPath(FitPath):
+    """Fits that differ in λ share K, and one sweep over their penalties.
+
+    Parameters
+    ----------
+    values : list
+        Of ``alpha``; those that are no numbers >= 0 are solved on their own, or refused.
+    """
+
+    def __init__(self, values: list):
+        super().__init__()
+        numbers = [v for v in values if isinstance(v, (int, float, np.number))]
+        self.penalties = [float(v) for v in numbers if 0 <= v < np.inf]
+        self.results: dict[float, Result] = {}
+
+    def solve(self, K: GramOperator, y, w, penalty) -> Result:
+        """The solution for one penalty; the first call solves for all of them."""
+        if penalty not in self.penalties:
+            return solve_densely(K, y, w, penalty)
+        if not self.results:
+            self.results = dict(zip(self.penalties, RidgeSweep(self.penalties).solve(K, y, w)))
+        return self.results[penalty]
+
+
+def solve_densely(K: GramOperator, y, w, penalty) -> Result:
+    """The solution for one λ or one for each target, by the cheapest exact factorisation."""
+    many = np.size(np.unique(penalty)) > FACTORISATIONS
+    return (EigenSolver if many else CholeskySolver)(penalty).solve(K, y, w)
+
+
+def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
+    """alpha as a number, or as one for each column of y."""
+    if isinstance(alpha, str):
+        raise ValueError(f'alpha={alpha!r}: give a penalty >= 0, or "auto".')
+    penalty = np.asarray(alpha, dtype=np.float64)
+    outputs = 1 if y.ndim == 1 else y.shape[1]
+    if penalty.ndim > 1 or (penalty.ndim == 1 and len(penalty) not in (1, outputs)):
+        raise ValueError(
+            f"alpha has shape {penalty.shape}, but y has {outputs} targets: give a number, or "
+            "one for each target."
+        )
+    if not ((penalty >= 0) & np.isfinite(penalty)).all():
+        raise ValueError(f"alpha={alpha!r}: give a finite penalty >= 0.")
+    return float(penalty.flat[0]) if penalty.size == 1 else penalty
+
+
+def affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:
+    """As many of the penalties, spread over their range, as outputs for all rows can be held."""
+    most = max(2, int(budget / 4 / (8 * y.size)))
+    if len(penalties) <= most:
+        return penalties
+    return penalties[np.unique(np.linspace(0, len(penalties) - 1, most).round().astype(int))]
