@@ -238,7 +238,7 @@ def test_a_class_of_the_program_that_runs(path):
 # --- forged files -------------------------------------------------------------------------------
 
 
-def forged(path, extra, kernel=OWN):
+def forged(path, extra):
     """A model file whose kernel has ``extra``, a node of the archive, in place of a number."""
     save(own_model(12345), path)
     with zipfile.ZipFile(path) as archive:
@@ -251,8 +251,7 @@ def forged(path, extra, kernel=OWN):
             return {key: replaced(value) for key, value in node.items()}
         return [replaced(item) for item in node] if isinstance(node, list) else node
 
-    schema = replaced(json.loads(members["schema.json"]))
-    members["schema.json"] = json.dumps(schema).replace('"Own"', json.dumps(kernel[-3:])).encode()
+    members["schema.json"] = json.dumps(replaced(json.loads(members["schema.json"]))).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
