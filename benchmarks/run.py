@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ["vector_exp", "gram_products", "kmers", "strings", "sets_and_edit",
-              "string_learning", "svc_fit",
+BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings", "sets_and_edit",
+              "string_learning", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
               "start_up",
               "main_job"]  # fmt: skip
