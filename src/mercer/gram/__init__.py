@@ -5,7 +5,7 @@ from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.memory import memory_budget
-from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
+from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
 from mercer.gram.pairs import PairGram, PairGrams
 from mercer.gram.row_sources import RowSource
 from mercer.gram.tiled import TiledGram
@@ -29,4 +29,5 @@ __all__ = [
     "low_rank_gram",
     "memory_budget",
     "pivoted_cholesky",
+    "require",
 ]
