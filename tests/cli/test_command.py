@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from importlib.resources import files
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -203,23 +202,14 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_recorded_command_says_all_that_was_given(options, folder, monkeypatch):
     """Parsed again, it asks for the same fit; only what trials make irrelevant may be absent."""
-    asked = []
-
-    def fit_command(train, **given):
-        asked.append(given)
-        recorded.append(fit.fit_command(train, **given))
-        raise ValueError("far enough")
-
-    from mercer.cli import fit as module
-
-    recorded, fit = [], SimpleNamespace(fit_command=module.fit_command)
-    monkeypatch.setattr(module, "fit_command", fit_command)
+    asked: list = []
+    monkeypatch.setattr("mercer.cli.fit.fit_table", asked.append)
     command("fit", "penguins.csv", "--target", "species", *options)
-    program, *words = shlex.split(recorded[0])
+    program, *words = shlex.split(asked[0].command())
     assert program == "mercer"
     command(*words)
     assert asked[0] == asked[1]
-    assert recorded[0] == recorded[1]
+    assert asked[0].command() == asked[1].command()
 
 
 def test_the_recorded_command_gives_the_same_model(folder, capsys):

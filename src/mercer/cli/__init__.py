@@ -2,6 +2,8 @@
 
 import sys
 
+from mercer.cli.exit_codes import NO_EXTRA
+
 __all__ = ["main"]
 
 INSTALL = 'pip install "mercer[cli]"'
@@ -17,7 +19,7 @@ def main() -> None:
             f"The command needs the cli extra ({error.name} is not installed):\n\n    {INSTALL}\n",
             file=sys.stderr,
         )
-        sys.exit(5)
+        sys.exit(NO_EXTRA)
     from mercer.cli.app import run
 
     run()

@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.markup import escape
 
 import mercer
+from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
 
 __all__ = ["run"]
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of an OSError: no room for a file
-OK, BUG, USAGE, DATA, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
 4 a result could not be written; 5 the cli extra is not installed; 130 interrupted."""
@@ -102,12 +102,14 @@ def fit(
         Print nothing but errors.
     """
     from mercer.cli.fit import fit_table
+    from mercer.cli.options import FitOptions
 
-    return fit_table(
-        train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
+    options = FitOptions(
+        train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], seed=seed, output=output,
         encoding=encoding, force=force, json=json, quiet=quiet,
     )  # fmt: skip
+    return fit_table(options)
 
 
 @app.command(sort_key=1)
@@ -198,7 +200,7 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """
     from mercer.cli.demo import run_demo
 
-    return run_demo(folder)
+    return run_demo(folder, run)
 
 
 def run(arguments: list[str] | None = None) -> None:

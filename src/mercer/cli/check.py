@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-from mercer.cli.fit import kinds_given
+from mercer.cli.options import kinds_given
 from mercer.cli.screen import columns_table
 from mercer.cli.tables import counted, read_table
 from mercer.cli.target import check_task, left_out, read_target

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 from rich.console import Console
 
-from mercer.cli.app import run
-
 __all__ = ["run_demo"]
 
 
-def run_demo(folder: Path) -> int:
-    """Write the penguins table into a folder, and run the three commands on it."""
+def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
+    """Write the penguins table into a folder, and run the three commands on it.
+
+    ``run`` is `mercer.cli.app.run`; it ends with SystemExit.
+    """
     screen = Console(highlight=False)
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "penguins.csv"

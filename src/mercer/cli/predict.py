@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from rich.console import Console
 
+from mercer.cli.options import refuse_existing
 from mercer.cli.tables import TableError, counted, no_column, read_table
 from mercer.persistence import load, write_whole
 
-__all__ = ["predict_table", "refuse_existing"]
+__all__ = ["predict_table"]
 
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
 
@@ -58,24 +58,6 @@ def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
         P = estimator.predict_proba(frame)
         columns |= {f"proba_{label}": P[:, c] for c, label in enumerate(estimator.classes_)}
     return columns
-
-
-def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
-    """Refuse, before any work, to write where that is impossible or would destroy something.
-
-    Files are replaced only if forced, and those that are read are never.
-    """
-    for path in paths:
-        if path.is_dir():
-            raise FileExistsError(0, "--output names a folder; give a file in it", str(path))
-        if path.exists() and any(i.exists() and path.samefile(i) for i in inputs):
-            raise FileExistsError(0, "--output would replace a file that is read", str(path))
-        if path.exists() and not force:
-            raise FileExistsError(0, "the file exists; give --force to replace it", str(path))
-        if not path.parent.is_dir():
-            raise FileExistsError(0, "there is no such folder; create it first", str(path.parent))
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(0, "the folder cannot be written to", str(path.parent))
 
 
 def _serialise(frame: pl.DataFrame, suffix: str) -> bytes:

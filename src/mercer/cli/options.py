@@ -1,0 +1,110 @@
+"""What the options of a command say, checked before any work is done.
+
+`FitOptions` are those of ``mercer fit``; `kinds_given` and `refuse_existing` serve the other
+commands as well.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from mercer.cli.tables import TableError
+
+__all__ = ["FitOptions", "kinds_given", "refuse_existing"]
+
+#: the options that decide about the model, in the order of the recorded command
+RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "seed",
+            "output", "encoding")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """The options of ``mercer fit``, as `mercer.cli.app.fit` describes them."""
+
+    train: Path
+    target: str
+    test: Path | None
+    task: str | None
+    metric: str | None
+    time: str
+    trials: int | None
+    memory: str
+    kind: list[str]
+    drop: list[str]
+    seed: int
+    output: Path
+    encoding: str
+    force: bool
+    json: bool
+    quiet: bool
+
+    @property
+    def report(self) -> Path:
+        """Where the report is written: beside the model."""
+        return self.output.with_suffix(".html")
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Column name -> the kind that the user gives it."""
+        return kinds_given(self.kind)
+
+    def check(self) -> None:
+        """Refuse, before any work, files that cannot be written and seeds that are none."""
+        if self.output.suffix.lower() == ".html":
+            raise TableError(
+                f"--output {self.output}: the report takes that name; give the model another, such "
+                f"as {self.output.with_suffix('.mercer')}."
+            )
+        if self.seed < 0:
+            raise TableError(f"--seed {self.seed}: give a whole number, at least 0.")
+        inputs = [self.train, self.test] if self.test else [self.train]
+        refuse_existing([self.output], self.force, inputs)  # a folder may have no name for a report
+        refuse_existing([self.report], self.force, inputs)
+
+    def command(self) -> str:
+        """The command line that repeats the fit: every option that matters to the model."""
+        parts = ["mercer", "fit", str(self.train)]
+        for name in RECORDED:
+            value = getattr(self, name)
+            if name == "time" and self.trials is not None:
+                continue  # trials are counted in its place
+            if name == "encoding" and value == "utf-8":
+                continue
+            for given in value if isinstance(value, list) else [value]:
+                if given is not None:
+                    # in one word where the value might be taken for an option
+                    dash = str(given).startswith("-")
+                    parts += [f"--{name}={given}"] if dash else [f"--{name}", str(given)]
+        return shlex.join(parts)
+
+
+def kinds_given(pairs: list[str]) -> dict[str, str]:
+    """{"zip": "category"} for ["zip=category"]."""
+    kinds = {}
+    for pair in pairs:
+        name, equals, value = pair.rpartition("=")
+        if not equals or not name:
+            raise TableError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
+        kinds[name] = value
+    return kinds
+
+
+def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
+    """Refuse, before any work, to write where that is impossible or would destroy something.
+
+    Files are replaced only if forced, and those that are read are never.
+    """
+    for path in paths:
+        if path.is_dir():
+            raise FileExistsError(0, "--output names a folder; give a file in it", str(path))
+        if path.exists() and any(i.exists() and path.samefile(i) for i in inputs):
+            raise FileExistsError(0, "--output would replace a file that is read", str(path))
+        if path.exists() and not force:
+            raise FileExistsError(0, "the file exists; give --force to replace it", str(path))
+        if not path.parent.is_dir():
+            raise FileExistsError(0, "there is no such folder; create it first", str(path.parent))
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(0, "the folder cannot be written to", str(path.parent))
