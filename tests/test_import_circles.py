@@ -1,0 +1,34 @@
+"""Import circles within rooms: what the contract in pyproject.toml does not see by itself."""
+
+import tomllib
+from pathlib import Path
+
+import grimp
+import pytest
+
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+CONTRACTS = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+EXCEPTIONS = next(c["ignore_imports"] for c in CONTRACTS if c["type"] == "acyclic_siblings")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return grimp.build_graph("mercer", cache_dir=None)
+
+
+def test_no_file_imports_the_room_that_it_is_in(graph):
+    """That would be a circle, for the room's __init__.py imports its files."""
+    imported = {
+        module: graph.find_modules_directly_imported_by(module)
+        for module in graph.modules
+        if module.count(".") == 2
+    }
+    assert not [m for m, others in imported.items() if m.rpartition(".")[0] in others]
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS)
+def test_every_exception_is_part_of_a_circle(graph, exception):
+    """Where the way back is gone, so should the exception be."""
+    importer, imported = exception.split(" -> ")
+    chain = graph.find_shortest_chain(importer=imported, imported=importer)
+    assert chain is not None, f"nothing leads from {imported} back to {importer}"
