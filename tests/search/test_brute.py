@@ -13,18 +13,23 @@ from sklearn.base import clone
 
 import cases
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, Mixed
-from mercer.search import BruteForce, brute
+from mercer.search import BruteForce, brute, compare, rows
 
 #: distances that do not depend on the tile in which they are computed
 EXACT = [c for c in cases.DISTANCES if c[0].kind in ("strings", "sets", "categories")]
 
 
+def tiles_of(edge, patch):
+    """Make all tiles of ``edge`` rows and columns."""
+    for module in (brute, compare, rows):
+        patch.setattr(module, "EDGE", edge)
+    patch.setattr(compare, "LEAST", min(edge, 32))
+
+
 @pytest.fixture(params=[2, 3, 512])
 def edge(request, monkeypatch):
     """Tiles of a few rows, so that there are many."""
-    monkeypatch.setattr(brute, "EDGE", request.param)
-    if request.param < 32:
-        monkeypatch.setattr(brute, "LEAST", request.param)
+    tiles_of(request.param, monkeypatch)
     return request.param
 
 
@@ -89,8 +94,7 @@ def test_every_distance_within_rounding(case, edge):
 def test_strings_of_any_lengths(old, new, k, edge):
     """Lengths order the rows, and pass over tiles, and cutoffs give pairs up; nothing is lost."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brute, "EDGE", edge)
-        patch.setattr(brute, "LEAST", edge)
+        tiles_of(edge, patch)
         for distance in (Edit(), Edit("indel"), Edit("osa", normalised=True)):
             index = BruteForce(distance, n_jobs=2).fit(old)
             D = distance(old)[:0] if not new else distance.block(
@@ -103,7 +107,7 @@ def test_strings_of_any_lengths(old, new, k, edge):
 
 
 def test_tiles_that_keys_rule_out_are_not_computed(monkeypatch):
-    monkeypatch.setattr(brute, "EDGE", 64)
+    tiles_of(64, monkeypatch)
     computed = []
 
     class Watched(Edit):

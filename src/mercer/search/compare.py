@@ -1,0 +1,174 @@
+"""How queries are compared with the candidates that an index proposes.
+
+A `Search` is one question to an index. It divides the queries among the threads, computes the
+distances to the candidates tile by tile, and keeps what the question asks for. Called by
+`mercer.search.Index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mercer import _native
+from mercer.gram.memory import memory_budget
+from mercer.search.rows import EDGE, LEAST, Rows, Selection, Task, count, pieces, tasks
+from mercer.threads import count_jobs, ordered_map
+
+__all__ = ["Search"]
+
+NOBODY = np.iinfo(np.int64).max
+SLACK = 1 + 1e-6  # a power and its root may round to less
+
+
+class Search:
+    """One question to an index.
+
+    Parameters
+    ----------
+    index : Index
+        Fitted.
+    queries, training : Rows
+        The same object where the training rows ask for their own neighbours; a row is then no
+        neighbour of itself.
+    """
+
+    def __init__(self, index: Any, queries: Rows, training: Rows):
+        self.index, self.distance = index, index.distance_
+        self.queries, self.training = queries, training
+        self.among_themselves = queries is training
+        self.exponent = self.distance.exponent
+        self.slack = 1.0 if self.exponent == 1 else SLACK
+        self.dtype = np.result_type(queries.X.dtype, training.X.dtype)
+        self.budget = memory_budget(index.memory)
+        room = self.budget / (count_jobs(index.n_jobs) * 8 * self.dtype.itemsize)
+        #: rows and columns of a tile: some copies of one for each thread fit the budget
+        self.edge = int(np.clip(np.sqrt(room), LEAST, EDGE))
+        self.tasks, self.parts = tasks(len(queries), len(training), self.edge, index.divisible)
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest of each query, (n, k): their distances and numbers."""
+        shape = len(self.queries), k
+        self._check_room(shape[0] * k, f"k={k}")
+        distances, indices = np.full(shape, np.inf, self.dtype), np.full(shape, NOBODY)
+        A, B = self._sides()
+
+        def search(task: Task) -> tuple[np.ndarray, np.ndarray]:
+            """The nearest of some rows, among a part of their candidates."""
+            X, places = A[task.rows], self.queries.order[task.rows]
+            own = places if self.among_themselves else np.full(len(places), -1)
+            best = np.full((len(places), k), np.inf, self.dtype)
+            nearest = np.full(best.shape, NOBODY)
+            limits = np.full(len(places), np.inf)
+            for i, j in self._tiles(task, limits):
+                kept, numbers = best[i], nearest[i]  # views, or copies where i is an array
+                D = self.distance.within(X[i], B[j], float(kept[:, -1].max()))
+                D = np.ascontiguousarray(D, self.dtype)
+                _native.keep_nearest(D, self.training.order[j], own[i], kept, numbers)
+                best[i], nearest[i] = kept, numbers
+                limits[i] = self._root(kept[:, -1].astype(np.float64)) * self.slack
+            return best, nearest
+
+        found = ordered_map(search, self.tasks, self.index.n_jobs)
+        for task, (best, nearest) in zip(self.tasks, found):
+            places = self.queries.order[task.rows]
+            if self.parts > 1:
+                best = np.hstack([distances[places], best])
+                nearest = np.hstack([indices[places], nearest])
+                best, nearest = (part[:, :k] for part in _sorted(best, nearest))
+            distances[places], indices[places] = best, nearest
+        distances = self._root(distances)
+        # different powers may have the same root
+        ties = (distances[:, :-1] == distances[:, 1:]) & (indices[:, :-1] > indices[:, 1:])
+        rows = np.flatnonzero(ties.any(axis=1))
+        distances[rows], indices[rows] = _sorted(distances[rows], indices[rows])
+        if not self.index.exact:
+            indices[indices == NOBODY] = -1
+        return distances, indices
+
+    def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All within a radius of each query: distances, numbers, and where each query starts."""
+        # what is found beyond the radius, because of the slack, is left out below
+        limit = radius**self.exponent * self.slack
+        # of two equal pairs one is computed
+        mirrored = self.among_themselves and self.index.exact
+        A, B = self._sides()
+        m, total, adding = len(self.training), 0, Lock()
+
+        def add(pairs: int) -> None:
+            nonlocal total
+            with adding:
+                total += pairs * (2 if mirrored else 1)
+                # a second copy, and a third of the numbers by which they are sorted
+                self._check_room(3 * total, f"radius={radius:g}")
+
+        def search(task: Task) -> list[tuple[np.ndarray, ...]]:
+            """Pairs of a query and a near training row, with their distances."""
+            found, rows = [], np.arange(task.rows.start, task.rows.stop)
+            X, limits = A[task.rows], np.full(len(rows), radius)
+            for i, j in self._tiles(task, limits):
+                here, there = rows[i], np.arange(m)[j]
+                if mirrored and there.max() <= here.min():
+                    continue
+                D = self.distance.within(X[i], B[j], limit)
+                a, b = np.divmod(np.flatnonzero(np.less_equal(D, limit)), D.shape[1])
+                if self.among_themselves:
+                    wanted = here[a] < there[b] if mirrored else here[a] != there[b]
+                    a, b = a[wanted], b[wanted]
+                near = self._root(D[a, b].astype(self.dtype))
+                inside = near <= radius
+                query = self.queries.order[here[a[inside]]]
+                neighbour = self.training.order[there[b[inside]]]
+                found.append((query, neighbour, near[inside]))
+                add(len(query))
+            return found
+
+        searched = ordered_map(search, self.tasks, self.index.n_jobs)
+        found = [tile for tiles in searched for tile in tiles]
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
+        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
+        if mirrored:
+            i, j = np.concatenate([i, j]), np.concatenate([j, i])
+            distances = np.concatenate([distances, distances])
+        order = np.lexsort((j, i))
+        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=len(self.queries)))))
+        return distances[order], j[order], starts
+
+    def _sides(self) -> tuple[Any, Any]:
+        """What the distance reads of queries and training rows, computed once for all tiles."""
+        B = self.training.prepare(self.distance)
+        return self.queries.prepare(self.distance, B), B
+
+    def _tiles(self, task: Task, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+        """The candidates of a task, in tiles of ``edge`` columns at most."""
+        Z = self.queries.X[task.rows]
+        candidates = self.index.candidates(Z, limits)
+        for rows, columns in islice(candidates, task.part, None, self.parts):
+            if count(rows, len(limits)):
+                for piece in pieces(columns, len(self.training), self.edge):
+                    yield rows, piece
+
+    def _check_room(self, pairs: int, asked: str) -> None:
+        needed = pairs * (self.dtype.itemsize + 16)
+        if needed > self.budget:
+            raise ValueError(
+                f"{asked} finds {pairs:,} pairs or more, {needed / 1e9:.3g} GB, beyond memory="
+                f"{self.index.memory!r} ({self.budget / 1e9:.3g} GB): query fewer rows at a time, "
+                "or ask less."
+            )
+
+    def _root(self, D: np.ndarray) -> np.ndarray:
+        """Distances from their powers."""
+        if self.exponent == 2:
+            return np.sqrt(D, out=D)
+        return D if self.exponent == 1 else D ** (1 / self.exponent)
+
+
+def _sorted(distances: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the order of the distances within each row, then of the indices."""
+    order = np.lexsort((indices, distances), axis=-1)
+    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)

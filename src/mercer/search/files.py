@@ -1,0 +1,218 @@
+"""Index files: one zip archive, whose large arrays are mapped into memory and not read.
+
+The members are ``index.json`` (the format, the version of this library, the class of the index),
+``skeleton.mercer`` (all that is no large array, as `mercer.save` writes it) and
+``arrays/0.npy``, ``arrays/1.npy`` ... These are not compressed, and their numbers begin at
+multiples of 64 bytes of the file, as native loops need it. Nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import numpy as np
+
+import mercer
+from mercer.search.skeleton import Skeleton
+
+__all__ = ["load_index", "save_index"]
+
+FORMAT = 1
+HEADER, SKELETON, ARRAY = "index.json", "skeleton.mercer", "arrays/{}.npy"
+ALIGNED = 64  # bytes
+CHECKED = 2**28  # bytes of large arrays that are compared with their checksums, unless told
+STEP = 2**24  # bytes written or read at a time
+
+
+def save_index(path: str | os.PathLike, index: Any) -> None:
+    """Write an index; see `mercer.search.Index.save`."""
+    models, path = _models(), Path(path)
+    name = type(index).__name__
+    try:
+        skeleton = Skeleton(vars(index))
+    except TypeError as error:
+        raise models.ModelFileError(f"{name} cannot be saved: {error}") from error
+    header = {"format": FORMAT, "mercer": mercer.__version__, "class": _dotted(type(index))}
+    with TemporaryDirectory() as folder:
+        small = Path(folder, SKELETON)
+        models.save(skeleton.state, small)
+        with _written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(HEADER, json.dumps(header))
+            archive.writestr(SKELETON, small.read_bytes())
+            for number, array in enumerate(skeleton.arrays):
+                _write_array(archive, file, ARRAY.format(number), array)
+
+
+def load_index(
+    path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool | None
+) -> Any:
+    """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
+    models, path = _models(), Path(path)
+    if isinstance(trusted, str):
+        raise TypeError(f"trusted={trusted!r}: give a list of classes or of their names.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    with path.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                found = _class_of(_read_header(archive, path)["class"], wanted, path)
+                state = _read_skeleton(archive.read(SKELETON), path, trusted)
+                arrays = _map_arrays(archive, file, check)
+                state = Skeleton.filled(state, arrays)
+        except (models.ModelFileError, MemoryError):
+            raise
+        except Exception as error:  # zipfile, numpy and json raise various types
+            raise models.ModelFileError(
+                f"{str(path)!r} is no index of Mercer, or it is truncated or altered: {error}. "
+                "Copy it again, or fit the index and save it again."
+            ) from error
+    index = object.__new__(found)
+    vars(index).update(state)
+    return index
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _written_whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of ``path`` when it is complete, as in `write_whole`."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, temporary)
+        os.replace(temporary, path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None  # a full disk names no file
+        raise
+
+
+def _write_array(archive: zipfile.ZipFile, file: IO[bytes], name: str, array: np.ndarray) -> None:
+    """An array in numpy's format 1.0, its header padded so that the numbers are aligned."""
+    head = np.lib.format.header_data_from_array_1_0(array)
+    numbers = array.T if head["fortran_order"] else array
+    numbers = np.ascontiguousarray(numbers).reshape(-1).view(np.uint8)
+    text = repr(head).encode("latin1")
+    with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+        magic = np.lib.format.magic(1, 0)
+        length = len(magic) + 2 + len(text) + 1
+        padding = -(file.tell() + length) % ALIGNED  # the member begins where the file is now
+        text += b" " * padding + b"\n"
+        member.write(magic + struct.pack("<H", len(text)) + text)
+        for start in range(0, len(numbers), STEP):
+            member.write(numbers[start : start + STEP].tobytes())
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read_header(archive: zipfile.ZipFile, path: Path) -> dict:
+    error = _models().ModelFileError
+    header = json.loads(archive.read(HEADER)) if HEADER in archive.namelist() else None
+    kinds = {"format": int, "class": str}
+    if not (
+        isinstance(header, dict)
+        and all(isinstance(header.get(name), kind) for name, kind in kinds.items())
+    ):
+        raise error(
+            f"{str(path)!r} is a zip archive but no index of Mercer: it has no {HEADER} of one. "
+            "Models are loaded by mercer.load; indexes are written by their method save."
+        )
+    if header["format"] > FORMAT:
+        raise error(
+            f"{str(path)!r} was written by mercer {header.get('mercer')} in format "
+            f"{header['format']}; this is mercer {mercer.__version__}, which reads formats up to "
+            f"{FORMAT}. Upgrade: pip install --upgrade mercer."
+        )
+    return header
+
+
+def _class_of(name: str, wanted: type, path: Path) -> type:
+    """The class of that name, among the one that is wanted and those that are made of it."""
+    known, classes = [wanted], {}
+    while known:
+        found = known.pop()
+        classes[_dotted(found)] = found
+        known += found.__subclasses__()
+    if name not in classes:
+        raise _models().ModelFileError(
+            f"{str(path)!r} holds an index of the class {name}, but {_dotted(wanted)} was asked to "
+            f"load it. Import {name} and call its method load."
+        )
+    return classes[name]
+
+
+def _read_skeleton(content: bytes, path: Path, trusted: Iterable[str | type]) -> Any:
+    models = _models()
+    with TemporaryDirectory() as folder:
+        small = Path(folder, SKELETON)
+        small.write_bytes(content)
+        try:
+            state = models.load(small, trusted=trusted)
+        except models.ModelFileError as error:
+            message = str(error).replace(repr(str(small)), repr(str(path)))
+            raise models.ModelFileError(message) from error
+    if not (isinstance(state, dict) and {"distance_", "_training"} <= set(state)):
+        raise ValueError(f"{SKELETON} does not hold the parts of an index")
+    return state
+
+
+def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool | None) -> list[np.ndarray]:
+    """The large arrays of an archive, which stay in the file; they cannot be written to."""
+    prefix, suffix = ARRAY.split("{}")
+    members = [m for m in archive.infolist() if m.filename.startswith(prefix)]
+    if [m.filename for m in members] != [f"{prefix}{i}{suffix}" for i in range(len(members))]:
+        raise ValueError("its arrays are not numbered one after the other")
+    if check or (check is None and sum(m.file_size for m in members) <= CHECKED):
+        for member in members:
+            with archive.open(member) as stream:  # reading to the end compares the checksum
+                while stream.read(STEP):
+                    pass
+    return [_map_array(member, file) for member in members]
+
+
+def _map_array(member: zipfile.ZipInfo, file: IO[bytes]) -> np.ndarray:
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{member.filename} is compressed")
+    file.seek(member.header_offset)
+    local = struct.unpack("<4s22xHH", file.read(30))  # the lengths of the name and of what follows
+    if local[0] != b"PK\3\4":
+        raise ValueError(f"{member.filename} is not where the archive says")
+    start = file.seek(local[1] + local[2], os.SEEK_CUR)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError(f"{member.filename} has another version of numpy's format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    offset, size = file.tell(), dtype.itemsize
+    for length in shape:
+        size *= length  # as an int of Python, which does not overflow
+    if dtype.hasobject or offset % ALIGNED or start + member.file_size != offset + size:
+        raise ValueError(f"{member.filename} has a header that does not agree with its size")
+    if size == 0:
+        return np.empty(shape, dtype)
+    order = "F" if fortran else "C"
+    return np.asarray(np.memmap(file, dtype, "r", offset, shape, order))
+
+
+def _dotted(found: type) -> str:
+    return f"{found.__module__}.{found.__qualname__}"
+
+
+def _models() -> Any:
+    """The module that writes model files. It is above this one, hence it is looked up by name."""
+    return import_module("mercer.persistence")

@@ -1,0 +1,289 @@
+"""What all indexes of nearest neighbours share.
+
+An index proposes candidates: training rows that may be near to some queries. `Index` does the rest.
+It encodes the samples, compares the candidates by tiles on all threads, keeps the nearest ones,
+holds the memory within its budget, and writes and reads files. So a new index is one class with one
+method, `Index.candidates`; `BruteForce` (brute.py) is an example.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.distances import Distance
+from mercer.search.compare import Search
+from mercer.search.files import load_index, save_index
+from mercer.search.rows import Rows, Selection
+
+__all__ = ["Index"]
+
+
+class Index(BaseEstimator, ABC):
+    """Abstract: an index of nearest neighbours under a distance.
+
+    A subclass defines `candidates`. It may also override `arrange`, to build what `candidates`
+    reads, and `arrange_queries`. Its own parameters are arguments of its constructor, beside these.
+
+    Parameters
+    ----------
+    distance : Distance
+    memory : int, str or None
+        Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
+    n_jobs : int or None
+        Threads; None means all cores.
+
+    Attributes
+    ----------
+    distance_ : Distance
+        Bound to the training rows.
+    n_samples_fit_ : int
+
+    See Also
+    --------
+    mercer.testing.check_index : Holds an index against the full matrix of distances.
+
+    Notes
+    -----
+    The index holds the encoded training rows, and what the distance computes once for each of
+    them: a second array of their size, for Euclid's and Mahalanobis' distance.
+
+    Examples
+    --------
+    An index of numbers that compares a query with the numbers of its own sign only.
+
+    >>> import numpy as np
+    >>> from mercer.distances import Minkowski
+    >>> class SameSign(Index):
+    ...     exact = False
+    ...     def arrange(self, X):
+    ...         self.negative_ = np.flatnonzero(X[:, 0] < 0)
+    ...         self.positive_ = np.flatnonzero(X[:, 0] >= 0)
+    ...     def candidates(self, Z, limits):
+    ...         yield np.flatnonzero(Z[:, 0] < 0), self.negative_
+    ...         yield np.flatnonzero(Z[:, 0] >= 0), self.positive_
+    >>> index = SameSign(Minkowski()).fit([[-2.0], [1.0], [-1.0], [5.0]])
+    >>> index.query([[0.0], [-3.0]], k=2)
+    (array([[1., 5.], [1., 2.]]), array([[1, 3], [0, 2]]))
+    """
+
+    #: every row within the limits is a candidate, so that results equal those of brute force
+    exact: bool = True
+    #: the limits do not change the sequence of candidates, except that they may end it: several
+    #: threads may then share the candidates of few queries
+    divisible: bool = False
+
+    def __init__(
+        self,
+        distance: Distance,
+        memory: int | float | str | None = None,
+        n_jobs: int | None = None,
+    ):
+        self.distance = distance
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    # --- what an index defines -------------------------------------------------------------------
+
+    @abstractmethod
+    def candidates(self, Z: Any, limits: np.ndarray) -> Iterable[tuple[Selection, Selection]]:
+        """Which training rows to compare with which queries.
+
+        Parameters
+        ----------
+        Z : encoded samples, n of them
+            Some of the queries, in the order of `arrange_queries`; or training rows that follow
+            each other, in the order of `arrange`.
+        limits : ndarray of shape (n,)
+            The distance beyond which a neighbour of each query is of no use. Read it again between
+            two results: it shrinks while neighbours are found. Do not write to it.
+
+        Yields
+        ------
+        rows : slice or ndarray of integers
+            Rows of Z, without repetition.
+        columns : slice or ndarray of integers
+            Training rows, numbered in the order of `arrange`. No pair of a row and a column may
+            come twice.
+        """
+
+    def arrange(self, X: Any) -> np.ndarray | None:
+        """Build what `candidates` reads of the encoded training rows X; called once by `fit`.
+
+        The distance is ``self.distance_``. What is built becomes attributes that are arrays,
+        numbers, texts, or lists and dicts of them, so that `save` can write it.
+
+        Returns
+        -------
+        order : ndarray of shape (n,), integers, or None
+            The order in which the rows are held. Rows that are candidates together should follow
+            each other. None: the order of X.
+        """
+        return None
+
+    def arrange_queries(self, Z: Any) -> np.ndarray | None:
+        """The order in which queries are searched for, so that those with the same candidates
+        follow each other; None: the order of Z."""
+        return None
+
+    # --- what all indexes do ---------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Encode the rows of X, bind the distance to them, and arrange them; y is not used."""
+        if not isinstance(self.distance, Distance):
+            raise TypeError(
+                f"distance={self.distance!r}: give a distance of mercer.distances, such as "
+                "Minkowski(2) or Edit()."
+            )
+        self.distance.validate()
+        X = self.distance.encode(X)
+        self.distance_ = self.distance.bind(X, y)
+        self.n_samples_fit_ = X.shape[0]
+        self._training = Rows(X, self.arrange(X))
+        self._training.prepare(self.distance_)
+        return self
+
+    def query(self, Z: Any = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest training rows of each row of Z.
+
+        Parameters
+        ----------
+        Z : samples, optional
+            None: the training rows, none of which is its own neighbour.
+        k : int >= 1
+
+        Returns
+        -------
+        distances : ndarray of shape (n, k)
+            Ascending in each row.
+        indices : ndarray of shape (n, k), int64
+            Of equally near rows the one of smaller index comes first. An index that is not
+            ``exact`` may find fewer than k: the distance is then infinite and the index -1.
+
+        Raises
+        ------
+        ValueError
+            There are fewer than k neighbours, or the results exceed ``memory``.
+        """
+        search = self._search(Z)
+        most = self.n_samples_fit_ - (Z is None)
+        if not (isinstance(k, Integral) and 1 <= k <= most):
+            raise ValueError(
+                f"k={k!r}: give an integer from 1 to {most}, the number of training rows"
+                + (" beside the row itself." if Z is None else ".")
+            )
+        return search.nearest(int(k))
+
+    def query_radius(
+        self, Z: Any = None, radius: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All training rows within a distance of each row of Z.
+
+        Parameters
+        ----------
+        Z : samples, optional
+            None: the training rows, none of which is its own neighbour.
+        radius : float >= 0, default=1.0
+            A row at this very distance is within it.
+
+        Returns
+        -------
+        distances : ndarray of shape (total,)
+        indices : ndarray of shape (total,), int64
+            Row i of Z has the neighbours ``indices[starts[i] : starts[i + 1]]``, ascending.
+        starts : ndarray of shape (n + 1,), int64
+
+        Raises
+        ------
+        ValueError
+            The radius is negative, or the results exceed ``memory``.
+        """
+        search = self._search(Z)
+        if not (isinstance(radius, Real) and radius >= 0):
+            raise ValueError(f"radius={radius!r}: give a number >= 0.")
+        return search.within(float(radius))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted index to one file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            By convention ``*.index``. An existing file is replaced, at the end and in one step.
+
+        Raises
+        ------
+        mercer.persistence.ModelFileError
+            The index holds something that could not be loaded without running code, such as
+            samples that are Python objects; the message names it.
+        OSError
+            The file cannot be written (full disk, no permission); an existing file is unchanged.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from mercer.distances import Edit
+        >>> from mercer.search import BruteForce
+        >>> index = BruteForce(Edit()).fit(["anna", "hanna", "otto"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "names.index")
+        ...     index.save(path)
+        ...     BruteForce.load(path).query(["ann"], k=1)
+        (array([[1.]]), array([[0]]))
+        """
+        check_is_fitted(self, "distance_")
+        save_index(path, self)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike,
+        *,
+        trusted: Iterable[str | type] = (),
+        check: bool | None = None,
+    ) -> Self:
+        """Read an index that `save` wrote. No code of the file's choosing runs.
+
+        Large arrays stay in the file: the system reads the pages that a query needs, so that an
+        index may be larger than memory. Do not write to the file while the index is used; a new
+        file may replace it.
+
+        Parameters
+        ----------
+        path : str or path
+        trusted : iterable of classes or of their names, default=()
+            Classes from outside this library that the index holds, such as a distance of your own.
+        check : bool, optional
+            Whether to read all large arrays once and compare their checksums. None: where they
+            take 256 MB at most together.
+
+        Returns
+        -------
+        index : of the class that was saved
+            It must be the class that ``load`` is called on, or a subclass that is imported.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        mercer.persistence.ModelFileError
+            The file is truncated, altered, holds no index or one of another class, was written by
+            a newer version, or names types that are neither known nor trusted.
+        """
+        return load_index(path, cls, trusted, check)
+
+    def _search(self, Z: Any) -> Search:
+        """A question to this index by raw samples, or by its training rows."""
+        check_is_fitted(self, "distance_")
+        training = self._training
+        if Z is None:
+            return Search(self, training, training)
+        Z = self.distance_.encode(Z, like=training.X)
+        return Search(self, Rows(Z, self.arrange_queries(Z)), training)

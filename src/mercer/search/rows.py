@@ -1,0 +1,91 @@
+"""The samples of one side of a search, and how the work of a search is divided.
+
+`Rows` are training rows or queries: encoded samples in an order of the index's choice, beside what
+the distance computes once for each of them. `Task` is the part of a search that one thread does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.distances import Distance
+
+__all__ = ["EDGE", "LEAST", "Rows", "Selection", "Task", "count", "pieces", "slices", "tasks"]
+
+Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
+
+EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at least
+TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
+
+
+class Rows:
+    """Encoded samples in the order in which an index holds them.
+
+    Parameters
+    ----------
+    X : encoded samples
+        In the order in which the user gave them.
+    order : ndarray of shape (n,), integers, optional
+        The row of X that comes first, the one that comes second ... None: the order of X.
+    """
+
+    def __init__(self, X: Any, order: np.ndarray | None = None):
+        if order is None:
+            self.X, self.order = X, np.arange(X.shape[0])
+        else:
+            self.order = np.asarray(order, np.int64)
+            self.X = X[self.order]
+        self.prepared: Any = None
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def prepare(self, distance: Distance, like: Any = None) -> Any:
+        """What the distance reads of all rows. It is computed by the first call and then kept."""
+        if self.prepared is None:
+            self.prepared = distance.prepare(self.X, like)
+        return self.prepared
+
+
+class Task(NamedTuple):
+    """Some queries, and which part of their candidates to compare them with."""
+
+    rows: slice
+    part: int
+
+
+def tasks(n: int, m: int, step: int, divisible: bool) -> tuple[list[Task], int]:
+    """The tasks of a search by n queries of m training rows, and the number of parts of each chunk.
+
+    A chunk has ``step`` queries at most. Few queries are divided into parts by their candidates
+    where these are ``divisible``, and into smaller chunks otherwise, so that there is work for all
+    threads.
+    """
+    if divisible:
+        chunks = slices(n, step)
+        parts = min(-(-TASKS // max(len(chunks), 1)), -(-m // EDGE))
+    else:
+        chunks, parts = slices(n, min(step, max(1, -(-n // TASKS)))), 1
+    return [Task(rows, part) for rows in chunks for part in range(parts)], parts
+
+
+def slices(n: int, step: int) -> list[slice]:
+    """0, ..., n - 1 in slices of a length of ``step`` at most."""
+    return [slice(s, min(s + step, n)) for s in range(0, n, step)]
+
+
+def pieces(rows: Selection, n: int, step: int) -> list[Selection]:
+    """Some of n rows, a slice or an array of their numbers, in parts of ``step`` at most."""
+    if isinstance(rows, slice):
+        start, stop, stride = rows.indices(n)
+        if stride == 1:
+            return [slice(s, min(s + step, stop)) for s in range(start, stop, step)]
+        rows = np.arange(start, stop, stride)
+    return [rows[part] for part in slices(len(rows), step)]
+
+
+def count(rows: Selection, n: int) -> int:
+    """How many of n rows are selected."""
+    return len(range(*rows.indices(n))) if isinstance(rows, slice) else len(rows)

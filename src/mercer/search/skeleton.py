@@ -1,0 +1,164 @@
+"""An index without its large arrays: what `mercer.search.files` writes apart from them.
+
+`Skeleton` takes the large arrays out of dicts, lists, tuples, sparse rows and objects of this
+library, and leaves a `Stored` in the place of each. What is reached twice is taken out once.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples import Objects
+from mercer.search.rows import Rows
+
+__all__ = ["Skeleton", "SparseRows", "Stored"]
+
+LARGE = 2**16  # bytes at least of an array that is taken out
+LONG = 1000  # items at least of a list (the words of an alphabet) that is taken out
+PLAIN = {str, int, float, bool, type(None)}  # what such a list may hold
+
+
+class Stored:
+    """The place of an array that was taken out.
+
+    Parameters
+    ----------
+    number : int
+    form : {"array", "list"}
+        What it was; a list is stored as its text in JSON.
+    """
+
+    def __init__(self, number: int, form: str):
+        self.number = number
+        self.form = form
+
+
+class SparseRows:
+    """A ``scipy.sparse.csr_array`` as its arrays, which may be taken out.
+
+    Parameters
+    ----------
+    shape : tuple
+    arrays : list of ndarray
+        The values, their columns, and where each row starts.
+    """
+
+    def __init__(self, shape: tuple, arrays: list):
+        self.shape = shape
+        self.arrays = arrays
+
+
+class Skeleton:
+    """A dict without its large arrays.
+
+    Parameters
+    ----------
+    parts : dict
+        The attributes of an index.
+
+    Attributes
+    ----------
+    state : dict
+        The same, with a `Stored` in place of each large array.
+    arrays : list of ndarray
+        Those arrays, in the order of their numbers.
+
+    Raises
+    ------
+    TypeError
+        There are samples that are Python objects.
+    """
+
+    def __init__(self, parts: dict):
+        self.arrays: list[np.ndarray] = []
+        self.state = _replaced(parts, self._take_out, {})
+
+    @staticmethod
+    def filled(state: dict, arrays: list[np.ndarray]) -> dict:
+        """The dict of which ``state`` and ``arrays`` were made."""
+        lists: dict[int, list] = {}
+
+        def put_back(value: Any) -> Any:
+            if isinstance(value, Stored):
+                array = arrays[value.number]
+                if value.form == "array":
+                    return array
+                if value.number not in lists:
+                    lists[value.number] = json.loads(array.tobytes())
+                return lists[value.number]
+            if isinstance(value, SparseRows):
+                data, indices, indptr = map(put_back, value.arrays)
+                rows = cast(Any, sp.csr_array(value.shape, dtype=data.dtype))
+                # not by the constructor, which might read or copy what should stay in the file
+                rows.data, rows.indices, rows.indptr = data, indices, indptr
+                return rows
+            return value
+
+        return _replaced(state, put_back, {})
+
+    def _take_out(self, value: Any) -> Any:
+        if isinstance(value, Objects):
+            raise TypeError(
+                f"its {len(value)} samples are Python objects, which a file that runs no code "
+                "cannot hold. Compare vectors, strings or sets, or keep the objects in a file of "
+                "your own and fit the index again."
+            )
+        if isinstance(value, Rows) and _holds_objects(value.prepared):
+            value = copy.copy(value)
+            value.prepared = None  # texts of strings, say, which the next query makes again
+            return value
+        if type(value) is np.ndarray and value.nbytes >= LARGE and not value.dtype.hasobject:
+            return self._stored(value, "array")
+        if isinstance(value, sp.csr_array):
+            return SparseRows(cast(tuple, value.shape), [value.data, value.indices, value.indptr])
+        if type(value) is list and len(value) >= LONG and set(map(type, value)) <= PLAIN:
+            return self._stored(np.frombuffer(json.dumps(value).encode(), np.uint8), "list")
+        return value
+
+    def _stored(self, array: np.ndarray, form: str) -> Stored:
+        self.arrays.append(array)
+        return Stored(len(self.arrays) - 1, form)
+
+
+def _replaced(value: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
+    """A copy in which each part is what ``change`` makes of it; the same parts stay the same.
+
+    ``seen`` has, for each part that was met, the part itself, lest its number is given to another
+    one, and what became of it.
+    """
+    if id(value) in seen:
+        return seen[id(value)][1]
+    new = change(value)
+    if type(new) is dict:
+        new = {name: _replaced(part, change, seen) for name, part in new.items()}
+    elif type(new) in (list, tuple):
+        new = type(new)(_replaced(part, change, seen) for part in new)
+    elif _is_own(new):
+        changed = {name: _replaced(part, change, seen) for name, part in vars(new).items()}
+        new = copy.copy(new)
+        vars(new).update(changed)
+    seen[id(value)] = value, new
+    return new
+
+
+def _holds_objects(value: Any) -> bool:
+    """Whether an array of Python objects is among the parts of a value."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.hasobject
+    if type(value) is dict:
+        return any(map(_holds_objects, value.values()))
+    if type(value) in (list, tuple):
+        return any(map(_holds_objects, value))
+    return _is_own(value) and any(map(_holds_objects, vars(value).values()))
+
+
+def _is_own(value: Any) -> bool:
+    """Whether this is an object of a class of this library, with attributes."""
+    library = type(value).__module__.split(".")[0] == "mercer"
+    return library and hasattr(value, "__dict__") and not isinstance(value, type)

@@ -1,0 +1,258 @@
+"""Index files: the same answers, arrays that stay in the file, and no file that is half written."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+import cases
+import mercer
+from mercer.distances import Edit, Jaccard, Mahalanobis, Minkowski
+from mercer.persistence import ModelFileError
+from mercer.search import BruteForce, Index, files, skeleton
+
+SPARSE = sp.random_array((60, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
+STORED = [c for c in cases.DISTANCES if c[0].kind != "objects"]
+
+
+@pytest.fixture(params=[0, 100, None], ids=["all apart", "some apart", "as it is"])
+def large(request, monkeypatch):
+    """Which arrays and lists are kept apart from the skeleton."""
+    if request.param is not None:
+        monkeypatch.setattr(skeleton, "LARGE", request.param)
+        monkeypatch.setattr(skeleton, "LONG", request.param // 50)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "saved.index"
+
+
+@pytest.fixture
+def saved(path):
+    X = np.random.default_rng(0).normal(size=(500, 40))
+    BruteForce(Minkowski()).fit(X).save(path)
+    return path
+
+
+def answers(index, Z):
+    return [*index.query(Z, 2), *index.query(k=2), *index.query_radius(Z, 0.7)]
+
+
+def same(index, other, Z):
+    for a, b in zip(answers(index, Z), answers(other, Z)):
+        assert_array_equal(a, b)
+
+
+def mapped(array):
+    """Whether the numbers of an array are those of a file."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array is not None
+
+
+@pytest.mark.parametrize("case", [*STORED, (Minkowski(), SPARSE)], ids=cases.name)
+def test_the_same_answers_for_every_kind_of_samples(case, path, large):
+    distance, samples = case
+    index = BruteForce(distance).fit(samples)
+    index.save(path)
+    loaded = BruteForce.load(path)
+    same(index, loaded, samples)
+    loaded.save(path)  # onto the file that it is read from
+    same(loaded, Index.load(path), samples)
+
+
+def test_large_arrays_stay_in_the_file(path, monkeypatch):
+    monkeypatch.setattr(skeleton, "LARGE", 2**12)
+    X = np.random.default_rng(0).normal(size=(2000, 30))
+    for distance, samples in (
+        (Mahalanobis(), X),
+        (Minkowski(1), np.asfortranarray(X, np.float32)),
+        (Minkowski(), sp.csr_array(X * (X > 0))),
+        (Edit(), [str(row) for row in X[:, :2]]),
+        (Jaccard(), [{*row} for row in (X[:, :20] * 9).round().astype(int).tolist()]),
+    ):
+        index = BruteForce(distance).fit(samples)
+        index.save(path)
+        loaded = BruteForce.load(path)
+        rows = loaded._training.X
+        for array in [rows] if isinstance(rows, np.ndarray) else vars(rows).values():
+            if isinstance(array, np.ndarray) and array.nbytes > skeleton.LARGE:
+                assert mapped(array)
+                assert not array.flags.writeable
+                assert array.flags.aligned
+        prepared = loaded._training.prepared
+        if prepared is rows:
+            assert index._training.prepared is index._training.X
+        elif not isinstance(distance, Edit):
+            assert prepared is not None
+        with zipfile.ZipFile(path) as archive:
+            assert archive.testzip() is None
+            arrays = [name for name in archive.namelist() if name.startswith("arrays/")]
+            for name in arrays:
+                np.lib.format.read_array(archive.open(name))  # others can read it too
+            assert arrays
+        same(index, loaded, samples[:5])
+
+
+def test_an_alphabet_of_many_words(path):
+    words = [f"w{i}é\ud800" for i in range(3000)]
+    index = BruteForce(Jaccard()).fit([words[i : i + 9] for i in range(2000)])
+    index.save(path)
+    loaded = BruteForce.load(path)
+    assert loaded._training.X.universe == index._training.X.universe
+    assert len(zipfile.ZipFile(path).read(files.SKELETON)) < 100_000  # they would take 600,000
+    same(index, loaded, [words[:4], ["new"]])
+
+
+def test_a_large_index_is_opened_at_once(path):
+    """300 MB are opened and asked for one key in a process that may take 100 MB more."""
+    code = f"""
+import re, time, sys
+import numpy as np
+from mercer.search import BruteForce
+import mercer; mercer.load  # imports that take memory of their own
+import skops.io
+def resident():
+    return int(re.search(r"RssAnon:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024
+before = resident()
+started = time.perf_counter()
+index = BruteForce.load({str(path)!r}, check=False)
+print(resident() - before, time.perf_counter() - started, index.n_samples_fit_)
+"""
+    X = np.zeros((2**20, 36))
+    X[:, 0] = np.arange(len(X))
+    BruteForce(Minkowski(1)).fit(X).save(path)
+    assert path.stat().st_size > 3e8
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    taken, seconds, rows = map(float, done.stdout.split())
+    assert taken < 60
+    assert seconds < 10
+    assert rows == len(X)
+
+
+def test_objects_are_refused_by_name(path):
+    distance, samples = next(c for c in cases.DISTANCES if c[0].kind == "objects")
+    index = BruteForce(distance).fit(samples)
+    with pytest.raises(ModelFileError, match="BruteForce cannot be saved: its 7 samples are Pyth"):
+        index.save(path)
+    assert not os.listdir(path.parent)
+
+
+def test_a_file_is_written_whole_or_not_at_all(saved, monkeypatch):
+    before = saved.read_bytes()
+    index = BruteForce.load(saved)
+
+    def fails(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write_array", fails)
+    with pytest.raises(OSError, match=r"No space left.*saved\.index"):
+        index.save(saved)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+    with pytest.raises(FileNotFoundError):
+        index.save(saved.parent / "missing" / "saved.index")
+
+
+@pytest.mark.parametrize("part", [0, 10, 0.3, 0.9, 0.999])
+def test_truncated_files_are_refused(saved, part):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(part * len(content)) if part < 1 else part])
+    with pytest.raises(ModelFileError, match=r"truncated or altered.*Copy it again"):
+        BruteForce.load(saved)
+
+
+def test_altered_numbers_are_refused_where_they_are_checked(saved):
+    content = bytearray(saved.read_bytes())
+    with zipfile.ZipFile(saved) as archive:
+        start = archive.getinfo("arrays/0.npy").header_offset + 1000
+    content[start] ^= 1
+    saved.write_bytes(content)
+    for check in (None, True):
+        with pytest.raises(ModelFileError, match=r"CRC.*fit the index and save it again"):
+            BruteForce.load(saved, check=check)
+    assert BruteForce.load(saved, check=False).n_samples_fit_ == 500
+
+
+def rewritten(path, change, compression=zipfile.ZIP_STORED):
+    """The archive with its members changed, by name."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def header(**changes):
+    def change(members):
+        known = json.loads(members[files.HEADER])
+        members[files.HEADER] = json.dumps(known | changes).encode()
+
+    return change
+
+
+def other_array(members):
+    members["arrays/0.npy"] = members["arrays/0.npy"][:-8]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.pop(files.HEADER), "no index of Mercer: it has no index.json"),
+        (header(format=99, mercer="9.9"), "mercer 9.9 in format 99; .*pip install --upgrade"),
+        (header(format="1"), "no index.json of one"),
+        (header(**{"class": "os.system"}), r"class os\.system, but .*BruteForce was asked"),
+        (lambda m: m.update({files.HEADER: b"{"}), "truncated or altered"),
+        (lambda m: m.pop(files.SKELETON), "truncated or altered: .*skeleton"),
+        (lambda m: m.update({files.SKELETON: b"PK"}), r"saved\.index.* is not a Mercer model"),
+        (lambda m: m.pop("arrays/0.npy"), "arrays are not numbered"),
+        (lambda m: m.pop("arrays/1.npy"), "truncated or altered"),
+        (other_array, "does not agree with its size"),
+    ],
+)
+def test_altered_files_are_refused(saved, change, message):
+    rewritten(saved, change)
+    with pytest.raises(ModelFileError, match=message):
+        BruteForce.load(saved)
+
+
+def test_foreign_files_are_refused(saved, tmp_path):
+    rewritten(saved, lambda members: None, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match=r"arrays/0\.npy is compressed"):
+        BruteForce.load(saved)
+    saved.write_text("no archive")
+    with pytest.raises(ModelFileError, match="no index of Mercer"):
+        BruteForce.load(saved)
+    model = mercer.KernelRidge().fit([[0.0], [1.0]], [0.0, 1.0])
+    mercer.save(model, saved)
+    with pytest.raises(ModelFileError, match=r"Models are loaded by mercer\.load"):
+        BruteForce.load(saved)
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        BruteForce.load(tmp_path / "missing.index")
+    with pytest.raises(TypeError, match=r"trusted='my\.Distance\': give a list"):
+        BruteForce.load(saved, trusted="my.Distance")
+
+
+def test_a_skeleton_that_is_no_index_is_refused(saved, tmp_path):
+    mercer.save(mercer.KernelRidge(), tmp_path / "model")
+    rewritten(saved, lambda m: m.update({files.SKELETON: (tmp_path / "model").read_bytes()}))
+    with pytest.raises(ModelFileError, match="does not hold the parts of an index"):
+        BruteForce.load(saved)
+
+
+def test_the_class_is_the_one_that_was_saved(saved):
+    assert type(Index.load(saved)) is BruteForce
+
+    class Other(BruteForce):
+        pass
+
+    with pytest.raises(ModelFileError, match=r"mercer\.search\.brute\.BruteForce, but .*Other was"):
+        Other.load(saved)
