@@ -6,6 +6,7 @@ The contracts need pytest.
 
 from mercer.testing.distances import DistanceContract
 from mercer.testing.gram import GramContract
+from mercer.testing.index import check_index
 from mercer.testing.kernels import KernelContract
 from mercer.testing.objects import (
     check_object_estimator,
@@ -17,6 +18,7 @@ __all__ = [
     "DistanceContract",
     "GramContract",
     "KernelContract",
+    "check_index",
     "check_object_estimator",
     "object_checks",
     "parametrize_with_object_checks",
