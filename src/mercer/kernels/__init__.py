@@ -9,19 +9,13 @@ from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
+from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import as_kernel
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.query_key import QueryKey
-from mercer.kernels.radial import (
-    RBF,
-    ExponentialPower,
-    Laplacian,
-    LpqLaplace,
-    Matern,
-    RationalQuadratic,
-)
+from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
 from mercer.kernels.subsequences import (
     AllSubsequences,

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.products import cosines, inner_products, squared_norms, unit_rows
+from mercer.kernels.bandwidths import bound_gamma, check_gamma, resolve_gamma
 from mercer.kernels.base import Kernel
 from mercer.samples import Prepared
 
@@ -18,10 +19,7 @@ __all__ = [
     "Linear",
     "Polynomial",
     "Sigmoid",
-    "bound_gamma",
     "check_degree",
-    "check_gamma",
-    "resolve_gamma",
 ]
 
 
@@ -203,45 +201,3 @@ def check_degree(degree: Any, reader: str) -> None:
     """Refuse what is no positive integer."""
     if not isinstance(degree, (int, float, np.integer, np.floating)) or degree < 1 or degree % 1:
         raise ValueError(f"degree={degree!r}: {reader} needs an integer >= 1.")
-
-
-def check_gamma(gamma: Any) -> None:
-    """Refuse what is no bandwidth."""
-    if isinstance(gamma, str):
-        if gamma not in ("scale", "auto", "median"):
-            raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
-    elif not isinstance(gamma, (int, float, np.number)):
-        raise TypeError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
-    elif not 0 < gamma < np.inf:
-        raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
-
-
-def resolve_gamma(gamma: float | str, X: Any) -> float | str:
-    """γ for the training sample; a number is returned as it is.
-
-    "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
-    """
-    if gamma == "scale":
-        if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-            raise TypeError(
-                f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
-                'number, or "median".'
-            )
-        if not isinstance(X, np.ndarray):
-            variance = X.multiply(X).mean() - X.mean() ** 2
-        else:
-            variance = X.var(dtype=np.float64)
-        return 1.0 / (X.shape[1] * float(variance)) if variance > 0 else 1.0
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    return gamma
-
-
-def bound_gamma(gamma: Any, kernel: Kernel) -> float:
-    """γ as a number, or an error when it has not been learnt yet."""
-    if isinstance(gamma, str):
-        raise ValueError(
-            f"gamma={gamma!r} is learnt from the training sample: call "
-            f"{type(kernel).__name__}(...).bind(X) first, or give a number. Learners do so."
-        )
-    return float(gamma)

@@ -12,8 +12,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
+from mercer.kernels.matern import Matern
 from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.radial import RBF, Laplacian, Matern
+from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.sets import Intersection, Jaccard
 
 __all__ = ["as_kernel"]

@@ -1,4 +1,4 @@
-"""Kernels that are decreasing functions of a distance.
+"""Kernels that are a decreasing function of a distance; the Matérn family is in matern.py.
 
 Each takes ``metric=``, a distance in place of its own, so that weights for each feature, a full
 Mahalanobis metric, or a distance of categories are the same kernel.
@@ -12,10 +12,22 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Minkowski
+from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma
 from mercer.kernels.base import Radial
-from mercer.kernels.dot import bound_gamma, check_gamma, resolve_gamma
 
-__all__ = ["RBF", "ExponentialPower", "Laplacian", "LpqLaplace", "Matern", "RationalQuadratic"]
+__all__ = [
+    "EUCLID",
+    "RBF",
+    "ExponentialPower",
+    "Laplacian",
+    "LpqLaplace",
+    "RationalQuadratic",
+    "check_metric",
+    "check_positive",
+    "exponential",
+    "exponential_derivative",
+    "raised",
+]
 
 EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
@@ -55,20 +67,17 @@ class RBF(Radial):
 
     def validate(self) -> None:
         check_gamma(self.gamma)
-        _check_metric(self.metric)
+        check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 2)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D = _raise(D, 2 / self.distance.exponent)
-        _native.exp_scaled(D, bound_gamma(self.gamma, self))
-        return D
+        return exponential(D, 2 / self.distance.exponent, bound_gamma(self.gamma, self))
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        power = 2 / self.distance.exponent
         gamma = bound_gamma(self.gamma, self)
-        return -gamma * power * D ** (power - 1) * np.exp(-gamma * D**power)
+        return exponential_derivative(D, 2 / self.distance.exponent, gamma)
 
 
 class Laplacian(Radial):
@@ -101,20 +110,17 @@ class Laplacian(Radial):
 
     def validate(self) -> None:
         check_gamma(self.gamma)
-        _check_metric(self.metric)
+        check_metric(self.metric)
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 1)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D = _raise(D, 1 / self.distance.exponent)
-        _native.exp_scaled(D, bound_gamma(self.gamma, self))
-        return D
+        return exponential(D, 1 / self.distance.exponent, bound_gamma(self.gamma, self))
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        power = 1 / self.distance.exponent
         gamma = bound_gamma(self.gamma, self)
-        return -gamma * power * D ** (power - 1) * np.exp(-gamma * D**power)
+        return exponential_derivative(D, 1 / self.distance.exponent, gamma)
 
 
 class ExponentialPower(Radial):
@@ -155,22 +161,20 @@ class ExponentialPower(Radial):
         return EUCLID if self.metric is None else self.metric
 
     def validate(self) -> None:
-        _positive("scale", self.scale)
+        check_positive("scale", self.scale)
         if not (isinstance(self.power, (int, float, np.number)) and 0 < self.power <= 2):
             raise ValueError(
                 f"power={self.power!r}: must be in (0, 2]; above 2 the kernel is not positive "
                 "semidefinite (Schoenberg 1938)."
             )
-        _check_metric(self.metric)
+        check_metric(self.metric)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D = _raise(D, self.power / self.distance.exponent)
-        _native.exp_scaled(D, 1 / float(self.scale))
-        return D
+        return exponential(D, self.power / self.distance.exponent, 1 / float(self.scale))
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        q = self.power / self.distance.exponent
-        return -q * D ** (q - 1) / self.scale * np.exp(-(D**q) / self.scale)
+        power = self.power / self.distance.exponent
+        return exponential_derivative(D, power, 1 / float(self.scale))
 
 
 class LpqLaplace(Radial):
@@ -216,89 +220,14 @@ class LpqLaplace(Radial):
                 f"p={self.p!r}, q={self.q!r}: the kernel is positive semidefinite for "
                 "0 < p <= q <= 2."
             )
-        _positive("length_scale", self.length_scale)
+        check_positive("length_scale", self.length_scale)
         self.distance.validate()
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D = _raise(D, self.p / self.q)
-        _native.exp_scaled(D, float(self.length_scale) ** -self.p)
-        return D
+        return exponential(D, self.p / self.q, float(self.length_scale) ** -self.p)
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        r, scale = self.p / self.q, float(self.length_scale) ** -self.p
-        return -scale * r * D ** (r - 1) * np.exp(-scale * D**r)
-
-
-class Matern(Radial):
-    r"""Matérn kernel of smoothness ν,
-    :math:`k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)` with
-    :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
-
-    Closed forms: ν = 1/2: exp(-t); 3/2: (1 + t) exp(-t); 5/2: (1 + t + t²/3) exp(-t);
-    ∞: exp(-ρ² / 2ℓ²). ρ is Euclid's distance.
-
-    Parameters
-    ----------
-    nu : float > 0 or inf, default=1.5
-        ν; samples of the process are ⌈ν⌉ - 1 times differentiable.
-    length_scale : float > 0, default=1.0
-        ℓ, in the units of the columns.
-    metric : Distance, optional
-        In place of Euclid's distance.
-
-    References
-    ----------
-    Rasmussen & Williams, "Gaussian Processes for Machine Learning", 2006, eq. 4.14 to 4.17.
-
-    Examples
-    --------
-    >>> Matern(0.5)([[0.0]], [[1.0]]).round(4)
-    array([[0.3679]])
-    """
-
-    def __init__(self, nu: float = 1.5, length_scale: float = 1.0, metric: Distance | None = None):
-        self.nu = nu
-        self.length_scale = length_scale
-        self.metric = metric
-
-    @property
-    def distance(self) -> Distance:
-        return EUCLID if self.metric is None else self.metric
-
-    def validate(self) -> None:
-        if not (isinstance(self.nu, (int, float, np.number)) and self.nu > 0):
-            raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
-        _positive("length_scale", self.length_scale)
-        _check_metric(self.metric)
-
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        nu, l = float(self.nu), float(self.length_scale)
-        if nu == np.inf:
-            D = _raise(D, 2 / self.distance.exponent)
-            _native.exp_scaled(D, 0.5 / l**2)
-            return D
-        t = _raise(D, 1 / self.distance.exponent)
-        scale = np.sqrt(2 * nu) / l
-        if nu == 0.5:
-            _native.exp_scaled(t, scale)
-        elif nu in (1.5, 2.5):
-            _native.matern(t, scale, int(2 * nu))
-        else:
-            return _matern_bessel(t * t.dtype.type(scale), nu)
-        return t
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        nu, l, e = float(self.nu), float(self.length_scale), self.distance.exponent
-        if nu == np.inf:
-            s, q = 0.5 / l**2, 2 / e
-            return -s * q * D ** (q - 1) * np.exp(-s * D**q)
-        c = np.sqrt(2 * nu) / l
-        t = c * D ** (1 / e)
-        # d/dt [t^ν K_ν(t)] = -t^ν K_{ν-1}(t); Abramowitz & Stegun 9.6.28
-        from scipy.special import gamma, kv
-
-        slope = -(2 ** (1 - nu)) / gamma(nu) * t**nu * kv(nu - 1, t)
-        return slope * c / e * D ** (1 / e - 1)
+        return exponential_derivative(D, self.p / self.q, float(self.length_scale) ** -self.p)
 
 
 class RationalQuadratic(Radial):
@@ -338,12 +267,12 @@ class RationalQuadratic(Radial):
         return EUCLID if self.metric is None else self.metric
 
     def validate(self) -> None:
-        _positive("alpha", self.alpha)
-        _positive("length_scale", self.length_scale)
-        _check_metric(self.metric)
+        check_positive("alpha", self.alpha)
+        check_positive("length_scale", self.length_scale)
+        check_metric(self.metric)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        D = _raise(D, 2 / self.distance.exponent)
+        D = raised(D, 2 / self.distance.exponent)
         D /= 2 * self.alpha * self.length_scale**2
         D += 1
         D **= -self.alpha
@@ -354,7 +283,7 @@ class RationalQuadratic(Radial):
         return -self.alpha * (1 + s * D**q) ** (-self.alpha - 1) * s * q * D ** (q - 1)
 
 
-def _raise(D: np.ndarray, power: float) -> np.ndarray:
+def raised(D: np.ndarray, power: float) -> np.ndarray:
     """D ** power in place."""
     if power == 0.5:
         return np.sqrt(D, out=D)
@@ -363,7 +292,20 @@ def _raise(D: np.ndarray, power: float) -> np.ndarray:
     return D
 
 
-def _check_metric(metric: Any) -> None:
+def exponential(D: np.ndarray, power: float, rate: float) -> np.ndarray:
+    """exp(-rate · D ** power), in place."""
+    D = raised(D, power)
+    _native.exp_scaled(D, rate)
+    return D
+
+
+def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarray:
+    """That of `exponential` with respect to D, for D > 0; a fresh array."""
+    return -rate * power * D ** (power - 1) * np.exp(-rate * D**power)
+
+
+def check_metric(metric: Any) -> None:
+    """Refuse what is no distance."""
     if metric is not None and not isinstance(metric, Distance):
         raise TypeError(
             f"metric={metric!r}: give a distance of mercer.distances, such as Minkowski(1)."
@@ -372,32 +314,7 @@ def _check_metric(metric: Any) -> None:
         metric.validate()
 
 
-def _positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is no finite number above 0."""
     if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a finite number > 0.")
-
-
-def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
-    from scipy.special import gamma, kv
-
-    # K_ν(0) is infinite, and the limit of the product is 1; where K_ν underflows, so does it
-    s = np.where(t > 0, t, 1).astype(np.float64)
-    K = np.where(t > 0, 2 ** (1 - nu) / gamma(nu) * s**nu * kv(nu, s), 1)
-    return K.astype(t.dtype)
-
-
-def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
-    """A kernel exp(-γ ρ^power) with γ learnt from the training sample, where it is a word."""
-    gamma = resolve_gamma(kernel.gamma, X)
-    if gamma == "median":
-        gamma = median_distance(kernel.distance, X) ** -power
-    return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
-
-
-def median_distance(distance: Distance, X: Any) -> float:
-    """Median ρ over pairs of a sample of at most 1,000 rows, spread evenly; 1 if it is 0."""
-    step = max(1, X.shape[0] // 1000)
-    S = X[np.arange(0, X.shape[0], step)[:1000]]
-    D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
-    median = float(np.median(D)) if D.size else 0.0
-    return median ** (1 / distance.exponent) if median > 0 else 1.0

@@ -1,0 +1,76 @@
+"""γ, the bandwidth of a kernel: a number, or a word for what the training sample says of it.
+
+`check_gamma` refuses what is neither, `bind_gamma` and `resolve_gamma` learn the number, and
+`bound_gamma` asks for it when the kernel is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.distances import Distance
+from mercer.kernels.base import Kernel
+
+__all__ = ["bind_gamma", "bound_gamma", "check_gamma", "median_distance", "resolve_gamma"]
+
+
+def check_gamma(gamma: Any) -> None:
+    """Refuse what is no bandwidth."""
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto", "median"):
+            raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
+    elif not isinstance(gamma, (int, float, np.number)):
+        raise TypeError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
+    elif not 0 < gamma < np.inf:
+        raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
+
+
+def resolve_gamma(gamma: float | str, X: Any) -> float | str:
+    """γ for the training sample; a number is returned as it is.
+
+    "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
+    """
+    if gamma == "scale":
+        if not (isinstance(X, np.ndarray) or sp.issparse(X)):
+            raise TypeError(
+                f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
+                'number, or "median".'
+            )
+        if not isinstance(X, np.ndarray):
+            variance = X.multiply(X).mean() - X.mean() ** 2
+        else:
+            variance = X.var(dtype=np.float64)
+        return 1.0 / (X.shape[1] * float(variance)) if variance > 0 else 1.0
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    return gamma
+
+
+def bound_gamma(gamma: Any, kernel: Kernel) -> float:
+    """γ as a number, or an error when it has not been learnt yet."""
+    if isinstance(gamma, str):
+        raise ValueError(
+            f"gamma={gamma!r} is learnt from the training sample: call "
+            f"{type(kernel).__name__}(...).bind(X) first, or give a number. Learners do so."
+        )
+    return float(gamma)
+
+
+def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
+    """A kernel exp(-γ ρ^power) with γ learnt from the training sample, where it is a word."""
+    gamma = resolve_gamma(kernel.gamma, X)
+    if gamma == "median":
+        gamma = median_distance(kernel.distance, X) ** -power
+    return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
+
+
+def median_distance(distance: Distance, X: Any) -> float:
+    """Median ρ over pairs of a sample of at most 1,000 rows, spread evenly; 1 if it is 0."""
+    step = max(1, X.shape[0] // 1000)
+    S = X[np.arange(0, X.shape[0], step)[:1000]]
+    D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
+    median = float(np.median(D)) if D.size else 0.0
+    return median ** (1 / distance.exponent) if median > 0 else 1.0

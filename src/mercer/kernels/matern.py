@@ -1,0 +1,97 @@
+"""The Matérn kernels: four degrees of smoothness in closed form, the others by Bessel functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer import _native
+from mercer.distances import Distance
+from mercer.kernels.base import Radial
+from mercer.kernels.radial import (
+    EUCLID,
+    check_metric,
+    check_positive,
+    exponential,
+    exponential_derivative,
+    raised,
+)
+
+__all__ = ["Matern"]
+
+
+class Matern(Radial):
+    r"""Matérn kernel of smoothness ν,
+    :math:`k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)` with
+    :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
+
+    Closed forms: ν = 1/2: exp(-t); 3/2: (1 + t) exp(-t); 5/2: (1 + t + t²/3) exp(-t);
+    ∞: exp(-ρ² / 2ℓ²). ρ is Euclid's distance.
+
+    Parameters
+    ----------
+    nu : float > 0 or inf, default=1.5
+        ν; samples of the process are ⌈ν⌉ - 1 times differentiable.
+    length_scale : float > 0, default=1.0
+        ℓ, in the units of the columns.
+    metric : Distance, optional
+        In place of Euclid's distance.
+
+    References
+    ----------
+    Rasmussen & Williams, "Gaussian Processes for Machine Learning", 2006, eq. 4.14 to 4.17.
+
+    Examples
+    --------
+    >>> Matern(0.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def __init__(self, nu: float = 1.5, length_scale: float = 1.0, metric: Distance | None = None):
+        self.nu = nu
+        self.length_scale = length_scale
+        self.metric = metric
+
+    @property
+    def distance(self) -> Distance:
+        return EUCLID if self.metric is None else self.metric
+
+    def validate(self) -> None:
+        if not (isinstance(self.nu, (int, float, np.number)) and self.nu > 0):
+            raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
+        check_positive("length_scale", self.length_scale)
+        check_metric(self.metric)
+
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        nu, l = float(self.nu), float(self.length_scale)
+        if nu == np.inf:
+            return exponential(D, 2 / self.distance.exponent, 0.5 / l**2)
+        t = raised(D, 1 / self.distance.exponent)
+        scale = np.sqrt(2 * nu) / l
+        if nu == 0.5:
+            _native.exp_scaled(t, scale)
+        elif nu in (1.5, 2.5):
+            _native.matern(t, scale, int(2 * nu))
+        else:
+            return _matern_bessel(t * t.dtype.type(scale), nu)
+        return t
+
+    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
+        nu, l, e = float(self.nu), float(self.length_scale), self.distance.exponent
+        if nu == np.inf:
+            return exponential_derivative(D, 2 / e, 0.5 / l**2)
+        c = np.sqrt(2 * nu) / l
+        t = c * D ** (1 / e)
+        # d/dt [t^ν K_ν(t)] = -t^ν K_{ν-1}(t); Abramowitz & Stegun 9.6.28
+        from scipy.special import gamma, kv
+
+        slope = -(2 ** (1 - nu)) / gamma(nu) * t**nu * kv(nu - 1, t)
+        return slope * c / e * D ** (1 / e - 1)
+
+
+def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
+    from scipy.special import gamma, kv
+
+    # K_ν(0) is infinite, and the limit of the product is 1; where K_ν underflows, so does it
+    s = np.where(t > 0, t, 1).astype(np.float64)
+    K = np.where(t > 0, 2 ** (1 - nu) / gamma(nu) * s**nu * kv(nu, s), 1)
+    return K.astype(t.dtype)
