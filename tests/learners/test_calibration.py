@@ -336,5 +336,5 @@ def test_wrong_arguments_are_named():
     scores, codes, w = problem()
     with pytest.raises(ValueError, match=r"method='platt': give \"sigmoid\", \"isotonic\""):
         calibrate(scores, codes, w, "platt")
-    with pytest.raises(ValueError, match="scores hold NaN"):
+    with pytest.raises(ValueError, match="scores contain NaN"):
         calibrate(np.where(scores > 1, np.nan, scores), codes)

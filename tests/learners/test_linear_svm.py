@@ -391,7 +391,7 @@ def test_numbers_out_of_range_are_named(machine, name, bad):
         (LinearSVC, {"max_iter": 1.5}, r"max_iter=1.5"),
         (LinearSVC, {"penalty": "l1", "loss": "hinge"}, r'give loss="squared_hinge"'),
         (LinearSVC, {"penalty": "l1", "dual": True}, r'give dual="auto" or False'),
-        (LinearSVC, {"class_weight": {7: 1.0}}, r"class 7, which y lacks"),
+        (LinearSVC, {"class_weight": {7: 1.0}}, r"class 7, but y does not have it"),
         (LinearSVC, {"class_weight": {0: -1.0}}, r"give finite weights >= 0"),
         (LinearSVC, {"class_weight": "even"}, r"class_weight='even'"),
         (LinearSVC, {"n_jobs": 0}, r"n_jobs=0"),

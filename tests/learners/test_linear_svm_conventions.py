@@ -216,7 +216,7 @@ def test_single_precision_stays(Machine):
         ({"loss": "l2"}, "loss='l2'"),
         ({"multi_class": "ovo"}, "multi_class='ovo'"),
         ({"intercept_scaling": 0}, "intercept_scaling=0"),
-        ({"class_weight": {7: 1.0}}, "the class 7, which y lacks"),
+        ({"class_weight": {7: 1.0}}, "the class 7, but y does not have it"),
     ],
 )
 def test_arguments_that_exclude_each_other_are_named(arguments, message):

@@ -146,7 +146,7 @@ def test_breaking_ties():
         ({"kernel": "rfb"}, r"did you mean 'rbf'"),
         ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 stands beside the kernel object"),
         ({"gamma": -1.0}, r"gamma=-1\.0"),
-        ({"class_weight": {7: 1.0}}, r"class 7, which y lacks"),
+        ({"class_weight": {7: 1.0}}, r"class 7, but y does not have it"),
         ({"class_weight": "even"}, r"class_weight='even'"),
         ({"decision_function_shape": "all"}, r"decision_function_shape='all'"),
     ],

@@ -128,7 +128,7 @@ def test_all_or_almost_nothing(nu):
 
 def test_no_margin_between_the_classes():
     for A, given in ((np.ones((60, 3)), {}), (X, {"kernel": "linear"}), (X, {"gamma": 1e-12})):
-        with pytest.raises(ValueError, match=r"nu=0\.1 leaves no margin.*give a larger nu"):
+        with pytest.raises(ValueError, match=r"nu=0\.1 there is no margin.*give a larger nu"):
             NuSVC(nu=0.1, **given).fit(A, Y)
 
 
@@ -181,7 +181,7 @@ def test_wrong_targets_are_named(Machine):
         with pytest.raises(ValueError, match=message):
             Machine().fit(X, y)
     if Machine in (SVC, NuSVC):
-        with pytest.raises(ValueError, match="has the one class"):
+        with pytest.raises(ValueError, match="has only the class"):
             Machine().fit(X, np.zeros(60))
         with pytest.raises(ValueError, match=r"Unknown label type|continuous"):
             Machine().fit(X, X[:, 0])

@@ -585,7 +585,7 @@ def test_probabilities_are_asked_for_before_fit(Classifier):
             assert not hasattr(unable, method)
             with pytest.raises(AttributeError) as info:
                 getattr(unable, method)
-            assert "give probability=True and fit" in str(info.value.__cause__)
+            assert "set probability=True and fit" in str(info.value.__cause__)
     model.probability = True
     with pytest.raises(NotFittedError, match="set probability=True before fit"):
         model.predict_proba(X)

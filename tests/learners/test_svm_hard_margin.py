@@ -101,7 +101,7 @@ def test_several_classes_and_weights():
 def test_classes_that_overlap_are_an_error(kernel, n):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
-    with pytest.raises(ValueError, match=r"C=inf asks for a hard margin.*give a finite C"):
+    with pytest.raises(ValueError, match=r"C=inf requires a hard margin.*give a finite C"):
         SVC(C=np.inf, kernel=kernel, degree=2).fit(X, y)
     with pytest.raises(ValueError, match="hard margin"):
         SVC(C=np.inf, kernel=kernel, degree=2).fit(sp.csr_array(X), y)
@@ -149,9 +149,9 @@ def test_the_smoothest_function_in_the_tube():
 def test_targets_that_no_tube_holds_are_an_error():
     X = np.linspace(0, 1, 30)[:, None]
     t = np.sin(40 * X[:, 0])
-    with pytest.raises(ValueError, match=r"C=inf asks for a function within the tube"):
+    with pytest.raises(ValueError, match=r"C=inf requires a function within the tube"):
         SVR(C=np.inf, epsilon=0.01, kernel="linear").fit(X, t)
     with pytest.raises(ValueError, match="targets that differ by more"):
         SVR(C=np.inf, epsilon=0.01, kernel=RBF(1.0)).fit([[0.0], [0.0], [1.0]], [0.0, 1.0, 2.0])
-    with pytest.raises(ValueError, match=r"C=inf: must be finite.*SVR takes C=inf"):
+    with pytest.raises(ValueError, match=r"C=inf: must be finite.*for C=inf use SVR"):
         NuSVR(C=np.inf).fit(X, t)

@@ -69,7 +69,7 @@ def test_memory_bounds_the_rank(Machine):
         found = int(model.gram_.rpartition(" ")[2])
         size = 4 if "float32" in model.gram_ else 8
         assert found == (min(300, found) if rank is None else rank * 4 // size)
-    with pytest.raises(MemoryError, match=r"memory=100 has no room for a factor of 300 rows"):
+    with pytest.raises(MemoryError, match=r"memory=100 is too small for a factor of 300 rows"):
         Machine(solver="low_rank", memory=100).fit(X, target(Machine, Y))
     with pytest.raises(MemoryError, match=r"larger memory=, or a smaller rank="):
         Machine(solver="low_rank", memory="10kB", rank=200).fit(X, target(Machine, Y))

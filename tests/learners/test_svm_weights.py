@@ -163,14 +163,14 @@ def test_balanced_weights_make_any_nu_feasible():
 def test_a_class_whose_weights_are_all_0(Classifier):
     X, y = IRIS
     with pytest.raises(
-        ValueError, match=r"y has the one class 1 \(rows of weight 0 do not count\)"
+        ValueError, match=r"y has only the class 1 \(rows of weight 0 do not count\)"
     ):
         Classifier().fit(X[:100], y[:100], np.repeat([0.0, 1.0], 50))
     model = Classifier(nu=0.2) if Classifier is NuSVC else Classifier()
     model.fit(X, y, np.repeat([1.0, 0.0, 1.0], 50))
     assert model.classes_.tolist() == [0, 2]
     assert set(model.predict(X)) == {0, 2}
-    with pytest.raises(ValueError, match="class 9, which y lacks"):
+    with pytest.raises(ValueError, match="class 9, but y does not have it"):
         Classifier(class_weight={9: 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="weights must be > 0"):
         Classifier(class_weight={1: 0.0}).fit(X, y)

@@ -56,8 +56,8 @@ def test_searches_reach_kernels_in_lists(learner, kernel, grid, samples):
 def test_a_parameter_of_a_kernel_that_is_a_name_is_told_where_it_stands(Learner, names):
     grid = {"kernel": names, "kernel__gamma": GAMMAS}
     message = (
-        rf"^kernel__gamma= .* but kernel='{names[0]}' is none: set gamma= of {Learner.__name__} "
-        r"itself, or give a kernel object such as kernel=RBF\(\)\."
+        rf"^kernel__gamma= .* but kernel='{names[0]}' is not a kernel object: set gamma= of "
+        rf"{Learner.__name__} itself, or give a kernel object such as kernel=RBF\(\)\."
     )
     with pytest.raises(ValueError, match=message):
         KernelSearchCV(Learner(), grid, cv=3).fit(X, Y > 0)

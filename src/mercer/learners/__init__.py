@@ -1,6 +1,6 @@
-"""scikit-learn estimators: each is a few lines over a Gram operator and a solver.
+"""scikit-learn estimators: each is a few lines of code over a Gram operator and a solver.
 
-The estimators themselves are names of `mercer`; here is what a learner of your own is made of.
+Import the estimators from `mercer`; import from here what you need to write your own learner.
 """
 
 from mercer.learners.base import FitPath, KernelLearner, Training

@@ -1,9 +1,9 @@
 """What all kernel learners do with their samples and their kernel, in one place.
 
-A learner never asks what a sample is: its kernel encodes them. `KernelLearner` resolves
-``kernel=``, encodes samples once (with scikit-learn's ``n_features_in_`` and feature names where
-they are vectors), binds the kernel to the training sample, leaves out rows of weight 0, which are
-absent, and asks `mercer.gram.gram` for K.
+A learner does not need to know what a sample is: its kernel encodes the samples. `KernelLearner`
+finds the kernel that ``kernel=`` names, encodes the samples once (with scikit-learn's
+``n_features_in_`` and feature names if they are vectors), binds the kernel to the training
+samples, leaves out rows of weight 0 and gets K from `mercer.gram.gram`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Training(NamedTuple):
     X : encoded samples (n)
     y : ndarray or None
     weights : ndarray of shape (n,) or None
-        None where all are 1.
+        None if all weights are 1.
     rows : ndarray of shape (n,), int
-        Their places in the data that the user gave.
+        Row numbers of the samples in the data that the user gave.
     shape : tuple of int
-        Of the data that the user gave.
+        Shape of the data that the user gave.
     """
 
     X: Any
@@ -52,7 +52,7 @@ class Training(NamedTuple):
         return np.ones(self.X.shape[0]) if self.weights is None else self.weights
 
     def weighed(self, weights: np.ndarray) -> Training:
-        """The same samples with other weights; rows whose weight is 0 now are left out."""
+        """The same samples with new weights, without the rows whose new weight is 0."""
         kept = np.flatnonzero(weights)
         if len(kept) == len(weights):
             return self._replace(weights=weights)
@@ -61,18 +61,19 @@ class Training(NamedTuple):
 
 
 class FitPath:
-    """What fits to the same samples share, which differ in one parameter alone: the path.
+    """Work that several fits to the same samples share, when they differ in one parameter only.
 
-    ``learner.new_path(values)`` makes one, for fits of the learner with these values of
-    ``learner.path_parameter``; each takes it as ``fit(X, y, fit_path=path)``. Here the encoded
-    samples, the bound kernel and K; learners that share more have a path of their own.
+    ``learner.new_path(values)`` makes a path for fits of the learner with these values of
+    ``learner.path_parameter``. Pass it to each fit: ``fit(X, y, fit_path=path)``. This class
+    shares the encoded samples, the bound kernel and K; learners that share more have their own
+    path class.
 
     Attributes
     ----------
     kernel : Kernel or None
-        As the first fit bound it.
+        The kernel as the first fit bound it; None before the first fit.
     training : Training or None
-        As the first fit encoded it.
+        The samples as the first fit encoded them; None before the first fit.
     """
 
     def __init__(self):
@@ -82,17 +83,19 @@ class FitPath:
         self._made: dict[str, Any] = {}
 
     def knows(self, X: Any) -> bool:
-        """Whether these samples are those of an earlier fit; a path is for one sample."""
+        """Whether an earlier fit used these samples; raise ValueError if it used other ones."""
         if self.training is not None and self._given is not X:
-            raise ValueError("fit_path= is shared by fits to the same X; give each X its own path.")
+            raise ValueError(
+                "fit_path= can only be shared by fits to the same X: make a new path for each X."
+            )
         return self.training is not None
 
     def keep(self, X: Any, kernel: Kernel, training: Training) -> None:
-        """Keep what the first fit has made of X."""
+        """Keep the kernel and the samples that the first fit prepared from X."""
         self._given, self.kernel, self.training = X, kernel, training
 
     def shared(self, make: Callable[[], Any], what: str = "gram") -> Any:
-        """What ``make`` gives, as it gave it to the first fit: the Gram matrix, or a factor."""
+        """The result of ``make()``, which only the first fit calls: the Gram matrix or a factor."""
         if what not in self._made:
             self._made[what] = make()
         return self._made[what]
@@ -102,9 +105,9 @@ class KernelLearner(BaseEstimator):
     """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
 
     Subclasses write ``fit`` from these steps, in this order: `_training`, `_gram`, a solver,
-    `_keep_support`. Fitted attributes that this class sets: ``kernel_`` (bound), ``X_fit_``
-    (encoded: what predictions compare with) and ``gram_`` (what the Gram matrix of the fit was, in
-    words).
+    `_keep_support`. This class sets the fitted attributes ``kernel_`` (the bound kernel),
+    ``X_fit_`` (the encoded samples that predictions compare with) and ``gram_`` (a description of
+    the Gram matrix of the fit).
     """
 
     kernel: Any
@@ -113,34 +116,40 @@ class KernelLearner(BaseEstimator):
     rank: int | None
     random_state: Any
 
-    #: a callable kernel compares two objects (KernelRidge) rather than two samples (SVC)
+    #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
-    #: a parameter along which fits to the same samples share work, in the order of its values
+    #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
 
     def new_path(self, values: list) -> FitPath:
-        """What fits share that differ in ``path_parameter`` alone, which takes these values."""
+        """Make the object that fits share if they differ only in ``path_parameter``.
+
+        Parameters
+        ----------
+        values : list
+            The values of ``path_parameter``, in the order of the fits.
+        """
         return FitPath()
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of a kernel object as ``kernel__gamma``."""
+        """Set parameters; ``kernel__gamma`` sets the parameter gamma of a kernel object."""
         kernel = params.get("kernel", self.kernel)
         inner = next((name for name in params if name.startswith("kernel__")), None)
         if inner is not None and not isinstance(kernel, BaseEstimator):
             name = inner.removeprefix("kernel__")
             raise ValueError(
-                f"{inner}= sets a parameter of a kernel object, but kernel={kernel!r} is none: set "
-                f"{name}= of {type(self).__name__} itself, or give a kernel object such as "
-                "kernel=RBF()."
+                f"{inner}= sets a parameter of a kernel object, but kernel={kernel!r} is not a "
+                f"kernel object: set {name}= of {type(self).__name__} itself, or give a kernel "
+                "object such as kernel=RBF()."
             )
         return super().set_params(**params)
 
     def resolve_kernel(self) -> Kernel:
-        """The kernel object for ``kernel=`` and the scikit-learn arguments beside it.
+        """The kernel object for ``kernel=`` and scikit-learn's gamma, degree and coef0.
 
-        Beside a kernel object an argument is refused when it differs from its default, so that
-        it is never ignored. ``gamma=None`` of a named kernel is 1 / n_features, as in
-        scikit-learn's pairwise kernels.
+        With a kernel object, these arguments raise an error if they differ from their defaults,
+        so that no argument is ignored. ``gamma=None`` with a named kernel means 1 / n_features,
+        as in scikit-learn's pairwise kernels.
         """
         params = self.get_params(deep=False)
         given = {name: params[name] for name in ("gamma", "degree", "coef0") if name in params}
@@ -166,7 +175,7 @@ class KernelLearner(BaseEstimator):
         numeric: bool = True,
         fit_path: FitPath | None = None,
     ) -> Training:
-        """Encode and check the training samples, and bind the kernel to them, ``kernel_``."""
+        """Encode and check the training samples, and bind the kernel to them as ``kernel_``."""
         if fit_path is not None and fit_path.knows(X):
             self.kernel_: Kernel = fit_path.kernel
             assert fit_path.training is not None
@@ -179,39 +188,39 @@ class KernelLearner(BaseEstimator):
         w = check_weights(encoded, sample_weight)
         training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
         if w is not None:
-            training = training.weighed(w)  # weight 0 equals absence
+            training = training.weighed(w)  # a row of weight 0 counts as absent
         self.kernel_ = self.bind_kernel(kernel, training)
         if fit_path is not None:
             fit_path.keep(X, self.kernel_, training)
         return training
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """A kernel with what it learns from training samples, as ``fit`` binds its own."""
+        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
         return kernel.bind(training.X, training.y)
 
     def entry_room(self, training: Training) -> float:
-        """The relative error of K's entries that the learner's tolerance leaves room for."""
+        """The largest relative error of K's entries that the learner's tolerance allows."""
         return 0.0
 
     def _remember_columns(self, X: Any, encoded: Any, *, reset: bool) -> None:
-        """scikit-learn's record of columns and their names, of vectors and precomputed matrices."""
+        """Store (or check) column count and names, as scikit-learn does, for matrices."""
         matrix = isinstance(encoded, (np.ndarray, MatrixRows)) or sp.issparse(encoded)
         if matrix and not isinstance(X, MatrixRows):
             validate_data(self, X, skip_check_array=True, reset=reset)
-        elif reset:  # columns that an earlier fit was to: other samples have none
+        elif reset:  # an earlier fit may have stored columns, but these samples have none
             for name in ("n_features_in_", "feature_names_in_"):
                 vars(self).pop(name, None)
 
     def _encode_new(self, X: Any) -> Any:
-        """Encode samples to predict for, in the codes of the training samples."""
+        """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
-        vectors = self.kernel_.kind == "vectors"  # whose columns scikit-learn compares
+        vectors = self.kernel_.kind == "vectors"  # scikit-learn compares the columns of vectors
         encoded = self.kernel_.encode(X, None if vectors else self.X_fit_)
         self._remember_columns(X, encoded, reset=False)
         return encoded
 
     def _gram(self, X: Any, fit_path: FitPath | None = None) -> GramOperator:
-        """K between the training samples, held where it fits; ``gram_`` says what it is."""
+        """K between the training samples, kept in memory if it fits; sets ``gram_``."""
 
         def held() -> GramOperator:
             return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs).held()
@@ -223,16 +232,16 @@ class KernelLearner(BaseEstimator):
     def _low_rank_gram(
         self, X: Any, rank: int, *, held: bool = False, fit_path: FitPath | None = None
     ) -> LowRankGram:
-        """K between the training samples by a factor of ``rank`` columns, or as the learner says.
+        """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
-        ``held``: the factor has to fit half of ``memory``, which bounds its rank.
+        With ``held`` the factor must fit in half of ``memory``, which limits the rank.
         """
         n, fitting = X.shape[0], memory_budget(self.memory) // (2 * X.shape[0] * X.dtype.itemsize)
         if held and self.rank is None:
             if fitting < 1:
                 raise MemoryError(
-                    f"memory={self.memory!r} has no room for a factor of {n} rows: give a larger "
-                    "one."
+                    f"memory={self.memory!r} is too small for a factor of {n} rows: give a larger "
+                    "memory."
                 )
             rank = min(rank, fitting)
 
@@ -247,13 +256,20 @@ class KernelLearner(BaseEstimator):
         return K
 
     def cross_gram(self, X: Any) -> GramOperator:
-        """K between new samples, as the user gave them, and those that the fit has kept,
-        ``X_fit_``; nothing is computed before it is used."""
+        """K between new samples X and the samples ``X_fit_`` that the fit has kept.
+
+        Entries are computed when they are used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            Not yet encoded.
+        """
         X = self._encode_new(X)
         return gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
 
     def _keep_support(self, X: Any) -> None:
-        """Keep what predictions compare new samples with."""
+        """Keep the samples that predictions compare new samples with."""
         self.X_fit_ = self.kernel_.support(X)
 
     def __sklearn_tags__(self):

@@ -1,10 +1,10 @@
-"""Class probabilities from the scores of a machine, one score a class.
+"""Class probabilities from the scores of a machine, which has one score for each class.
 
-`calibrate` fits one of three maps to scores that the machine gave to rows it had not seen:
-temperature (one slope), sigmoid (a little freer: two slopes, or slope and class biases), isotonic
-(any increasing curve). A fitted map is a small frozen object of plain arrays, so that a learner
-keeps it as an attribute and model files hold it. For two classes every map is pinned at 1/2 where
-the machine is undecided, so that the more probable class is the predicted one.
+`calibrate` fits one of three maps to scores of rows that the machine was not trained on:
+temperature (one slope), sigmoid (two slopes, or a slope and class biases) and isotonic (any
+increasing curve). A fitted map is a small frozen object of plain arrays, so that learners and
+model files can keep it. For two classes every map gives 1/2 where the two scores are equal, so
+that the more probable class is the predicted class.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ Method: TypeAlias = Literal["sigmoid", "isotonic", "temperature"]
 
 LOGIT = 700.0  # exp(-700) is about 1e-304: no probability is 0, so no log-loss is infinite
 LARGEST = 1e300  # differences and sums of scores do not overflow
-BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # its complement is the first number above 1/2
-LEANING = 20.0  # rows' worth of the common slope's opinion on each side of 0
-FLATTEST = 1e-3  # least slope, at scores of average size: probabilities keep the scores' order
+BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # 1 minus this is the first number above 1/2
+LEANING = 20.0  # on each side of 0, the common slope counts as much as so many rows
+FLATTEST = 1e-3  # smallest slope, for scores of average size 1: keeps the order of the scores
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxCalibration:
     r"""P(class c | s) = exp(slope · s_c + bias_c) / Σ_j exp(slope · s_j + bias_j).
 
-    Without biases a largest score has a largest probability; biases move the borders.
+    Without biases the class with the largest score has the largest probability; with biases this
+    can differ.
 
     Parameters
     ----------
@@ -66,13 +67,13 @@ class SoftmaxCalibration:
 class SidedCalibration:
     r"""Two classes: P(second | s) = σ(a d), d = s_2 - s_1, with one slope a on each side of d = 0.
 
-    Continuous and increasing, 1/2 at d = 0 alone: the more probable class is that of the larger
-    score, whatever d's size, and of two equal probabilities the first is meant.
+    The map is continuous and increasing, and 1/2 only at d = 0. So the more probable class is
+    always the class of the larger score.
 
     Parameters
     ----------
     slopes : ndarray of shape (2,), > 0
-        For d < 0 and for d > 0.
+        The slope for d < 0 and the slope for d > 0.
     """
 
     slopes: np.ndarray
@@ -87,17 +88,17 @@ class SidedCalibration:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibration:
-    """Increasing curves from a score to a probability: linear between knots, level outside them.
+    """Increasing curves from a score to a probability: linear between knots, constant outside.
 
-    Two classes: one curve, of P(second | d) with d = s_2 - s_1, through 1/2 at d = 0; the more
-    probable class is that of the larger score. More classes: one curve for each class against
-    the others, and the values are divided by their sum, so that the most probable class need not
-    be that of the largest score.
+    Two classes have one curve, P(second | d) with d = s_2 - s_1. It is 1/2 at d = 0, so the more
+    probable class is the class of the larger score. More classes have one curve each, for this
+    class against the others. The values are divided by their sum, so the most probable class can
+    differ from the class of the largest score.
 
     Parameters
     ----------
     curves : list of ndarray of shape (2, knots)
-        Increasing scores above their probabilities, which lie in (0, 1).
+        The first row has increasing scores, the second row their probabilities in (0, 1).
     """
 
     curves: list[np.ndarray]
@@ -122,38 +123,38 @@ def calibrate(
     weights: np.ndarray | None = None,
     method: Method = "sigmoid",
 ) -> Calibration:
-    r"""A map from scores to probabilities, by maximum likelihood on out-of-sample scores.
+    r"""Fit a map from scores to probabilities, by maximum likelihood on out-of-sample scores.
 
     Every method maximises :math:`\sum_i w_i \sum_c t_{ic} \log P_{ic}` over its maps. The targets
-    :math:`t_i` are the row's class, mixed with a weak prior that keeps every map finite on
-    separable data and every probability inside (0, 1): among the N rows (their weight) are
-    spread
+    :math:`t_i` are the row's class, mixed with a weak prior. The prior keeps every map finite on
+    separable data, and every probability inside (0, 1). It counts as
 
-    - for a slope, and biases: one row, undecided between the k classes;
-    - for the two slopes of "sigmoid": on each side, 20 rows with the probabilities of the best
-      common slope, so that a side with few rows follows the other;
-    - for an isotonic curve, or each side of it: k undecided rows (Laplace's rule of succession).
+    - one more row with equal probabilities of the k classes, for a slope and biases;
+    - 20 more rows on each side with the probabilities of the best common slope, for the two slopes
+      of "sigmoid", so that a side with few rows has a slope near that of the other side;
+    - k more rows with equal probabilities, for an isotonic curve or each side of it (Laplace's
+      rule of succession).
 
     Parameters
     ----------
     scores : ndarray of shape (n, classes)
-        Of machines that did not see the row; two classes: -f and f. Infinities count as the
-        largest numbers.
+        Scores from machines that were not trained on the row; -f and f for two classes. Infinite
+        scores count as the largest numbers.
     codes : ndarray of shape (n,), int
         The class of each row.
     weights : ndarray of shape (n,), optional
-        Repetition: 2 is the row twice, 0 no row.
+        Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out.
     method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
         With d = s_2 - s_1, in increasing order of freedom:
 
-        - "temperature": softmax(slope · s). The largest probability is that of the largest score.
-        - "sigmoid": two classes, one slope on each side of d = 0; more, softmax of slope · s +
-          biases, which may move the largest probability to another class.
-        - "isotonic": any increasing curve, for two classes through 1/2 at d = 0; more, one curve
-          a class against the others, normalised. Wants some hundreds of rows.
+        - "temperature": softmax(slope · s). The class with the largest score is the most probable.
+        - "sigmoid": for two classes, one slope on each side of d = 0; for more, softmax(slope · s
+          + biases), where another class than that of the largest score can be the most probable.
+        - "isotonic": for two classes, any increasing curve that is 1/2 at d = 0; for more, one
+          curve for each class against the others, normalised. Needs a few hundred rows.
 
-        With two classes P(second) > 1/2 exactly where d > 0, by every method; at d = 0 both are
-        1/2, and the first of the largest is the first class.
+        With two classes and every method, P(second) > 1/2 if and only if d > 0; at d = 0 both
+        probabilities are 1/2.
 
     Returns
     -------
@@ -167,11 +168,10 @@ def calibrate(
 
     Notes
     -----
-    Where the scores of every row are equal the slope is 1. Slopes are at least 0.001 divided by
-    the scores' average size, so that probabilities rank rows as scores do even where the scores
-    mislead.
+    If all scores within each row are equal, the slope is 1. Slopes are at least 0.001 divided by
+    the average size of the scores, so that probabilities always have the order of the scores.
 
-    Cost O(n classes) for each of some ten steps; "isotonic" O(n log n) a class.
+    About ten steps cost O(n classes) each; "isotonic" costs O(n log n) for each class.
 
     References
     ----------
@@ -206,7 +206,7 @@ def fit_softmax(
     weights: np.ndarray | None = None,
     with_bias: bool = True,
 ) -> SoftmaxCalibration:
-    """Slope and, where wanted, biases of a `SoftmaxCalibration`; arguments as in `calibrate`."""
+    """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`."""
     scores, codes, weights = _rows(scores, codes, weights)
     T = _targets(codes, weights, scores.shape[1], 1)
     return SoftmaxCalibration(*_most_likely(scores, T, weights, with_bias))
@@ -231,13 +231,13 @@ def _most_likely(
 ) -> tuple[float, np.ndarray]:
     """Slope and biases that maximise Σ_i w_i Σ_c T_ic log softmax(slope · S_i + bias)_c.
 
-    Solved in units of the scores' average size, so that scores of any size start alike.
+    Scores are first divided by their average size, so that the start suits scores of any size.
     """
     k = S.shape[1]
-    S = S - S.mean(axis=1, keepdims=True)  # what a row has in common does not matter
+    S = S - S.mean(axis=1, keepdims=True)  # a constant added to a row changes nothing
     w = w / w.sum()
     size = float(w @ np.abs(S).mean(axis=1))
-    if size * LARGEST < 1:  # the scores of a row are equal, as far as slopes can be told
+    if size * LARGEST < 1:  # the scores of each row are equal, or too close to find a slope
         size, S = 1.0, np.zeros_like(S)
     S = S / size
 
@@ -259,8 +259,8 @@ def _fit_isotonic(scores: np.ndarray, codes: np.ndarray, w: np.ndarray) -> Isoto
     if k > 2:
         T = _targets(codes, w, k, k)
         return IsotonicCalibration([_increasing(s, t, w) for s, t in zip(scores.T, T.T)])
-    # At most 1/2 below d = 0 and at least 1/2 above, the sides have nothing more in common. On
-    # each, the best curve within a bound is the best curve, cut at the bound.
+    # The curve is at most 1/2 below d = 0 and at least 1/2 above, so the two sides can be fitted
+    # separately. On each side the best bounded curve is the best curve, cut at the bound.
     d = _difference(scores)
     low, high = (
         _increasing(d[side], _targets(codes[side], w[side], 2, 2)[:, 1], w[side])
@@ -271,7 +271,7 @@ def _fit_isotonic(scores: np.ndarray, codes: np.ndarray, w: np.ndarray) -> Isoto
 
 
 def _increasing(x: np.ndarray, t: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Knots (2, knots) of the increasing function of x nearest to t: the ends of its steps."""
+    """The increasing function of x nearest to t, as the ends of its steps, (2, knots)."""
     x, at = np.unique(x, return_inverse=True)
     if len(x) == 0:
         return np.empty((2, 0))
@@ -298,7 +298,9 @@ def _rows(
     """Finite scores, codes and weights of the rows that have weight."""
     scores = _finite(scores)
     if np.isnan(scores).any():
-        raise ValueError("scores hold NaN: calibration needs the numbers that a machine gave.")
+        raise ValueError(
+            "scores contain NaN: calibration needs numbers; check the samples and the kernel."
+        )
     if weights is None:
         return scores, codes, np.ones(len(scores))
     kept = weights > 0
@@ -306,7 +308,7 @@ def _rows(
 
 
 def _targets(codes: np.ndarray, w: np.ndarray, k: int, undecided: int) -> np.ndarray:
-    """Targets (n, k): the row's class, with some undecided rows spread over all."""
+    """Targets (n, k): the row's class, mixed with equal shares of ``undecided`` rows."""
     share = undecided / (w.sum() + undecided)
     return (1 - share) * np.eye(k)[codes] + share / k
 
@@ -322,8 +324,10 @@ def _difference(scores: np.ndarray) -> np.ndarray:
 
 
 def _two_columns(unlikely: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Probabilities (n, 2) from that of the class which d speaks against; less than the other's
-    unless d = 0, even where the two round to 1/2."""
+    """Probabilities (n, 2) from the probability of the less likely class.
+
+    It is smaller than the other probability unless d = 0, even if both round to 1/2.
+    """
     unlikely = np.where(d == 0, 0.5, np.minimum(unlikely, BELOW_HALF))
     likely = 1 - unlikely
     return np.where((d > 0)[:, None], np.c_[unlikely, likely], np.c_[likely, unlikely])

@@ -1,4 +1,4 @@
-"""The classes of a sample, and their weights as factors of the weights of their rows."""
+"""The classes of targets, and class weights as factors of the weights of the rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["encode_classes", "weigh_classes"]
 
 
 def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes of rows that count, ascending, and the place of each row's class there.
+    """The classes in ascending order, and the number of each row's class in this order.
 
     Raises
     ------
     ValueError
-        y has one class, or numbers that are no classes.
+        y has only one class, or has numbers that cannot be classes.
 
     Examples
     --------
@@ -28,23 +28,25 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has the one class {classes.tolist()[0]!r} (rows of weight 0 do not count); the "
-            "number of classes has to be greater than one."
+            f"y has only the class {classes.tolist()[0]!r} (rows of weight 0 do not count); the "
+            "number of classes has to be greater than one: add rows of another class."
         )
     return classes, codes
 
 
 def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Row weights with the weight of the row's class as a factor.
+    """Row weights multiplied by the weight of each row's class.
 
     Parameters
     ----------
-    class_weight : dict or "balanced"
-        Class -> weight, 1 for classes that are left out; or Σw / (classes · Σw of the class), so
-        that all classes have the same total. Row weights count, since they mean repetition.
+    class_weight : dict, "balanced" or list of these
+        A dict gives the weight of each class, 1 for classes that it does not have. "balanced" is
+        Σw / (classes · Σw of the class), so that all classes have the same total weight. For y
+        of shape (n, labels), a list with one entry per label, or one entry for all labels; the
+        factors are multiplied.
     y : ndarray of shape (n,) or, for indicators of labels, (n, labels)
-        For labels, a list of one ``class_weight`` per label; their factors are multiplied.
     weights : ndarray of shape (n,) or None
+        Weights of the rows; None means 1 for each row.
 
     Examples
     --------
@@ -67,8 +69,8 @@ def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) 
         unknown = [c for c in class_weight if c not in classes.tolist()]
         if unknown:
             raise ValueError(
-                f"class_weight has the class {unknown[0]!r}, which y lacks; it has "
-                f"{classes.tolist()[:10]}."
+                f"class_weight has the class {unknown[0]!r}, but y does not have it: use only "
+                f"classes of y, {classes.tolist()[:10]}."
             )
         factor = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
         if not ((factor >= 0) & np.isfinite(factor)).all():

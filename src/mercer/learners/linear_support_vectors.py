@@ -1,7 +1,7 @@
 """What LinearSVC (linear_svc.py) and LinearSVR (linear_svr.py) share: samples, certificate, values.
 
-They need no kernel matrix: the weights themselves are what is solved for, in memory O(n + d)
-beside the samples, dense or CSR.
+They need no kernel matrix: they solve for the weights themselves, and use O(n + d) memory in
+addition to the samples, which are dense or CSR.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Task = Callable[[], LinearResult]
 
 
 class LinearMachine(BaseEstimator):
-    """Abstract: what LinearSVC and LinearSVR share: samples, weights, the certificate."""
+    """Abstract: the parts of LinearSVC and LinearSVR that are the same."""
 
     C: float
     tol: float
@@ -44,7 +44,7 @@ class LinearMachine(BaseEstimator):
     n_jobs: int | None
 
     def _check_parameters(self, **choices: tuple) -> None:
-        """Numbers within their ranges, and each named argument one of its choices."""
+        """Check that numbers are in their ranges, and that each argument is one of its choices."""
         numbers = [("C", True), ("tol", True), ("intercept_scaling", True), ("epsilon", False)]
         for name, strict in numbers:
             value: Any = getattr(self, name, 1.0)
@@ -62,21 +62,21 @@ class LinearMachine(BaseEstimator):
                 )
 
     def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
-        """Rows of positive weight, their targets and weights."""
+        """The rows of positive weight, their targets and their weights."""
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
         y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
-        if w is not None and not w.all():  # weight 0 equals absence
+        if w is not None and not w.all():  # a row of weight 0 counts as absent
             kept = np.flatnonzero(w)
             X, y, w = X[kept], y[kept], w[kept]
         return X, y, np.ones(X.shape[0]) if w is None else w
 
     def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
-        """The rows with positive C. Several machines share the threads, one has them all."""
+        """The rows with positive C. One machine uses all threads, several machines share them."""
         if not used.all():
             X = X[np.flatnonzero(used)]
         if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # the caller's entries stay as they are
+            X = X.copy()  # do not change the caller's matrix
             X.sum_duplicates()
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
@@ -89,11 +89,11 @@ class LinearMachine(BaseEstimator):
         )  # fmt: skip
 
     def _run(self, tasks: list[Task]) -> list[LinearResult]:
-        """The machines, over threads."""
+        """Solve the machines, several at the same time in threads."""
         return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
 
     def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
-        """Coefficients of the machines, (machines, d + 1), and the certificate."""
+        """Store the coefficients W of the machines, (machines, d + 1), and the certificate."""
         self.coef_ = W[:, :-1].astype(dtype)
         scale = self.intercept_scaling if self.fit_intercept else 0.0
         self.intercept_ = (scale * W[:, -1]).astype(dtype)
@@ -108,10 +108,10 @@ class LinearMachine(BaseEstimator):
         self.solver_ = worst(results).solver
 
     def _conclude(self, results: list[LinearResult]) -> None:
-        """Warn where the worst machine is not good enough."""
+        """Warn if the worst machine did not converge."""
         last = worst(results)
         stays = self.dual not in ("auto", False) and last.reason is Reason.LIMIT
-        last.conclude('With dual="auto" it goes on with Newton steps' if stays else "")
+        last.conclude('With dual="auto" the fit goes on with Newton steps' if stays else "")
 
     def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""

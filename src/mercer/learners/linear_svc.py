@@ -26,39 +26,41 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     For two classes, labelled y = ±1, minimise
     :math:`\tfrac12 |w|^2 + C \sum_i v_i \ell(1 - y_i (x_i w))` over w, with
     :math:`\ell(t) = \max(0, t)` or its square, and :math:`|w|_1` instead of
-    :math:`\tfrac12 |w|^2` where ``penalty="l1"``; several classes one against the rest, or in one
-    problem (``multi_class="crammer_singer"``).
+    :math:`\tfrac12 |w|^2` with ``penalty="l1"``. More than two classes are solved one against the
+    rest, or in one problem (``multi_class="crammer_singer"``).
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        "l1" leaves few weights; with ``loss="squared_hinge"`` and ``dual`` not True.
+        "l1" gives few weights other than 0; it needs ``loss="squared_hinge"``, and ``dual`` must
+        not be True.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : {"auto", True, False}, default="auto"
-        How it is solved; the solution is the same. True: coordinate descent on the dual. False:
+        The method; the solution is the same. True: coordinate descent on the dual. False:
         Newton's method on the primal, for the hinge loss too (scikit-learn has no such solver).
-        "auto" takes what is cheap, and then the exact: leave it so.
+        "auto" starts with the cheap method and changes to the exact one if needed; this is best
+        for most data.
     tol : float > 0, default=1e-4
-        The duality gap at the end is at most tol / 100 of the objective: 1e-6, which is what
-        LIBLINEAR leaves, where it converges, with the same tol.
+        The duality gap at the end is at most tol / 100 of the objective. This is about the gap
+        that LIBLINEAR reaches with the same tol, if it converges.
     C : float > 0, default=1.0
         Weight of the losses.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        "crammer_singer" minimises one loss over all classes, and has no use for ``penalty`` and
-        ``loss``, as in scikit-learn.
+        "crammer_singer" minimises one loss over all classes and ignores ``penalty`` and ``loss``,
+        as in scikit-learn.
     fit_intercept : bool, default=True
     intercept_scaling : float > 0, default=1
-        The intercept is the weight of a constant column of this value, and is penalised as all
-        weights are: the larger, the less.
+        The intercept is the weight of a constant column of this value, and it is penalised like
+        all weights. A larger value penalises the intercept less.
     class_weight : dict or "balanced", optional
-        Factor of C for each class; one against the rest, it is that of the one class alone, as in
+        Factor of C for each class. One against the rest, the rest always has factor 1, as in
         scikit-learn.
     verbose : int, default=0
-        Print a line at each look at the gap.
+        If not 0, print a line each time the gap is computed.
     random_state : int, RandomState or None
-        Order of the rows in coordinate descent.
+        Seed of the order of the rows in coordinate descent.
     max_iter : int >= 0, default=1000
-        Epochs of the descent and, counted apart, Newton steps, for each machine.
+        Most epochs of coordinate descent, and also most Newton steps, for each machine.
     n_jobs : int or None
         Threads; None means all cores. The result does not depend on it.
 
@@ -69,22 +71,25 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     intercept_ : ndarray of shape (1,) or (classes,)
     classes_, n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
     objective_ : float
-        The minimised function's value, summed over the machines.
+        Value of the minimised function, summed over the machines.
     dual_gap_ : float
-        Certificate: ``objective_`` is at most this above the least value, and with the l2 penalty
-        :math:`\tfrac12 |w - w^*|^2` is at most this, for all weights and intercepts (the latter
-        over ``intercept_scaling``) together.
+        Certificate: ``objective_`` is at most this much above the smallest possible value. With
+        the l2 penalty :math:`\tfrac12 |w - w^*|^2` is at most ``dual_gap_`` too, for all weights
+        and intercepts (divided by ``intercept_scaling``) together.
     margin_ : ndarray of shape (machines,)
-        1 / ‖coef‖: how far the margin reaches on each side of the boundary.
+        1 / ‖coef‖, the width of the margin on each side of the boundary.
     converged_ : bool
+        Whether all machines reached ``tol``.
     solver_ : str
+        The method that was used.
 
     Notes
     -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 no row. Unscaled columns and large
-    C, on which LIBLINEAR stops at max_iter, are no obstacle while d, or the number of samples on
-    the margin, is below some thousands. An epoch costs O(stored values); a Newton step that and
-    the factorisation of a matrix of the smaller of these two orders.
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. Columns of
+    different scales and a large C, with which LIBLINEAR stops at max_iter, are no problem while d,
+    or the number of samples on the margin, is below a few thousand. An epoch costs O(stored
+    values); a Newton step costs the same, plus the factorisation of a matrix whose order is the
+    smaller of these two numbers.
 
     References
     ----------
@@ -138,15 +143,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are taken as they are; CSR is not copied.
+            float32 and float64 are not converted; CSR is not copied.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
 
         Raises
         ------
         ValueError
-            A parameter is out of range, two of them exclude each other, there is one class, or X,
-            y and weights do not fit.
+            A parameter is out of range, two parameters cannot be used together, y has only one
+            class, or X, y and the weights do not match.
         """
         self._check_parameters(
             penalty=("l2", "l1"),
@@ -178,7 +183,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self
 
     def _fit_apart(self, X, codes, own, others, seed):
-        """One machine, or one for each class, whose rows have their ``own`` C."""
+        """One machine, or one for each class: its rows have C ``own``, the rest ``others``."""
         k = len(self.classes_)
         positive = [1] if k == 2 else range(k)
         used = (own > 0) | (others > 0)
@@ -196,7 +201,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return results, np.stack([r.coef for r in results])
 
     def _solve_one(self, rows: LinearRows, y, C, seed: int) -> LinearResult:
-        if not C.all():  # a class of weight 0
+        if not C.all():  # a class has weight 0
             rows = LinearRows(rows.X[np.flatnonzero(C)], rows.bias, rows.n_jobs)
             y, C = y[C > 0], C[C > 0]
         solver = self._solver(seed)
@@ -205,14 +210,14 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return solve_lasso(rows, y, C, solver)
 
     def _fit_together(self, X, codes, C, seed):
-        """Crammer and Singer's machine; that of two classes is one vector, with twice the C."""
+        """Crammer and Singer's machine; with two classes it is one vector, with 2 C."""
         k = len(self.classes_)
         rows = self._rows(X, C > 0, 1)
         codes, C = codes[C > 0], C[C > 0]
         if k == 2:
             dual = LinearDual.hinge(np.where(codes == 1, 1.0, -1.0), 2 * C, False)
             results = self._run([lambda: self._solver(seed).solve(rows, dual)])
-            # ½ |w_0|² + ½ |w_1|² = ¼ |w_1 - w_0|²: half of that machine's objective
+            # ½ |w_0|² + ½ |w_1|² = ¼ |w_1 - w_0|²: half of the objective of the single vector
             results = [r.scaled(0.5) for r in results]
             return results, results[0].coef[None]
         dual = ClassDual(codes, C, k)
@@ -220,9 +225,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return results, results[0].coef.reshape(k, -1)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """x w + intercept: shape (n,) for two classes, (n, classes) for more.
+        """x w + intercept for each row: shape (n,) for two classes, (n, classes) for more.
 
-        Positive values are on the side of ``classes_[1]``.
+        For two classes, positive values mean ``classes_[1]``.
         """
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
@@ -234,13 +239,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self.classes_[codes]
 
     def sparsify(self) -> LinearSVC:
-        """Keep ``coef_`` as a CSR matrix, which pays where most weights are 0 (penalty l1)."""
+        """Store ``coef_`` as a CSR matrix, to save memory if most weights are 0 (penalty l1)."""
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
     def densify(self) -> LinearSVC:
-        """Keep ``coef_`` as an ndarray again."""
+        """Store ``coef_`` as an ndarray again."""
         check_is_fitted(self)
         if sp.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()

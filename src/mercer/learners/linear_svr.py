@@ -17,8 +17,8 @@ __all__ = ["LinearSVR"]
 class LinearSVR(RegressorMixin, LinearMachine):
     r"""Linear support vector regression, for many samples and many columns.
 
-    Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)`, or the same with the
-    square of each maximum, over w.
+    Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)` over w, or the same
+    with the square of each maximum.
 
     Parameters
     ----------
@@ -27,6 +27,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, n_jobs
         As in `LinearSVC`.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        The maximum in the formula, or its square.
 
     Attributes
     ----------
@@ -40,7 +41,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     Notes
     -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 no row. Cost as `LinearSVC`.
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. The cost is that
+    of `LinearSVC`.
 
     References
     ----------
@@ -88,14 +90,14 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are taken as they are; CSR is not copied.
+            float32 and float64 are not converted; CSR is not copied.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
 
         Raises
         ------
         ValueError
-            A parameter is out of range, or X, y and weights do not fit.
+            A parameter is out of range, or X, y and the weights do not match.
         """
         self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
         X, y, w = self._samples(X, y, sample_weight, numeric=True)

@@ -1,6 +1,7 @@
-"""Support vector classifiers of any number of classes, whatever their duals: what SVC and NuSVC
-(svc.py) share. Machines for pairs of classes or for one class against the rest, their votes, and
-probabilities."""
+"""What SVC and NuSVC (svc.py) share: support vector classification with any number of classes.
+
+Machines for pairs of classes or for one class against the rest, their votes, and probabilities.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +32,16 @@ from mercer.threads import blas_limit, count_jobs
 __all__ = ["ManyClasses"]
 
 METHODS = get_args(Method)  # of calibration
-LARGEST_PAIR = 4096  # rows of two classes between which all of K is computed
-SHARED = 1_000_000  # values of K in all pairs, beyond which threads share them
-MANY_PAIRS = 10  # whose machines end within the tolerance, and are not made exact
+LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
+SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
+MANY_PAIRS = 10  # with so many pairs, machines stop within the tolerance and are not made exact
 
 
 def _with_probability(learner: ManyClasses) -> bool:
     if learner.probability:
         return True
     raise AttributeError(
-        "predict_proba is not available with probability=False: give probability=True and fit."
+        "predict_proba is not available with probability=False: set probability=True and fit again."
     )
 
 
@@ -61,13 +62,13 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     def _pair_problem(
         self, labels: np.ndarray, bounds: np.ndarray, pair: str, of_fold: bool
     ) -> DualProblem:
-        """The dual of a machine; ``pair`` names its classes for errors."""
+        """The dual of a machine; error messages use ``pair``, the names of its classes."""
 
     def _fit_machine(
         self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
         source: RowSource | None, fit_path: WarmStarts | None,
     ) -> SmoResult:  # fmt: skip
-        """The machine of a dual; ``machine`` is its number, None without a warm start."""
+        """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
         if machine is None:
             return solver.solve(K, problem, source=source)
         return self._solve(K, problem, machine, solver, source, fit_path)
@@ -84,15 +85,15 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         fit_path : WarmStarts, optional
-            Shared by fits that differ in C or ν (see `new_path`).
+            Work that fits share if they differ only in C or ν (see `new_path`).
 
         Raises
         ------
         ValueError
-            A parameter is out of range, there is one class, X, y, weights do not fit, or no
-            machine exists (a hard margin between classes that overlap, too large a ν).
+            A parameter is out of range, y has only one class, X, y and the weights do not match,
+            or there is no solution (a hard margin between classes that overlap, or ν too large).
         KeyboardInterrupt
-            After Ctrl-C; the best machine so far is there.
+            After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
         training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
@@ -131,7 +132,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             raise ValueError(f"probability={self.probability!r}: give a bool or one of {METHODS}.")
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError(
-                'multi_class="ovr" has no pairs of classes: give decision_function_shape="ovr".'
+                'decision_function_shape="ovo" needs pairs of classes, which multi_class="ovr" '
+                'does not have: give decision_function_shape="ovr" or multi_class="ovo".'
             )
 
     def _bounds(self, training: Training) -> np.ndarray:
@@ -140,7 +142,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return self._penalties(w * self._class_weights(y, codes, w)[codes])
 
     def _class_weights(self, y: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """One factor for each class."""
+        """One factor for each class, (classes,)."""
         k = int(codes.max()) + 1
         if self.class_weight is None:
             return np.ones(k)
@@ -148,7 +150,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         factors = np.zeros(k)
         factors[codes] = weighed
         if not (factors > 0).all():
-            raise ValueError(f"class_weight={self.class_weight!r}: weights must be > 0.")
+            raise ValueError(f"class_weight={self.class_weight!r}: all weights must be > 0.")
         return factors
 
     # --- machines -------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
         fit_path: WarmStarts | None = None, warm: bool = False,
     ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
-        """Results of the machines, and β in the layout of ``dual_coef_`` for all rows."""
+        """The results of all machines, and β of all rows in the layout of ``dual_coef_``."""
         if self._in_pairs:
             return self._solve_pairs(K, codes, bounds, fit_path, warm)
         # one against the rest: all machines read the same rows of K
@@ -176,7 +178,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
         fit_path: WarmStarts | None, warm: bool,
     ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
-        """One machine for each pair of classes; several at a time where there are several."""
+        """One machine for each pair of classes; threads solve several at the same time."""
         pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes).tolist()
         values = sum((sizes[a] + sizes[b]) ** 2 for a, b in pairs)
         jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED else 1
@@ -211,15 +213,22 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return self._by_machine(self.dual_coef_, codes)
 
     def _by_machine(self, dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """β (rows, machines) of the layout of ``dual_coef_``."""
+        """β of shape (rows, machines) from the layout of ``dual_coef_``."""
         return by_pair(dual, codes, len(self.classes_)) if self._in_pairs else dual.T
 
     # --- predictions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance, (n,), positive for ``classes_[1]``; for more classes votes refined by
-        distances (n, classes), or with "ovo" the pairs' values (n, pairs). With
-        ``multi_class="ovr"`` the machines' values (n, classes)."""
+        """Decision values of the rows of X.
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, classes) or (n, pairs)
+            Two classes: f(x), positive for ``classes_[1]``. More classes: votes of the pairs plus
+            less than half a vote for their distances (n, classes); with
+            ``decision_function_shape="ovo"`` the values of the pairs (n, pairs); with
+            ``multi_class="ovr"`` the values of the machines (n, classes).
+        """
         values = self._values(X)
         if len(self.classes_) == 2:
             return values[:, 0]
@@ -228,8 +237,11 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return votes(values, len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class of each row, (n,): by votes of the pairs, ties to the first class; or that of the
-        machine with the largest value."""
+        """Predicted class of each row, (n,).
+
+        The class with most votes of the pairs (the first one of equal classes), or with
+        ``multi_class="ovr"`` the class whose machine has the largest value.
+        """
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
@@ -239,7 +251,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return self.classes_[scores.argmax(axis=1)]
 
     def _scores(self, values: np.ndarray) -> np.ndarray:
-        """One score a class, (n, classes): two classes have f and -f."""
+        """One score for each class, (n, classes); -f and f for two classes."""
         if len(self.classes_) == 2:
             return np.stack([-values[:, 0], values[:, 0]], axis=1)
         return votes(values, len(self.classes_)) if self._in_pairs else values
@@ -247,20 +259,21 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     # --- probabilities --------------------------------------------------------------------------
 
     def _fit_probabilities(self, K, codes, bounds, w) -> None:
-        """Calibrate on the decision values of 5 folds, each predicted by the others."""
+        """Calibrate on decision values of 5 folds; machines of the other folds predict each."""
         scores = np.zeros((len(codes), len(self.classes_)))
         counts = np.bincount(codes)
         folds = int(min(5, counts.min()))
         if folds < 2:
             raise ValueError(
-                "probability=True needs two rows of each class; class "
-                f"{self.classes_.tolist()[counts.argmin()]!r} has one."
+                "probability=True needs at least two rows of each class, but class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} has one: add rows of this class, or "
+                "give probability=False."
             )
         split = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         for train, test in split.split(codes, codes):
             results, dual = self._solve_machines(K.part(train), codes[train], bounds[train])
             if worst(results).reason is Reason.INTERRUPTED:
-                raise KeyboardInterrupt  # the machine is fitted, predict_proba is not available
+                raise KeyboardInterrupt  # the machine is fitted, but predict_proba is not available
             b = np.array([r.intercept for r in results])
             used = np.flatnonzero(dual.any(axis=0))
             beta = self._by_machine(dual[:, used], codes[train[used]])
@@ -272,14 +285,14 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class in the order of ``classes_``, (n, classes).
 
-        For two classes the larger one is that of ``predict``; for more it is so up to ties of
-        the votes and the shifts of calibration.
+        For two classes the more probable class is the one that ``predict`` gives. For more
+        classes this can differ, because of equal votes and because of the calibration.
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False: set "
-                "probability=True before fit (and let it end)."
+                "probability=True before fit, and do not interrupt the fit."
             )
         return self.calibration_(self._scores(self._values(X)))
 

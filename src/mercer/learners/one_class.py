@@ -1,4 +1,4 @@
-"""The one-class machine: where the data are, as the side of a plane in feature space."""
+"""The one-class support vector machine: a hyperplane in feature space that finds outliers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["OneClassSVM"]
 
-ROUNDINGS = 16  # of a decision function, at most
+ROUNDINGS = 16  # largest rounding error of a decision function, in units of eps
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
-    r"""Novelty detection: the plane that parts most of the data from the origin, as far as may be.
+    r"""Outlier detection: the hyperplane farthest from the origin that has most samples beyond it.
 
     Minimise :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j k(x_i, x_j)` over
     :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i = \nu \sum_i w_i`; a sample x is an
@@ -27,15 +27,15 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        At most this part of the rows become outliers, at least this part support vectors.
+        At most this part of the rows are outliers, and at least this part are support vectors.
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, warm_start,
     solver, rank, random_state, memory, n_jobs
-        As in `SVC`; ``random_state`` is that of the centres of ``solver="low_rank"``.
+        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
 
     Attributes
     ----------
     offset_ : float
-        ρ: ``decision_function`` is ``score_samples`` less it.
+        ρ: ``decision_function`` is ``score_samples`` minus ρ.
     support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
     fit_status_, coef_ : as in scikit-learn
     objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
@@ -109,14 +109,14 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             (n, n) for ``kernel="precomputed"``.
         sample_weight : array-like of shape (n,), optional
         fit_path : WarmStarts, optional
-            Shared by fits that differ in ν (see `new_path`).
+            Work that fits share if they differ only in ν (see `new_path`).
 
         Raises
         ------
         ValueError
-            A parameter is out of range, or X and the weights do not fit.
+            A parameter is out of range, or X and the weights do not match.
         KeyboardInterrupt
-            After Ctrl-C; the best machine so far is there.
+            After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
         training = self._training(X, None, sample_weight, targets=False, fit_path=fit_path)
@@ -130,9 +130,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_iter_ = result.iterations
         self.dual_coef_ = result.coef[support][None]
         self._store(training, [result], support, low)
-        # f = 0 on the border up to roundings, whose sign would decide: the border is no outlier
+        # f is 0 on the border up to rounding errors: shift f so that border rows are no outliers
         size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
-        rounding = np.finfo(np.result_type(training.X.dtype, np.float32)).eps  # predictions'
+        rounding = np.finfo(np.result_type(training.X.dtype, np.float32)).eps  # of predictions
         self.intercept_ += ROUNDINGS * float(rounding) * size
         self.offset_ = -float(self.intercept_[0])
         result.conclude(CONTINUED)
@@ -153,6 +153,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """1 for rows like the training samples, -1 for outliers, (n,)."""
+        """1 for rows that are like the training samples, -1 for outliers, (n,)."""
         check_is_fitted(self)
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,7 +1,7 @@
-"""Several classes from machines for two: one against one, or one against the rest.
+"""Predict several classes with machines for two classes, one machine for each pair of classes.
 
 With k classes there are k (k - 1) / 2 pairs in the order (0, 1), (0, 2), ... (1, 2), ...; the first
-class of a pair is its positive one.
+class of a pair is the positive class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def all_pairs(k: int) -> list[tuple[int, int]]:
 
 
 def votes(values: np.ndarray, k: int) -> np.ndarray:
-    """Votes of the pairs for each class, plus less than half a vote by the sum of distances."""
+    """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
     counts, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
     for column, (first, second) in enumerate(all_pairs(k)):
         f = values[:, column]
@@ -31,7 +31,7 @@ def votes(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """β (rows, pairs) of scikit-learn's layout, which `by_class` gives."""
+    """β of shape (rows, pairs) from scikit-learn's layout; the inverse of `by_class`."""
     pairs, members = all_pairs(k), [np.flatnonzero(codes == c) for c in range(k)]
     beta = np.zeros((len(codes), len(pairs)))
     for column, (first, second) in enumerate(pairs):
@@ -41,8 +41,10 @@ def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
 
 
 def by_class(coefs: list[np.ndarray], codes: np.ndarray, k: int) -> np.ndarray:
-    """scikit-learn's layout of the pairs' β: row r of column i belongs to the pair of i's class
-    with the r-th of the other classes; (k - 1, rows)."""
+    """The pairs' β in scikit-learn's layout, of shape (k - 1, rows).
+
+    Entry (r, i) belongs to the pair of row i's class and the r-th of the other classes.
+    """
     if len(coefs) == 1:
         return coefs[0][None]
     dual, members = np.zeros((k - 1, len(codes))), [np.flatnonzero(codes == c) for c in range(k)]

@@ -1,8 +1,8 @@
 """What all support vector machines share: solver, support vectors, certificate, predictions.
 
 `SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
-OneClassSVM (one_class.py). A subclass states its dual problems; this class
-chooses the Gram operator, solves, and keeps what predictions need.
+OneClassSVM (one_class.py). A subclass defines its dual problems; this class chooses the Gram
+operator, solves the problems and keeps what predictions need.
 """
 
 from __future__ import annotations
@@ -28,16 +28,20 @@ from mercer.solvers.smo import SmoResult, SmoSolver
 
 __all__ = ["SupportVectorMachine", "WarmStarts"]
 
-MOST_ROUNDS = 10_000  # of the solver, where max_iter is -1
-BESIDE = 40_000_000  # bytes that a fit takes beside rows of K: blocks, tiles, room of BLAS
+MOST_ROUNDS = 10_000  # of the solver, if max_iter is -1
+BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
 CONTINUED = "A fit with warm_start=True can be continued"
 
 
 class SupportVectorMachine(KernelLearner, ABC):
-    """Abstract: give ``_pair_coef`` and a ``fit`` of these steps: `_check_parameters`,
-    `_training`, `_operator`, `_solve` for each machine, `_store`, and `Result.conclude`."""
+    """Abstract: a support vector machine.
+
+    Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
+    `_check_parameters`, `_training`, `_operator`, `_solve` for each machine, `_store`, and
+    `Result.conclude`.
+    """
 
     gamma: float | str
     degree: int
@@ -53,7 +57,13 @@ class SupportVectorMachine(KernelLearner, ABC):
     _n_support: np.ndarray
 
     def new_path(self, values: list) -> WarmStarts:
-        """What fits share that differ in ``path_parameter`` alone, which takes these values."""
+        """Make the object that fits share if they differ only in ``path_parameter``.
+
+        Parameters
+        ----------
+        values : list
+            The values of ``path_parameter``, in the order of the fits.
+        """
         return WarmStarts(self, values)
 
     @abstractmethod
@@ -83,14 +93,17 @@ class SupportVectorMachine(KernelLearner, ABC):
         if not (
             isinstance(self.max_iter, Integral) and (self.max_iter == -1 or self.max_iter >= 1)
         ):
-            raise ValueError(f"max_iter={self.max_iter!r}: give -1 (no limit of yours) or >= 1.")
+            raise ValueError(
+                f"max_iter={self.max_iter!r}: give a whole number >= 1, or -1 for the default "
+                f"limit of {MOST_ROUNDS:,} rounds."
+            )
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
         if self.rank is not None and not (isinstance(self.rank, Integral) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; γ = "scale" counts each row as often as it weighs."""
+        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
         if not kernel.symmetric:
             raise TypeError(
                 f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
@@ -102,16 +115,16 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     @abstractmethod
     def _bounds(self, training: Training) -> np.ndarray:
-        """Upper bounds of the dual variables, one for each row."""
+        """Upper bounds of the dual variables, one for each row, (n,)."""
 
     def entry_room(self, training: Training) -> float:
-        """The relative error of K's entries that ``tol`` leaves room for."""
+        """The largest relative error of K's entries that ``tol`` allows."""
         return rounding_room(self.tol, self._bounds(training))
 
     def _operator(
         self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
     ) -> tuple[GramOperator, LowRankGram | None]:
-        """K for SMO, which asks for rows as they are needed; the same again where K is a factor."""
+        """K for SMO, which reads rows when it needs them, and the factor of K or None."""
         low = None
         exact = LIMITS["support vectors"].exact(self.solver, X.shape[0])
         if exact or self.kernel_.linear:
@@ -124,7 +137,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             K = low = self._low_rank_gram(X, rank, held=True, fit_path=fit_path)
         self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
         if self.kernel_.positive_definite is False:
-            self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is no bound"
+            self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
         return K, low
 
     def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
@@ -137,7 +150,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         if X.shape[0] >= ROUNDED_ROWS:
             X = in_single_precision(self.kernel_, X, min(1e-5, room))
         elif isinstance(X, np.ndarray) and X.dtype == np.float32:
-            # of few samples in float32, distances may be too coarse for C
+            # with few float32 samples, distances may be too inexact for a large C
             wide = X.astype(np.float64)
             fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
             X = X if fine else wide
@@ -146,7 +159,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     # --- the solver -----------------------------------------------------------------------------
 
     def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
-        """For n rows; ``share`` is the part of the memory that one of several machines may take."""
+        """The solver for n rows; ``share`` is the part of the memory that one machine may use."""
         return SmoSolver(
             tol=self.tol,
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
@@ -157,8 +170,8 @@ class SupportVectorMachine(KernelLearner, ABC):
         )
 
     def _cache_bytes(self, n: int, share: float) -> int:
-        """What rows of K may take of the memory, beside blocks and what is being computed."""
-        budget = memory_budget(self.memory, 32 * n * n / share)  # a quarter holds all of K
+        """Bytes of the memory budget for rows of K; the rest is for blocks and results."""
+        budget = memory_budget(self.memory, 32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
     def _solve(
@@ -170,8 +183,11 @@ class SupportVectorMachine(KernelLearner, ABC):
         source: RowSource | None = None,
         fit_path: WarmStarts | None = None,
     ) -> SmoResult:
-        """The dual of one machine. Along a path it starts from where the last one ended, with
-        ``warm_start`` from where the last fit did."""
+        """Solve the dual of one machine.
+
+        On a path it starts from the last solution on the path; with ``warm_start`` from the
+        solution of the last fit.
+        """
         solver, start = solver or self._solver(K.shape[0]), None
         if fit_path is not None:
             start = fit_path.start(machine, problem.C)
@@ -189,8 +205,8 @@ class SupportVectorMachine(KernelLearner, ABC):
         known: Any = self.duals_[machine] if machine < len(self.duals_) else []
         if len(known) != len(problem.y):
             raise ValueError(
-                f"warm_start=True continues a fit to the same samples, but the last one had "
-                f"{len(known)} dual variables and this one has {len(problem.y)}: give the same "
+                f"warm_start=True continues a fit to the same samples, but the last fit had "
+                f"{len(known)} dual variables and this fit has {len(problem.y)}: give the same "
                 "samples in the same order, or warm_start=False."
             )
         return known
@@ -201,7 +217,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         self, training: Training, results: list[SmoResult], support: np.ndarray,
         low: LowRankGram | None,
     ) -> None:  # fmt: skip
-        """Certificate and support vectors, when ``dual_coef_`` is known."""
+        """Store the certificate and the support vectors; ``dual_coef_`` must be set before."""
         X = training.X
         self.objective_ = float(sum(r.objective for r in results))
         self.dual_gap_ = float(max(r.gap for r in results))
@@ -217,7 +233,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.duals_ = [r.alpha for r in results]
         self.shape_fit_ = training.shape
         self.support_ = training.rows[support].astype(np.int32)
-        precomputed = self.kernel_.kind == "precomputed"  # which has no vectors
+        precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
         self._keep_support(X[support] if low is None else X[low.centres])
         self._center_coef = None
@@ -227,20 +243,20 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def _infeasible(self) -> str:
         return (
-            "C=inf asks for a hard margin, but no hyperplane in the kernel's feature space "
-            "separates the classes: give a finite C, a kernel that separates more (a larger "
+            "C=inf requires a hard margin, but no hyperplane in the kernel's feature space "
+            "separates the classes: give a finite C, choose a kernel that separates more (a larger "
             "gamma), or remove rows that are equal but differ in class."
         )
 
     def _values(self, X: Any) -> np.ndarray:
-        """K(X, support) β + b for each machine: predictions touch the support vectors alone."""
+        """K(X, support) β + b for each machine; only the support vectors are used."""
         K = self.cross_gram(X)
         coef = self._pair_coef() if self._center_coef is None else self._center_coef
         return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
 
     @property
     def n_support_(self) -> np.ndarray:
-        """Number of support vectors of each class (classifiers) or in all."""
+        """Number of support vectors: of each class for classifiers, else the total."""
         check_is_fitted(self)
         return self._n_support
 
@@ -249,7 +265,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, for ``kernel="linear"`` alone; not to be written to."""
+        """Weights of the features, only for ``kernel="linear"``; a read-only array."""
         fitted = vars(self).get("kernel_")
         if not (self.kernel == "linear" if fitted is None else fitted.linear):
             raise AttributeError('coef_ is only available with kernel="linear".')
@@ -260,37 +276,37 @@ class SupportVectorMachine(KernelLearner, ABC):
 
 
 class WarmStarts(FitPath):
-    """Machines that differ in C or ν share K, and each starts from the dual variables of the last.
+    """Path for machines that differ in C or ν: they share K, and each starts from the last one.
 
     Parameters
     ----------
     learner : SupportVectorMachine
     values : list
-        Of the parameter that the machines differ in.
+        The values of C or ν, in the order of the fits.
     """
 
     def __init__(self, learner: SupportVectorMachine, values: list):
         super().__init__()
-        #: the parameter is C, the upper bound: variables at it move with it
+        #: whether the parameter is C, the upper bound; variables at the bound change with it
         self.bounded = learner.path_parameter == "C"
         numbers = [v for v in values if isinstance(v, (int, float, np.number)) and v > 0]
-        #: the largest C beside that of the first fit
+        #: the largest C divided by the C of the first fit
         self.growth = max(numbers) / numbers[0] if self.bounded and numbers else 1.0
         self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._source: RowSource | None = None
 
     def source(self, K: GramOperator, solver: SmoSolver, C: np.ndarray) -> RowSource | None:
-        """Rows of K that are held, the same for all machines of all rows; None for others."""
+        """Kept rows of K, shared by all machines that use all rows; None for other machines."""
         if self._source is None and "dense" in K.cheap and K.shape[0] == self.rows():
             self._source = solver.rows_of(K, C * self.growth)
         return self._source if K.shape[0] == self.rows() else None
 
     def rows(self) -> int:
-        """Of the training samples."""
+        """Number of training samples, 0 before the first fit."""
         return 0 if self.training is None else self.training.X.shape[0]
 
     def start(self, machine: int, C: np.ndarray) -> np.ndarray | None:
-        """The last dual variables of a machine, those at their bounds moved to the new ones."""
+        """The last dual variables of a machine; those at the old bounds move to the new bounds."""
         if machine not in self.last:
             return None
         alpha, bounds = self.last[machine]
@@ -299,13 +315,13 @@ class WarmStarts(FitPath):
         return np.where((alpha >= bounds) & np.isfinite(C), C, np.minimum(alpha, C))
 
     def keep_dual(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
-        """Remember where a machine ended."""
+        """Remember the solution of a machine."""
         if result.alpha is not None:
             self.last[machine] = result.alpha, C
 
 
 def _scale(X: Any, w: np.ndarray) -> float:
-    """1 / (d · var(X)), each row counted as often as it weighs; sparse rows stay sparse."""
+    """1 / (d · var(X)) with row weights w; sparse rows stay sparse."""
     share = w / (w.sum() * X.shape[1])
     mean = float((share @ X).sum())
     if sp.issparse(X):
@@ -316,7 +332,7 @@ def _scale(X: Any, w: np.ndarray) -> float:
 
 
 class _Lines:
-    """What ``verbose=True`` prints: a line a second."""
+    """Print a line each second, for ``verbose=True``."""
 
     def __init__(self):
         self.began = self.said = time.perf_counter()

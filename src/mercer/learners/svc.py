@@ -13,8 +13,8 @@ from mercer.solvers.smo import SmoResult
 
 __all__ = ["SVC", "NuSVC"]
 
-SHARPENED = 3  # times at most that NuSVC solves for a smaller tolerance
-LEAST_MARGIN = 1e-9  # of NuSVC before the division, of the largest that f may be
+SHARPENED = 3  # at most so many times NuSVC solves again with a smaller tolerance
+LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
 
 
 class SVC(ManyClasses):
@@ -22,52 +22,55 @@ class SVC(ManyClasses):
 
     The dual of the soft margin: maximise
     :math:`\sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
-    :math:`0 \le \alpha_i \le C w_i`, :math:`\sum_i \alpha_i y_i = 0`; several classes one
-    against one.
+    :math:`0 \le \alpha_i \le C w_i`, :math:`\sum_i \alpha_i y_i = 0`. With more than two classes
+    there is one such problem for each pair of classes.
 
     Parameters
     ----------
     C : float > 0, default=1.0
-        Penalty of an error; larger fits closer. Infinite is the hard margin: an error says so
-        when no hyperplane separates the classes.
+        Penalty of an error; a larger C fits the training samples more closely. ``inf`` is the
+        hard margin, and raises an error if no hyperplane separates the classes.
     kernel : str, Kernel, "precomputed" or callable, default="rbf"
-        A kernel object of `mercer.kernels` may compare anything: categories, tables ...
-        "linear" is solved in the primal, sparse rows stay sparse.
+        A kernel object of `mercer.kernels` can compare other samples than vectors: categories,
+        tables ... "linear" is solved in the primal; sparse rows stay sparse.
     degree, gamma, coef0 : as in scikit-learn, for named kernels
-        Given beside a kernel object they are an error.
+        With a kernel object they raise an error.
     shrinking : bool, default=True
-        Leave rows out that have stopped to matter, and look at them again before the end.
+        Leave out rows that no longer change, and check them again before the end.
     probability : bool or {"sigmoid", "isotonic", "temperature"}, default=False
         Fit probabilities too, on the decision values of 5 folds: about six times the work. True
-        is "sigmoid".
-    tol : float, default=1e-3
-        Largest violation of optimality.
+        means "sigmoid".
+    tol : float > 0, default=1e-3
+        Largest violation of the optimality conditions.
     cache_size : ignored
-        Accepted, and changes nothing here: ``memory`` is the budget of the cache.
+        Accepted as in scikit-learn, but has no effect: ``memory`` is the budget of the cache.
     class_weight : dict or "balanced", optional
         Factor of C for each class.
     verbose : bool, default=False
-        Print a line a second while the fit goes on.
+        Print a line each second during the fit.
     max_iter : int, default=-1
-        Rounds of the solver (working sets, not pairs as in LIBSVM); -1 is a limit of 10,000,
-        which ordinary problems stay far below.
+        Most rounds of the solver (one round solves one working set; LIBSVM counts pairs). -1
+        means 10,000; ordinary problems need far fewer.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of one-against-one machines: votes for the classes, or the values of the pairs.
+        What ``decision_function`` gives for machines of pairs: votes for the classes ("ovr"), or
+        the values of the pairs ("ovo").
     break_ties : bool, default=False
-        Break ties of votes by ``decision_function``; more than two classes, "ovr" only.
+        Break ties of votes by ``decision_function``, for more than two classes and only with
+        ``decision_function_shape="ovr"``.
     random_state : int, RandomState or None
-        Of the folds of ``probability=True``, and of the centres of ``solver="low_rank"``.
+        Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine for each pair of classes, or for each class against the rest.
+        One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
     warm_start : bool, default=False
-        Start from the dual variables of the last fit, which was to the same rows: continues a
-        fit that was stopped, or goes on with another C.
+        Start from the dual variables of the last fit, which must have used the same rows. This
+        continues a fit that was stopped, or fits again with another C.
     solver : {"auto", "exact", "low_rank"}, default="auto"
-        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does from 200,000 rows on.
+        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
+        more.
     rank : int, optional
-        None means 2000, or what half of ``memory`` holds.
+        Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     memory : int, str or None
-        Budget in bytes or as "4GB" for rows of K; None is half of what is free.
+        Budget in bytes or as "4GB" for rows of K; None means half of the free memory.
     n_jobs : int or None
         Threads; None means all cores.
 
@@ -78,30 +81,32 @@ class SVC(ManyClasses):
         With ``multi_class="ovr"``, ``dual_coef_`` has a row for each class. After
         ``solver="low_rank"`` predictions use coefficients at the centres.
     objective_ : float
-        The dual's value, summed over the machines.
+        Value of the dual, summed over the machines.
     dual_gap_ : float
-        Certificate: the primal's value lies within this of the dual's (the largest of all
-        machines), for K as it was rounded: rows of a large K are kept in float32 where ``tol``
-        has room for that. No bound where the kernel is not positive semidefinite.
+        Certificate: the primal value minus the dual value, the largest of all machines. It holds
+        for K after rounding: rows of a large K are kept in float32 if ``tol`` allows it. It is
+        not a bound if the kernel is not positive semidefinite.
     converged_ : bool
+        Whether all machines reached ``tol``.
     margin_ : ndarray of shape (machines,)
         1 / ‖w‖, the distance of the margins from the hyperplane in the feature space.
     solver_, gram_ : str
+        Descriptions of the solver and of the Gram matrix that the fit used.
     kernel_ : Kernel
-        Bound to the training sample.
+        The kernel, bound to the training samples.
     X_fit_ : samples
-        What predictions compare with: the support vectors, encoded, or the centres.
+        The encoded samples that predictions compare with: the support vectors, or the centres.
     calibration_ : Calibration
-        Of ``probability=True``.
+        Map from scores to probabilities; only with ``probability=True``.
     duals_ : list of ndarray
-        Of ``warm_start=True``.
+        Dual variables of each machine; only with ``warm_start=True``.
 
     Notes
     -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 no row. Batch SMO needs about as
-    many rows of K as there are support vectors, O(n d) operations each, and O(n) memory beside
-    its cache. A kernel that is not positive semidefinite has a dual with several local maxima:
-    the fit ends in one of them, and ``dual_gap_`` is no bound.
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. Batch SMO needs
+    about as many rows of K as there are support vectors, O(n d) operations each, and O(n) memory
+    in addition to its cache. With a kernel that is not positive semidefinite the dual can have
+    several local maxima: the fit ends in one of them, and ``dual_gap_`` is not a bound.
 
     References
     ----------
@@ -172,30 +177,30 @@ class SVC(ManyClasses):
 
 
 class NuSVC(ManyClasses):
-    r"""Support vector classification where ν in (0, 1] takes the place of C.
+    r"""Support vector classification with ν in (0, 1] instead of C.
 
-    ν bounds the part of the rows that lie within the margin from above, and the part that are
-    support vectors from below. The dual: minimise
+    At most a part ν of the rows is inside the margin, and at least a part ν of the rows are
+    support vectors. The dual: minimise
     :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
     :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i y_i = 0`,
-    :math:`\sum_i \alpha_i = \nu \sum_i w_i`; divided by the margin that it finds, the machine is
-    that of some C.
+    :math:`\sum_i \alpha_i = \nu \sum_i w_i`. Divided by its margin, the solution is the machine
+    of `SVC` for some C.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        At most twice the part of the smaller class (for each pair of classes).
+        Must be at most twice the part of the rows in the smaller class (for each pair of classes).
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose,
     max_iter, decision_function_shape, break_ties, random_state, multi_class, warm_start, solver,
     rank, memory, n_jobs
-        As in `SVC`; ``class_weight`` is a factor of the rows' weights.
+        As in `SVC`; ``class_weight`` multiplies the weights of the rows.
 
     Attributes
     ----------
     classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, class_weight_,
     shape_fit_, n_iter_, fit_status_, coef_, objective_, dual_gap_, converged_, margin_, solver_,
     gram_, kernel_, X_fit_, calibration_, duals_
-        As in `SVC`; objective and gap are those of the machine after the division.
+        As in `SVC`; the objective and the gap are those after the division by the margin.
 
     References
     ----------
@@ -260,24 +265,25 @@ class NuSVC(ManyClasses):
         self.n_jobs = n_jobs
 
     def _penalties(self, w: np.ndarray) -> np.ndarray:
-        return w / w.mean()  # a common factor does not matter, but the tolerance would meet it
+        return w / w.mean()  # the solution is the same, and the tolerance keeps its meaning
 
     def _pair_problem(self, labels, bounds, pair, of_fold) -> DualProblem:
         smaller = min(bounds[labels > 0].sum(), bounds[labels < 0].sum())
         largest = 2 * smaller / bounds.sum()
-        if of_fold:  # whose classes stand in slightly other proportions
+        if of_fold:  # the proportions of the classes in a fold differ slightly
             return DualProblem.nu_classification(labels, bounds, min(self.nu, largest))
         if self.nu > largest * (1 + 1e-12):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu!r} for the classes {pair} must be <= "
-                f"{largest:.6g}, twice the part of the smaller one."
+                f"{largest:.6g}, twice the part of the smaller class."
             )
         return DualProblem.nu_classification(labels, bounds, self.nu)
 
     def _fit_machine(self, K, problem, machine, solver, source, fit_path) -> SmoResult:
-        """All divided by the margin ρ = (ρ₊ - ρ₋) / 2, so that f is ±1 there (LIBSVM section 4).
+        """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
-        The violation is divided too: where ρ is small the solution is made sharper first.
+        (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
+        then solved again with a smaller tolerance first.
         """
         result = super()._fit_machine(K, problem, machine, solver, source, fit_path)
         least = LEAST_MARGIN * float(np.abs(K.diag()).max()) * sum(problem.sums or ()) / 2
@@ -291,7 +297,8 @@ class NuSVC(ManyClasses):
         margin = (result.levels[0] - result.levels[1]) / 2
         if not margin > least:
             raise ValueError(
-                f"specified nu is infeasible: nu={self.nu!r} leaves no margin between two classes "
-                f"(less than {least:.2g}): give a larger nu, or a kernel that separates more."
+                f"specified nu is infeasible: with nu={self.nu!r} there is no margin between two "
+                f"classes (it is less than {least:.2g}): give a larger nu, or a kernel that "
+                "separates more."
             )
         return result.scaled(1 / margin)

@@ -1,4 +1,4 @@
-"""Support vector regression, with a tube of given width and with ν."""
+"""Support vector regression: SVR with a tube of given width, and NuSVR with ν."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         fit_path : WarmStarts, optional
-            Shared by fits that differ in C (see `new_path`).
+            Work that fits share if they differ only in C (see `new_path`).
 
         Raises
         ------
         ValueError
-            A parameter is out of range, or X, y and weights do not fit.
+            A parameter is out of range, or X, y and the weights do not match.
         KeyboardInterrupt
-            After Ctrl-C; the best machine so far is there.
+            After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
         training = self._training(X, y, sample_weight, fit_path=fit_path)
@@ -67,19 +67,19 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         return self.C * training.all_weights
 
     def _keep_tube(self, result: SmoResult) -> None:
-        """What a fit learns of the tube, beside the function: nothing, where its width is given."""
+        """Store the width of the tube if the fit has found it; does nothing if it was given."""
 
     def _infeasible(self) -> str:
         return (
-            "C=inf asks for a function within the tube at every row, but rows that the kernel "
-            "cannot tell apart have targets that differ by more: give a finite C."
+            "C=inf requires a function within the tube at every row, but rows that are equal for "
+            "the kernel have targets that differ by more than its width: give a finite C."
         )
 
     def _pair_coef(self) -> np.ndarray:
         return self.dual_coef_.T
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted number of each row, (n,)."""
+        """Predicted value of each row, (n,)."""
         return self._values(X)[:, 0]
 
 
@@ -94,7 +94,7 @@ class SVR(_SupportVectorRegressor):
         Half the width of the tube in which errors cost nothing, in the units of y.
     kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose, max_iter, warm_start,
     solver, rank, random_state, memory, n_jobs
-        As in `SVC`; ``random_state`` is that of the centres of ``solver="low_rank"``.
+        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
 
     Attributes
     ----------
@@ -162,16 +162,18 @@ class SVR(_SupportVectorRegressor):
 
 
 class NuSVR(_SupportVectorRegressor):
-    r"""Support vector regression whose tube is as wide as ν in (0, 1] makes it.
+    r"""Support vector regression where ν in (0, 1] determines the width of the tube.
 
     Minimise :math:`\tfrac12 \|w\|^2 + C (\nu \varepsilon \sum_i w_i + \sum_i w_i
-    \max(0, |y_i - f(x_i)| - \varepsilon))` over f and ε: at most a part ν of the rows lies outside
-    the tube, at least a part ν are support vectors.
+    \max(0, |y_i - f(x_i)| - \varepsilon))` over f and ε. At most a part ν of the rows is outside
+    the tube, and at least a part ν of the rows are support vectors.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
+        Largest part of the rows outside the tube.
     C : float > 0, default=1.0
+        Penalty of an error; must be finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, warm_start,
     solver, rank, random_state, memory, n_jobs
         As in `SVR`.
@@ -247,8 +249,8 @@ class NuSVR(_SupportVectorRegressor):
         super()._check_parameters()
         if not np.isfinite(self.C):
             raise ValueError(
-                f"C={self.C!r}: must be finite, since the width of the tube is weighed by it; SVR "
-                "takes C=inf with a tube of given width."
+                f"C={self.C!r}: must be finite, because C also weights the width of the tube; for "
+                "C=inf use SVR, which has a tube of given width."
             )
 
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:

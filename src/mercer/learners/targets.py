@@ -1,4 +1,4 @@
-"""Targets and weights against the rows of X, for learners with a kernel or without."""
+"""Checks of targets and sample weights against the rows of X, for all learners."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_targets", "check_weights"]
 
 
 def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.ndarray:
-    """y as an array with one entry or row for each row of X; finite floats when numeric."""
+    """y as an array with one entry or row for each row of X; finite floats if ``numeric``."""
     if y is None:
         raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
     if sp.issparse(y):
@@ -19,7 +19,8 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
     y = np.asarray(y)
     if y.ndim not in (1, 2):
         raise ValueError(
-            f"y has shape {y.shape}; give one target per row of X, or a 2-D array of them."
+            f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
+            "targets per row of X."
         )
     if len(y) != X.shape[0]:
         raise ValueError(
@@ -38,8 +39,8 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argwhere(~np.isfinite(y))[0][0])
         raise ValueError(
-            f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave "
-            "such rows out."
+            f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave out "
+            "such rows."
         )
     return y
 
@@ -62,9 +63,12 @@ def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
     if (w < 0).any():
         row = int(np.argmin(w))
         raise ValueError(
-            f"sample_weight has the negative value {w[row]:g} in row {row}: weights mean "
-            "repetition, give numbers >= 0."
+            f"sample_weight has the negative value {w[row]:g} in row {row}: a weight says how many "
+            "times the row counts; give numbers >= 0."
         )
     if not w.any():
-        raise ValueError("sample_weight is zero for every row: no sample is left to fit.")
+        raise ValueError(
+            "sample_weight is zero for every row, so no sample is left to fit: give some rows a "
+            "weight > 0."
+        )
     return None if (w == 1).all() else w
