@@ -15,9 +15,11 @@ from mercer.cli.tables import counted, read_table
 from mercer.cli.target import check_task, left_out, read_target
 from mercer.kernels import as_kernel, check_mercer
 from mercer.samples import EncodedColumns
-from mercer.selection.columns import column_notices, infer_columns, read_columns
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.tasks import task_of
+from mercer.selection.values import read_columns
 
 __all__ = ["check_table"]
 

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.tables import TableError, counted, no_column
-from mercer.selection.columns import infer_columns, read_columns, used_columns
-from mercer.selection.values import is_missing_mark, spelled_number
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import used_columns
+from mercer.selection.values import is_missing_mark, read_columns, spelled_number
 
 __all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 

@@ -42,9 +42,10 @@ from mercer.plots.relevance import Z95, RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.words import KernelWords, kernel_words
 from mercer.selection.cells import as_items, as_texts
-from mercer.selection.columns import as_numbers, infer_columns, read_columns
+from mercer.selection.column_rules import infer_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
+from mercer.selection.values import as_numbers, read_columns
 
 __all__ = ["report_data"]
 

@@ -22,14 +22,15 @@ from mercer.kernels import TableKernel
 from mercer.learners.targets import check_weights
 from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
-from mercer.selection.columns import column_notices, infer_columns, read_columns
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK, Trials
 from mercer.selection.tuned import Tuned, ridge, tune
-from mercer.selection.values import is_object_list
+from mercer.selection.values import is_object_list, read_columns
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 

@@ -21,14 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.samples import Categories, EncodedColumns
 from mercer.selection.cells import as_items, as_texts, encode_cells, words
-from mercer.selection.columns import (
-    MANY_LEVELS,
-    RARE,
-    Column,
-    infer_columns,
-    level_text,
-    used_columns,
-)
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
 from mercer.selection.values import (
     as_dates,
     as_numbers,

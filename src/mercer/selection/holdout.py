@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import BASELINES, fit_baseline
-from mercer.selection.columns import read_columns
 from mercer.selection.metrics import interval, metric_named
 from mercer.selection.tasks import Classification, Regression
+from mercer.selection.values import read_columns
 
 __all__ = ["HeldOut", "hold_out", "score_held_out"]
 
