@@ -115,9 +115,9 @@ def test_what_is_known_of_definiteness_and_symmetry():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: 0 * Linear(), ValueError, "factor=0.0: a kernel times a number needs"),
+        (lambda: 0 * Linear(), ValueError, "factor=0.0: give a finite number > 0"),
         (lambda: -1 * Linear(), ValueError, "factor=-1.0"),
-        (lambda: Linear() ** 0, ValueError, "exponent=0: only positive integer powers"),
+        (lambda: Linear() ** 0, ValueError, "exponent=0: give an integer >= 1"),
         (lambda: Linear() ** 0.5, ValueError, "exponent=0.5"),
         (lambda: Linear() + 1, TypeError, "unsupported operand"),
         (lambda: 1 + Linear(), TypeError, "unsupported operand"),
@@ -140,7 +140,7 @@ def test_what_is_known_of_definiteness_and_symmetry():
         (
             lambda: TableKernel([(RBF(), ["a"])], weights=[1.0])(TABLE),
             ValueError,
-            'weights= stands beside combine="product"',
+            'weights is given, but combine="product"',
         ),
         (
             lambda: TableKernel([(RBF(), ["a"])], "sum", [1.0, 2.0])(TABLE),

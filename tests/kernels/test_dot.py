@@ -42,7 +42,9 @@ def test_names_mean_what_they_mean_to_scikit_learn(name, arguments):
 
 
 def test_no_argument_is_ignored_beside_a_kernel_object():
-    with pytest.raises(ValueError, match=r"gamma=2 stands beside the kernel object RBF\(\)"):
+    with pytest.raises(
+        ValueError, match=r"gamma=2 is given together with .* RBF\(\)"
+    ):
         as_kernel(RBF(), gamma=2, degree=None)
     kernel = RBF()
     assert as_kernel(kernel, gamma=None) is kernel
@@ -52,7 +54,7 @@ def test_no_argument_is_ignored_beside_a_kernel_object():
     ("kernel", "error", "message"),
     [
         ("rfb", ValueError, "kernel='rfb' is not known; did you mean 'rbf'"),
-        ("?", ValueError, "Names are.*precomputed"),
+        ("?", ValueError, "Give one of .*precomputed"),
         (3, TypeError, "kernel=3: give a kernel object, a name, or a function"),
         (Minkowski(), TypeError, r"is a distance.*FromDistance\(Minkowski\(\)\)"),
         (RBF, TypeError, r"kernel=RBF is a class: give an object, RBF\(\)"),

@@ -360,12 +360,12 @@ def test_strands_of_what_is_no_dna():
 
 def test_strings_of_several_lengths_have_no_places():
     kernel = WeightedDegree(2)
-    message = r"X\[2\] has 3 symbols where the first string has 2.*BlendedSpectrum"
+    message = r"X\[2\] has 3 symbols, but the first string has 2.*BlendedSpectrum"
     with pytest.raises(ValueError, match=message):
         kernel(["ab", "cd", "efg"])
-    with pytest.raises(ValueError, match=r"X\[1\] has 0 symbols where the first string has 2"):
+    with pytest.raises(ValueError, match=r"X\[1\] has 0 symbols, but the first string has 2"):
         kernel(["ab", "cd"], ["ab", ""])
-    with pytest.raises(ValueError, match=r"X\[0\] has 5 symbols where the first string has 2"):
+    with pytest.raises(ValueError, match=r"X\[0\] has 5 symbols, but the first string has 2"):
         kernel.normalised()(["abcde"], ["ab"])
     plain = Spectrum().encode(["ab", "cd", "efg"])
     with pytest.raises(ValueError, match=message):

@@ -144,7 +144,7 @@ def test_breaking_ties():
         ({"tol": 0}, r"tol=0"),
         ({"max_iter": 0}, r"max_iter=0"),
         ({"kernel": "rfb"}, r"did you mean 'rbf'"),
-        ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 stands beside the kernel object"),
+        ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 is given together with the kernel"),
         ({"gamma": -1.0}, r"gamma=-1\.0"),
         ({"class_weight": {7: 1.0}}, r"class 7, but y does not have it"),
         ({"class_weight": "even"}, r"class_weight='even'"),

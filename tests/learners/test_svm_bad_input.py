@@ -58,7 +58,7 @@ def test_numbers_out_of_range_are_named(Machine, name, value):
         ({"kernel": "poly", "degree": 0}, "degree=0"),
         ({"kernel": "poly", "degree": "2"}, "degree='2'"),
         ({"kernel": "poly", "coef0": np.nan}, "coef0=nan"),
-        ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 stands beside the kernel object"),
+        ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 is given together with the kernel"),
         ({"solver": "fast"}, r"solver='fast': give one of"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"memory": "much"}, "memory='much'"),

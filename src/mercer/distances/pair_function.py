@@ -27,7 +27,7 @@ class PairFunction(Comparison):
     #: what the function should return, for errors
     wanted: str = "a finite number"
     #: what to do about a function that is not symmetric, for errors
-    remedy: str = "Give a function that is."
+    remedy: str = "Give a function that is symmetric."
     #: what to give in place of a function of all samples at once, for errors
     instead: str = ""
     function: Callable[[Any, Any], float]

@@ -1,4 +1,4 @@
-"""How alike: kernels on vectors, categories, strings, sets and tables, and their algebra."""
+"""Similarities: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel, Radial

@@ -1,8 +1,8 @@
 """Kernels from kernels: sums, products, powers, exponentials, convex combinations.
 
-Every node keeps positive semidefiniteness (Shawe-Taylor & Cristianini 2004, chapter 3) and may
-stand wherever a kernel may. Operators build them: ``a + b``, ``2 * a``, ``a * b``, ``a ** 3``.
-Nodes that change the features of one kernel (normalised, centred ...) are in transforms.py.
+Each of them is a kernel itself, and is positive semidefinite if its parts are (Shawe-Taylor &
+Cristianini 2004, chapter 3). Operators build them: ``a + b``, ``2 * a``, ``a * b``, ``a ** 3``.
+Kernels that change the features of one kernel (normalised, centred ...) are in transforms.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Node(Composite, Kernel):
-    """Abstract: a kernel made of kernels on the same samples, which its parameters hold."""
+    """Abstract: a kernel made of other kernels on the same samples, which are its parameters."""
 
     def children(self) -> list[Kernel]:
         """The kernels that this one is made of."""
@@ -46,7 +46,7 @@ class Node(Composite, Kernel):
         if len(kinds) > 1:
             raise TypeError(
                 f"{self!r} mixes kernels on {' and '.join(sorted(kinds))}. Say which columns each "
-                'reads: RBF().on("age") + Match().on("sex").'
+                'kernel reads: RBF().on("age") + Match().on("sex").'
             )
         return kinds.pop()
 
@@ -72,14 +72,14 @@ class Node(Composite, Kernel):
         first, *others = (child.encoding() for child in self.children())
         if any(other != first for other in others):
             raise ValueError(
-                f"{self!r} is made of kernels that read the same samples in different ways (by "
-                "another separator, say): give all of them the same way, or put each on a column "
-                "of a table by .on(...)."
+                f"{self!r} is made of kernels that read the same samples in different ways (for "
+                "example with different separators). Let all of them read the samples in the same "
+                "way, or give each kernel its own columns of a table with .on(...)."
             )
         return first
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        self.encoding()  # which refuses kernels that read samples in different ways
+        self.encoding()  # an error if the kernels read samples in different ways
         if self.kind == "table":
             return super().encode(X, like)
         first, *others = self.children()
@@ -90,7 +90,7 @@ class Node(Composite, Kernel):
 
 
 class Unary(Node):
-    """Abstract: a node of one kernel, ``kernel``."""
+    """Abstract: a kernel made of one other kernel, ``kernel``."""
 
     kernel: Kernel
 
@@ -100,12 +100,12 @@ class Unary(Node):
         return self.kernel.block(X.parts[0], Z.parts[0])
 
     def inner_diag(self, X: Any) -> np.ndarray:
-        """Its diagonal."""
+        """The diagonal of the kernel that this one is made of."""
         return self.kernel.diag(self.prepare(X).parts[0])
 
 
 def have_features(node: Node) -> bool:
-    """Whether all kernels of a node have finite features, for ``available_if``."""
+    """Whether all kernels of a node have a finite number of features; for ``available_if``."""
     return all(hasattr(child, "features") for child in node.children())
 
 
@@ -115,16 +115,16 @@ def feature_products(F: np.ndarray, G: np.ndarray) -> np.ndarray:
 
 
 class Sum(Node):
-    """k(x, z) = left(x, z) + right(x, z): features side by side.
+    """Sum of two kernels: k(x, z) = left(x, z) + right(x, z).
 
     Parameters
     ----------
     left, right : Kernel
-        On the same kind of sample.
+        Two kernels on the same kind of samples.
 
     Notes
     -----
-    Cost: that of both kernels.
+    Its features are those of both kernels, side by side. It costs as much as both kernels.
 
     Examples
     --------
@@ -149,21 +149,21 @@ class Sum(Node):
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
-        """The features of both, side by side."""
+        """The features of both kernels, side by side."""
         return np.hstack([dense(self.left.features(X)), dense(self.right.features(X))])
 
 
 class Product(Node):
-    """k(x, z) = left(x, z) · right(x, z): products of features.
+    """Product of two kernels: k(x, z) = left(x, z) · right(x, z).
 
     Parameters
     ----------
     left, right : Kernel
-        On the same kind of sample.
+        Two kernels on the same kind of samples.
 
     Notes
     -----
-    Its Gram matrix is an elementwise product, positive semidefinite by Schur's theorem.
+    Its Gram matrix is an elementwise product, which is positive semidefinite by Schur's theorem.
 
     Examples
     --------
@@ -188,12 +188,12 @@ class Product(Node):
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
-        """All products of a feature of the one and a feature of the other."""
+        """All products of a feature of ``left`` and a feature of ``right``."""
         return feature_products(dense(self.left.features(X)), dense(self.right.features(X)))
 
 
 class Scaled(Unary):
-    """k(x, z) = factor · kernel(x, z), factor > 0.
+    """A kernel times a positive number: k(x, z) = factor · kernel(x, z).
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Scaled(Unary):
 
     Notes
     -----
-    A factor matters within a sum, and against a penalty.
+    A factor makes a difference in a sum of kernels, and for learners with a penalty.
 
     Examples
     --------
@@ -219,8 +219,9 @@ class Scaled(Unary):
         super().validate()
         if not 0 < self.factor < np.inf:
             raise ValueError(
-                f"factor={self.factor!r}: a kernel times a number needs a finite number > 0, else "
-                "it is not positive semidefinite. Leave the kernel out of the sum in place of 0."
+                f"factor={self.factor!r}: give a finite number > 0, because a kernel times another "
+                "number is not positive semidefinite. If you want 0, leave the kernel out of the "
+                "sum."
             )
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -233,12 +234,12 @@ class Scaled(Unary):
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
-        """The features, times the root of the factor."""
+        """The features of the kernel, times the square root of the factor."""
         return dense(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
 class Power(Unary):
-    """k(x, z) = kernel(x, z) ** exponent, exponent a positive integer.
+    """Integer power of a kernel: k(x, z) = kernel(x, z) ** exponent.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ class Power(Unary):
 
     Notes
     -----
-    Its features are the products of ``exponent`` features.
+    Its features are the products of ``exponent`` features of the kernel.
 
     Examples
     --------
@@ -264,7 +265,8 @@ class Power(Unary):
         super().validate()
         if not (self.exponent >= 1 and int(self.exponent) == self.exponent):
             raise ValueError(
-                f"exponent={self.exponent!r}: only positive integer powers of a kernel are kernels."
+                f"exponent={self.exponent!r}: give an integer >= 1. Other powers of a kernel "
+                "are not kernels in general."
             )
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -275,13 +277,13 @@ class Power(Unary):
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
-        """Products of as many features as the exponent says; for few features."""
+        """All products of ``exponent`` features; use it only with few features."""
         F = dense(self.kernel.features(X))
         return reduce(feature_products, [F] * int(self.exponent))
 
 
 class Exponential(Unary):
-    """k(x, z) = exp(kernel(x, z)): all powers, with weights 1 / p!.
+    """Exponential of a kernel: k(x, z) = exp(kernel(x, z)).
 
     Parameters
     ----------
@@ -289,7 +291,8 @@ class Exponential(Unary):
 
     Notes
     -----
-    Infinite where the value leaves the range of the dtype; the normalised kernel stays finite.
+    It is the sum of all powers p of the kernel with weights 1 / p!. A value that is too large for
+    the dtype becomes infinite; the normalised kernel stays finite.
 
     Examples
     --------
@@ -326,11 +329,11 @@ class Convex(Node):
     ----------
     kernels : list of Kernel
     weights : array-like of shape (len(kernels),), optional
-        :math:`\mu_t \ge 0` with sum 1; equal by default.
+        The numbers :math:`\mu_t \ge 0`, with sum 1. None means equal weights.
 
     Notes
     -----
-    The weights are what multiple-kernel learning sets. Cost: that of the kernels.
+    Multiple-kernel learning chooses these weights. The kernel costs as much as all its parts.
 
     Examples
     --------
@@ -370,6 +373,6 @@ class Convex(Node):
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
-        """The features of all kernels side by side, each times the root of its weight."""
+        """The features of all kernels side by side, times the square roots of the weights."""
         roots = np.sqrt(self._weights()).astype(X.dtype)
         return np.hstack([r * dense(k.features(X)) for r, k in zip(roots, self.kernels)])

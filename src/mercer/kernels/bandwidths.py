@@ -18,7 +18,7 @@ __all__ = ["bind_gamma", "bound_gamma", "check_gamma", "median_distance", "resol
 
 
 def check_gamma(gamma: Any) -> None:
-    """Refuse what is no bandwidth."""
+    """Raise an error if ``gamma`` is neither a positive number nor a known word."""
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto", "median"):
             raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
@@ -31,7 +31,8 @@ def check_gamma(gamma: Any) -> None:
 def resolve_gamma(gamma: float | str, X: Any) -> float | str:
     """γ for the training sample; a number is returned as it is.
 
-    "scale" is 1 / (d · var(X)), 1 on a constant sample; "auto" is 1 / d (both as scikit-learn).
+    "scale" is 1 / (d · var(X)), or 1 if all values are equal; "auto" is 1 / d. Both are the same as
+    in scikit-learn.
     """
     if gamma == "scale":
         if not (isinstance(X, np.ndarray) or sp.issparse(X)):
@@ -50,11 +51,11 @@ def resolve_gamma(gamma: float | str, X: Any) -> float | str:
 
 
 def bound_gamma(gamma: Any, kernel: Kernel) -> float:
-    """γ as a number, or an error when it has not been learnt yet."""
+    """γ as a number. It is an error if it has not been learnt yet."""
     if isinstance(gamma, str):
         raise ValueError(
             f"gamma={gamma!r} is learnt from the training sample: call "
-            f"{type(kernel).__name__}(...).bind(X) first, or give a number. Learners do so."
+            f"{type(kernel).__name__}(...).bind(X) first (learners call it), or give a number."
         )
     return float(gamma)
 

@@ -1,7 +1,7 @@
 """The one interface of all kernels, and the operators of their algebra.
 
 A kernel is k(x, z) = <φ(x), φ(z)> for some feature map φ. `Kernel` needs one method, ``block``;
-`Radial` is the only intermediate layer: a distance and a profile.
+`Radial` is the only class between: kernels made of a distance and a profile.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _has_scaled_block(kernel: Kernel) -> bool:
 class Kernel(Comparison):
     """A similarity k(x, z). Abstract: define ``block``; ``diag`` and ``bind`` have defaults."""
 
-    #: True: every Gram matrix is positive semidefinite; False: not so in general; None: unknown
+    #: whether every Gram matrix is positive semidefinite: True, False (not always), None (unknown)
     positive_definite: bool | None = True
-    #: k(x, z) = <x, z> of vectors as they are, so that products need no K
+    #: whether k(x, z) = <x, z> of the given vectors, so that learners need no Gram matrix
     linear: bool = False
-    #: φ of encoded samples, shape (n, p); only kernels whose map is finite have it
+    #: φ of encoded samples, shape (n, p); only kernels with a finite number of features have it
     features: Callable[[Any], Any]
-    #: a block and k(x, x) as pairs (m, e), k = m 2^e; only kernels whose values may overflow
+    #: a block and k(x, x) as pairs (m, e) with k = m 2^e; only kernels that may overflow have them
     scaled_block: Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]
     scaled_diag: Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
@@ -43,28 +43,29 @@ class Kernel(Comparison):
         return self.kind == "vectors"
 
     def diag(self, X: Any) -> np.ndarray:
-        """k(x, x) for each row x of X, prepared or not, shape (n,). Override when cheaper."""
+        """k(x, x) for each row x of X, prepared or not, shape (n,). Override it if you can do it
+        faster."""
         strips = [X[s : s + 64] for s in range(0, X.shape[0], 64)]
         parts = [self.block(S, S).diagonal() for S in strips]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
 
     def support(self, X: Any) -> Any:
-        """What predictions compare new samples with, of encoded training samples: all of X."""
+        """The part of the encoded training samples X that predictions need; by default all of X."""
         return X
 
     @available_if(_has_scaled_block)
     def log(self, X: Any, Z: Any = None) -> np.ndarray:
-        """log abs k on raw data, (n, n) or (n, m), also where k is beyond floats; -inf where k = 0.
+        """log(abs(k)) on raw data, (n, n) or (n, m), even if k is too large for floats; -inf for 0.
 
-        Only kernels whose values may overflow have it (those with ``scaled_block``).
+        Only kernels with ``scaled_block``, whose values may overflow, have this method.
         """
         self.validate()
         training = self.encode(X if Z is None else Z)
         new = training if Z is None or Z is X else self.encode(X, like=training)
         return logarithms(self.bind(training).scaled_block(new, training))
 
-    # The algebra: the nodes live in algebra.py and transforms.py, imported on use since they are
-    # kernels themselves.
+    # The algebra. Its classes are in algebra.py and transforms.py. They are imported only when they
+    # are used, because these modules import this one.
 
     def __add__(self, other: Kernel) -> Kernel:
         from mercer.kernels.algebra import Sum
@@ -72,7 +73,7 @@ class Kernel(Comparison):
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
-        zero = isinstance(other, int) and other == 0  # which sum() starts at
+        zero = isinstance(other, int) and other == 0  # sum() starts with 0
         return self if zero else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
@@ -102,7 +103,7 @@ class Kernel(Comparison):
         return Normalised(self)
 
     def on(self, *columns: Any) -> Kernel:
-        """This kernel on the named columns of a table."""
+        """This kernel on the given columns of a table."""
         from mercer.kernels.tables import On
 
         return On(self, columns)
@@ -111,14 +112,14 @@ class Kernel(Comparison):
 class Radial(Kernel):
     """k(x, z) = profile(ρ(x, z)): a distance and a decreasing function of it.
 
-    Abstract: define ``distance`` (a property) and ``profile``. One tile of distances then serves
-    every bandwidth: ``kernel.profile(distance.raw(X, Z))``.
+    Abstract: define ``distance`` (a property) and ``profile``. The same block of distances can then
+    be used for every bandwidth: ``kernel.profile(distance.raw(X, Z))``.
     """
 
     @property
     @abstractmethod
     def distance(self) -> Distance:
-        """The distance ρ that the profile reads."""
+        """The distance ρ of which the kernel is a function."""
 
     @abstractmethod
     def profile(self, D: np.ndarray) -> np.ndarray:
@@ -126,7 +127,7 @@ class Radial(Kernel):
 
     @abstractmethod
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        """Derivative of the profile with respect to D, for D > 0; a fresh array."""
+        """Derivative of the profile with respect to D, for D > 0; returns a new array."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -136,7 +137,7 @@ class Radial(Kernel):
         return self.distance.encoding()
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        if self.encoding() != (self.kind,):  # the distance reads raw data its own way
+        if self.encoding() != (self.kind,):  # the distance reads raw data in its own way
             return self.distance.encode(X, like)
         X = as_samples(X, self.kind, like=like, reader=type(self).__name__)
         self.distance.check(X, like)

@@ -14,25 +14,25 @@ __all__ = ["Match"]
 
 
 class Match(Kernel):
-    r"""Share of columns that agree, :math:`k(x, z) = \sum_j w_j [x_j = z_j]`.
+    r"""Share of columns that are equal, :math:`k(x, z) = \sum_j w_j [x_j = z_j]`.
 
-    A missing value equals a missing value and nothing else; a category that the training sample
-    lacks equals itself and no training value.
+    Two missing values are equal to each other, and to nothing else. A category that is not in the
+    training sample is equal only to itself.
 
     Parameters
     ----------
     weights : array-like of shape (c,), optional
-        :math:`w_j \ge 0`; 1/c each by default, so that k(x, x) = 1.
+        The weights :math:`w_j \ge 0` of the c columns. None means 1/c each, so that k(x, x) = 1.
 
     See Also
     --------
-    mercer.distances.SmoothedMatch, mercer.distances.LogFrequency : Distances that know how
-        frequent a value is; `FromDistance` makes kernels of them.
+    mercer.distances.SmoothedMatch, mercer.distances.LogFrequency : Distances that depend on how
+        frequent a value is; `FromDistance` makes kernels from them.
 
     Notes
     -----
-    Positive semidefinite: <φ(x), φ(z)> with φ the weighted indicators of the levels
-    (``features``). O(n m c) operations.
+    It is positive semidefinite: k(x, z) = <φ(x), φ(z)>, where φ are the weighted indicators of the
+    levels (``features``). O(n m c) operations.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Match(Kernel):
 
     def validate(self) -> None:
         if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
-            raise ValueError("weights must be >= 0; a negative weight gives no kernel.")
+            raise ValueError("weights must be >= 0: with a negative weight this is not a kernel.")
 
     def _weights(self, X: Categories) -> np.ndarray:
         return column_weights(self.weights, X, 1 / X.shape[1])
@@ -59,9 +59,9 @@ class Match(Kernel):
         return np.full(X.shape[0], self._weights(X).sum(), X.dtype)
 
     def features(self, X: Categories) -> np.ndarray:
-        """Weighted indicators of the levels of the training sample, (n, number of levels).
+        """Weighted indicators of the levels in the training sample, (n, number of levels).
 
-        A level that the training sample lacks has no indicator.
+        A level that is not in the training sample has no indicator.
         """
         return np.hstack(
             [

@@ -57,16 +57,16 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int >= 1, default=3
-        p.
-    gamma : float > 0 or "scale", default=1.0
-        γ; "scale" is 1 / (d · var(X)) of the training sample.
+        The degree p.
+    gamma : float > 0, "scale" or "auto", default=1.0
+        The factor γ. "scale" is 1 / (d · var(X)) of the training sample, "auto" is 1 / d.
     coef0 : float >= 0, default=1.0
-        c; a negative value would give no kernel.
+        The constant c. A negative constant would not give a kernel.
 
     Notes
     -----
-    O(n m d) operations by a matrix product; sparse rows stay sparse. Values grow as the p-th power
-    of the norms: scale the columns, or use ``.normalised()``.
+    O(n m d) operations by a matrix product; sparse rows stay sparse. Values grow like the p-th
+    power of the norms, so scale the columns, or use ``.normalised()``.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Polynomial(Kernel):
         check_degree(self.degree, "a polynomial kernel")
         if not self.coef0 >= 0:
             raise ValueError(
-                f"coef0={self.coef0!r}: must be >= 0, else the kernel is not positive semidefinite."
+                f"coef0={self.coef0!r}: must be >= 0, or the kernel is not positive semidefinite."
             )
         check_gamma(self.gamma)
 
@@ -105,7 +105,7 @@ class Polynomial(Kernel):
         return P
 
     def features(self, X: Any) -> np.ndarray:
-        """Weighted monomials, (n, C(d + p, p)); for small d and p, as in tests."""
+        """Weighted monomials, (n, C(d + p, p)); use them only if d and p are small."""
         X = X.toarray() if sp.issparse(X) else X
         # (γ<x, z> + c)^p is a homogeneous polynomial in the vector (√γ x, √c)
         X = np.hstack(
@@ -122,19 +122,19 @@ class Polynomial(Kernel):
 class Sigmoid(Kernel):
     r"""Sigmoid kernel :math:`k(x, z) = \tanh(\gamma \langle x, z \rangle + c)`.
 
-    NOT positive semidefinite in general: `check_mercer` shows it, and solvers that rely on
+    It is not positive semidefinite in general: `check_mercer` shows this, and solvers that need
     convexity warn.
 
     Parameters
     ----------
-    gamma : float > 0 or "scale", default=1.0
-        γ.
+    gamma : float > 0, "scale" or "auto", default=1.0
+        The factor γ. "scale" is 1 / (d · var(X)) of the training sample, "auto" is 1 / d.
     coef0 : float, default=0.0
-        c.
+        The constant c.
 
     Notes
     -----
-    Values in (-1, 1). O(n m d) operations by a matrix product; sparse rows stay sparse.
+    Values are in (-1, 1). O(n m d) operations by a matrix product; sparse rows stay sparse.
 
     References
     ----------
@@ -171,11 +171,11 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     r"""Cosine of the angle, :math:`k(x, z) = \langle x, z\rangle / (\|x\| \|z\|)`.
 
-    A zero vector has similarity 0 to everything, itself included.
+    A zero vector has similarity 0 to every vector, also to itself.
 
     Notes
     -----
-    Values in [-1, 1]. O(n m d) operations by a matrix product; sparse rows stay sparse.
+    Values are in [-1, 1]. O(n m d) operations by a matrix product; sparse rows stay sparse.
 
     Examples
     --------
@@ -198,6 +198,6 @@ class Cosine(Kernel):
 
 
 def check_degree(degree: Any, reader: str) -> None:
-    """Refuse what is no positive integer."""
+    """Raise an error if ``degree`` is not a positive integer."""
     if not isinstance(degree, (int, float, np.integer, np.floating)) or degree < 1 or degree % 1:
         raise ValueError(f"degree={degree!r}: {reader} needs an integer >= 1.")

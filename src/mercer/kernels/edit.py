@@ -16,25 +16,26 @@ __all__ = ["EditRBF"]
 class EditRBF(Radial):
     r"""Kernel from the edit distance, :math:`k(s, t) = \exp(-\gamma \, \mathrm{edit}(s, t))`.
 
-    Not positive semidefinite in general: `check_mercer` looks at a sample, and finds it so for
-    Levenshtein's distance on five strings already (Cortes, Haffner & Mohri 2004). With "hamming" it
-    is, a product of one kernel for each place.
+    It is not positive semidefinite in general (Cortes, Haffner & Mohri 2004): `check_mercer` tests
+    it on a sample, and five strings can be enough to show it, as in the example below. With
+    "hamming" it is positive semidefinite, because it is a product of one kernel for each place.
 
     Parameters
     ----------
     gamma : float > 0, default=1.0
-        γ. Values are within :math:`[e^{-\gamma L}, 1]` for strings of up to L symbols: try 1 / L.
+        The factor γ. Values are in :math:`[e^{-\gamma L}, 1]` for strings of up to L symbols: try
+        1 / L.
     variant : str, default="levenshtein"
-        Which edits there are, as `mercer.distances.Edit` has them.
+        Which edits are counted: one of the variants of `mercer.distances.Edit`.
 
     See Also
     --------
-    FromDistance : ``FromDistance(Edit(normalised=True))`` and the like.
+    FromDistance : A kernel from any distance, for example ``FromDistance(Edit(normalised=True))``.
 
     Notes
     -----
-    Cost: that of the distance, and one exponential a pair. Large γ makes the Gram matrix close to
-    the identity, which is positive definite; `repair` mends others.
+    It costs as much as the distance, and one exponential for each pair. A large γ makes the Gram
+    matrix close to the identity, which is positive definite; `repair` corrects other matrices.
 
     References
     ----------

@@ -14,20 +14,21 @@ __all__ = ["FromDistance"]
 class FromDistance(Radial):
     r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
 
-    Positive semidefinite for every γ exactly when :math:`\rho^p` is conditionally negative
-    definite (Schoenberg 1938), which is not so for every distance: `check_mercer` tells.
+    It is positive semidefinite for every γ exactly if :math:`\rho^p` is conditionally negative
+    definite (Schoenberg 1938). Not every distance is: `check_mercer` tests the kernel on a sample.
 
     Parameters
     ----------
     rho : Distance
+        The distance ρ.
     gamma : float > 0, default=1.0
-        γ.
+        The factor γ.
     power : float > 0, default=1.0
-        p.
+        The power p.
 
     Notes
     -----
-    Cost: that of the distance, and one exponential a pair.
+    It costs as much as the distance, and one exponential for each pair.
 
     References
     ----------

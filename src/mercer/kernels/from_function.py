@@ -14,24 +14,24 @@ from mercer.samples import Objects
 
 __all__ = ["FromCallable", "FromFunction"]
 
-PAIRS = (  # what to give in place of a function of two objects, for errors
-    "A function of two objects that returns a number is FromFunction(function); KernelRidge takes "
-    "a bare function so."
+PAIRS = (  # the end of error messages: what to do with a function of two objects
+    "If the function compares two objects and returns one number, use FromFunction(function). "
+    "KernelRidge reads a plain function like this."
 )
 
 
 class FromFunction(PairFunction, Kernel):
-    """The kernel k(x, z) = function(x, z) of any objects: a function in place of a formula.
+    """The kernel k(x, z) = function(x, z) of any objects, from your own function.
 
     Parameters
     ----------
     function : callable
-        (x, z) -> a finite number.
+        It takes two objects (x, z) and returns a finite number.
     symmetric : bool, default=True
         Whether function(x, z) == function(z, x), so that half of the calls are enough.
     positive_definite : bool, optional
-        Whether every Gram matrix is positive semidefinite; None: it is not known, and
-        `check_mercer` looks.
+        Whether every Gram matrix is positive semidefinite. None means that it is not known;
+        `check_mercer` tests it on a sample.
 
     See Also
     --------
@@ -41,15 +41,16 @@ class FromFunction(PairFunction, Kernel):
     Raises
     ------
     ValueError
-        The function returns something else than a finite number, or is not symmetric on some pairs
+        If the function does not return a finite number, or is not symmetric on one of the pairs
         that are tried; the message names the pair.
 
     Notes
     -----
-    Samples are a list of anything, held by reference; of an array, its rows. n (n + 1) / 2 calls
-    for n samples, up to 30 that look at symmetry and at the time a call takes, and n or 2 n of
-    learners that read k(x, x) first; m s calls for m predictions from s support vectors. Where they
-    take long, processes share them, if the function pickles.
+    Samples are a list of any objects, which are not copied, or the rows of an array. For n samples
+    the function is called n (n + 1) / 2 times, and up to 30 times more to test the symmetry and to
+    measure how long a call takes; learners that read k(x, x) first add n or 2n calls. m predictions
+    from s support vectors take m s calls. Slow calls are shared among several processes, if the
+    function can be pickled.
 
     Examples
     --------
@@ -59,10 +60,10 @@ class FromFunction(PairFunction, Kernel):
            [1., 1.]])
     """
 
-    remedy = "Give symmetric=False, or a function that is."
+    remedy = "Give symmetric=False, or a function that is symmetric."
     instead = (
-        "A function of two whole samples, which returns all values, is FromCallable(function); SVC "
-        "takes a bare function so."
+        "If the function takes two whole samples and returns all values, use "
+        "FromCallable(function). SVC reads a plain function like this."
     )
 
     def __init__(
@@ -81,15 +82,15 @@ class FromFunction(PairFunction, Kernel):
 
 
 class FromCallable(Kernel):
-    """A kernel from a function of two samples, as scikit-learn's ``SVC(kernel=callable)``.
+    """A kernel from a function of two whole samples, as in scikit-learn's ``SVC(kernel=callable)``.
 
     Parameters
     ----------
     function : callable
-        (X, Z, **arguments) -> values of shape (n, m). X and Z are arrays, sparse rows, or lists of
-        the objects that the user gave.
+        It is called as function(X, Z, **arguments) and returns values of shape (n, m). X and Z are
+        arrays, sparse rows, or lists of the objects that the user gave.
     arguments : dict, optional
-        Further keyword arguments of the function.
+        More keyword arguments of the function. None means no arguments.
 
     See Also
     --------
@@ -97,8 +98,8 @@ class FromCallable(Kernel):
 
     Notes
     -----
-    Where ``memory`` has room for K the function is called once with all samples, else with parts of
-    them. Whether it is symmetric positive semidefinite is not known: `check_mercer` looks.
+    If K fits into ``memory``, the function is called once with all samples, otherwise with parts of
+    them. It is not known whether K is symmetric positive semidefinite: `check_mercer` tests it.
 
     Examples
     --------
@@ -124,19 +125,19 @@ class FromCallable(Kernel):
         name, wanted = function_name(self.function), (X.shape[0], Z.shape[0])
         try:
             K = self.function(X_given, Z_given, **(self.arguments or {}))
-        except Exception as error:  # the user's own, who sees where it came from
-            error.add_note(f"{name} was called with all of two samples, {wanted}. {PAIRS}")
+        except Exception as error:  # of the user's function: say how it was called
+            error.add_note(f"{name} was called with two whole samples, of {wanted} rows. {PAIRS}")
             raise
         K = K.toarray() if sp.issparse(K) else np.array(K)
         if K.shape != wanted or K.dtype.kind not in "biuf":
             raise ValueError(
                 f"{name} returned shape {K.shape} of {K.dtype} for {wanted[0]} and {wanted[1]} "
-                f"samples: it must return {wanted}, all values at once, real numbers. {PAIRS}"
+                f"samples: it must return {wanted}, all values at once, as real numbers. {PAIRS}"
             )
         return K.astype(np.result_type(X.dtype, np.float32), copy=False)
 
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values, by one call."""
+        """All values, with one call of the function."""
         return self.block(X, Z)

@@ -21,7 +21,7 @@ class ChiSquared(Kernel):
     Parameters
     ----------
     gamma : float > 0, default=1.0
-        γ.
+        The factor γ.
 
     References
     ----------
@@ -56,12 +56,12 @@ class ChiSquared(Kernel):
 class HistogramIntersection(Kernel):
     r"""Histogram intersection :math:`k(x, z) = \sum_j \min(x_j, z_j)`, x, z >= 0.
 
-    On 0/1 vectors it counts shared items, as `Intersection` does on sets.
+    On vectors of 0 and 1 it counts shared items, as `Intersection` does on sets.
 
     Notes
     -----
-    Positive semidefinite: min(x, z) is the inner product of the indicators of [0, x] and [0, z].
-    O(n m d) operations; sparse rows are densified, one tile at a time.
+    It is positive semidefinite, because min(x, z) is the inner product of the indicators of [0, x]
+    and [0, z]. O(n m d) operations; sparse rows are made dense, one block at a time.
 
     Examples
     --------
@@ -84,5 +84,5 @@ def _refuse_negative(X: Any, reader: str) -> None:
     if smallest < 0:
         raise ValueError(
             f"X holds {smallest:.3g}, but {reader} compares non-negative vectors (counts, "
-            "histograms). Shift or clip them, or use RBF."
+            "histograms). Shift or clip the values, or use RBF."
         )

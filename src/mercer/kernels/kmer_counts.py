@@ -1,10 +1,10 @@
 """How often each k-mer occurs in each string, and the sums over k-mers that strings share.
 
-A `Pattern` says which symbols of a window are read; what stands there is the k-mer. `Windows` holds
-the strings whose windows are read, and `count` numbers their k-mers so that equal k-mers, and no
-others, have equal numbers. The kernels on k-mers (kmers.py, mismatches.py) are the weighted sums
-over patterns of `products`, which reads `Counted` rows: tiles of a Gram matrix that read the same
-rows again find their counts there.
+A `Pattern` says which symbols of a window are read; these symbols are the k-mer. `Windows` holds
+the strings whose windows are read. `count` gives each k-mer a number, so that two k-mers have the
+same number exactly if they are equal. The kernels on k-mers (kmers.py, mismatches.py) are weighted
+sums over patterns, which `products` computes. It reads `Counted` rows: they keep the counts for
+other blocks of a Gram matrix that read the same rows again.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
     "products",
 ]
 
-DENSE = 2**23  # numbers at most in a pair of dense tables of counts
-KEPT = 2**27  # bytes at most of counts that are kept for further tiles
-ENTRY = 20  # bytes of a count: k-mer, row and number
+DENSE = 2**23  # most numbers in a pair of dense tables of counts
+KEPT = 2**27  # most bytes of counts that are kept for later blocks
+ENTRY = 20  # bytes of one count: k-mer, row and number
 HALF, WHOLE = 2**32, 2**64
 
 
 class Pattern(NamedTuple):
-    """Windows of ``window`` symbols, compared at ``positions``; ``weight`` is that of the sum."""
+    """Windows of ``window`` symbols, compared at ``positions``; ``weight`` is a factor."""
 
     window: int
     positions: tuple[int, ...]
@@ -44,10 +44,11 @@ class Pattern(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Strings whose windows are counted: ``values`` end to end, each string owned by a row.
+    """Strings whose windows are counted: their ``values`` one after the other.
 
-    ``owners`` ascend and are below ``size``. A window is left out where a value of ``base`` or more
-    is read of it, or (``strict``) stands in it.
+    ``owners`` are the rows that the strings belong to, in ascending order, below ``size``. A window
+    is left out if one of the symbols that are read (with ``strict``: any of its symbols) is not
+    below ``base``.
     """
 
     values: np.ndarray
@@ -59,12 +60,12 @@ class Windows(NamedTuple):
 
     @classmethod
     def of(cls, X: Strings, base: int | None = None, *, strict: bool = False) -> Windows:
-        """Those of encoded strings, each of which owns itself; all windows, by default."""
+        """The windows of encoded strings, one row for each string; by default all windows."""
         owners, base = np.arange(len(X), dtype=np.int32), len(X.alphabet) if base is None else base
         return cls(X.values, X.starts, owners, len(X), base, strict)
 
     def part(self, rows: slice | np.ndarray) -> Windows:
-        """The strings of some rows, numbered anew in their order."""
+        """The strings of some rows; the rows get new numbers, in their order."""
         chosen = np.arange(self.size)[rows]
         first = np.searchsorted(self.owners, chosen)
         counts = np.searchsorted(self.owners, chosen, "right") - first
@@ -86,7 +87,7 @@ class Windows(NamedTuple):
         return np.arange(total) + np.repeat(self.starts[:-1] - ends + lengths, lengths)
 
     def kept(self, pattern: Pattern) -> slice | np.ndarray:
-        """Which windows are not left out."""
+        """Which windows are counted."""
         known = self.values < self.base
         if known.all():
             return slice(None)
@@ -97,12 +98,12 @@ class Windows(NamedTuple):
         return kept
 
     def rows(self, pattern: Pattern) -> np.ndarray:
-        """The row of each window that is kept."""
+        """The row of each window that is counted."""
         rows = np.repeat(self.owners, np.maximum(np.diff(self.starts) - pattern.window + 1, 0))
         return rows[self.kept(pattern)]
 
     def numbers(self, pattern: Pattern, digits: slice, base: int) -> np.ndarray:
-        """Some of the symbols that are read of each window that is kept, as a number in a base."""
+        """Some of the symbols of each window that is counted, as the digits of a number."""
         total = np.maximum(np.diff(self.starts) - pattern.window + 1, 0).sum()
         keys, places = np.empty(total, np.uint64), np.array(pattern.positions[digits], np.int64)
         values, starts = np.ascontiguousarray(self.values), np.ascontiguousarray(self.starts)
@@ -111,9 +112,9 @@ class Windows(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """k-mers as numbers below ``limit``, ascending, the rows that hold them, and how often.
+    """k-mers as ascending numbers below ``limit``, the rows that have them, and how often.
 
-    Rows ascend within a k-mer; ``largest`` is the largest of the counts.
+    For each k-mer the rows ascend; ``largest`` is the largest count.
     """
 
     keys: np.ndarray
@@ -129,7 +130,7 @@ class Counts(NamedTuple):
 
 
 def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
-    """The counts as a dense array (size, sum of limits), those of the same rows side by side."""
+    """The counts as one dense array (size, sum of limits), with the samples side by side."""
     table, first = np.zeros((samples[0].size, sum(c.limit for c in samples)), dtype), 0
     for c in samples:
         table[c.rows, c.keys.astype(np.int64) + first] = c.counts
@@ -138,14 +139,14 @@ def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
 
 
 class Counted:
-    """Rows whose k-mers are counted when they are asked for.
+    """Rows whose k-mers are counted only when they are needed.
 
     Parameters
     ----------
     windows : Windows
     kept : int, default=0
-        Of how many patterns slices of these rows keep their counts, for callers that ask for the
-        same slices again and again; each row is kept once.
+        For how many patterns the slices of these rows keep their counts, for callers that need the
+        same slices several times. No row is kept twice.
     """
 
     def __init__(self, windows: Windows, kept: int = 0):
@@ -155,7 +156,7 @@ class Counted:
 
     @classmethod
     def within_memory(cls, windows: Windows) -> Counted:
-        """The first patterns are kept, as many as ``KEPT`` bytes have room for."""
+        """Keep the counts of as many patterns as fit into ``KEPT`` bytes."""
         return cls(windows, KEPT // (ENTRY * max(1, len(windows.values))))
 
     @property
@@ -175,17 +176,17 @@ class Counted:
         return self._known[start, stop]
 
     def counts(self, pattern: Pattern) -> Counts:
-        """The k-mers of a pattern, as their digits number them."""
+        """The counts of a pattern whose k-mers fit into 64 bits as numbers."""
         (found,) = count(pattern, self.windows)
         return found
 
     def tables(self, patterns: tuple[Pattern, ...], dtype: Any) -> np.ndarray:
-        """Dense counts of patterns that are read by digits alone, (rows, sum of limits)."""
+        """Dense counts of patterns whose k-mers fit into 64 bits, (rows, sum of limits)."""
         return tables([self.counts(pattern) for pattern in patterns], dtype)
 
 
 class KeptCounts(Counted):
-    """Rows that keep their counts of the first patterns that they are asked for."""
+    """Rows that keep their counts of the first ``most`` patterns."""
 
     def __init__(self, windows: Windows, most: int):
         super().__init__(windows)
@@ -205,13 +206,13 @@ class KeptCounts(Counted):
         found = self._tables.get((patterns, dtype))
         if found is None:
             found = super().tables(patterns, dtype)
-            if all(pattern in self._counts for pattern in patterns):  # no larger than the counts
+            if all(pattern in self._counts for pattern in patterns):  # not larger than the counts
                 self._tables[patterns, dtype] = found
         return found
 
 
 def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
-    """Counts of the k-mers of each of several samples, numbered alike."""
+    """Counts of the k-mers of each of several samples, with the same numbers in all of them."""
     windows, limit = numbered(pattern, *samples)
     found = []
     for sample, numbers in zip(samples, windows):
@@ -224,11 +225,11 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
 
 
 def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int]:
-    """The k-mer of each window as a number, and a number above them all.
+    """The k-mer of each window as a number, and a limit that is larger than all of them.
 
-    A k-mer whose symbols, as digits, do not fit into 64 bits is numbered in parts: the rank of
-    what has been read, among all windows of the samples, and the next symbols. Equal numbers are
-    equal k-mers, always.
+    A k-mer whose symbols, as digits, do not fit into 64 bits is numbered in parts: the symbols that
+    have been read are replaced by their rank among all windows of the samples, and then the next
+    symbols are added. Equal numbers always mean equal k-mers.
     """
     length = len(pattern.positions)
     base = max(1, *(sample.base for sample in samples))
@@ -239,7 +240,7 @@ def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int
         more = _digits(base, HALF, length - taken)
         distinct, ranks = np.unique(np.concatenate(keys), return_inverse=True)
         if len(distinct) > HALF:
-            raise ValueError(f"{len(distinct)} different k-mers in one block: compare fewer rows.")
+            raise ValueError(f"One block has {len(distinct)} different k-mers: compare fewer rows.")
         ends = np.cumsum([len(part) for part in keys])[:-1]
         step = base**more
         keys = [
@@ -252,7 +253,7 @@ def numbered(pattern: Pattern, *samples: Windows) -> tuple[list[np.ndarray], int
 
 
 def _digits(base: int, limit: int, most: int) -> int:
-    """How many digits, at most ``most``, always make a number below the limit."""
+    """How many digits (at most ``most``) always give a number below the limit."""
     digits = 0
     while digits < most and base ** (digits + 1) <= limit:
         digits += 1
@@ -262,11 +263,11 @@ def _digits(base: int, limit: int, most: int) -> int:
 def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: bool) -> np.ndarray:
     """Σ over patterns of weight · Σ_u count_u(x) count_u(z) for every pair of rows, in float64.
 
-    Both sides read symbols in one base. Where ``symmetric`` says that the result is, its upper
-    triangle is computed.
+    Both sides have the same base. If the result is ``symmetric``, only its upper triangle is
+    computed.
     """
     K = np.zeros((X.shape[0], Z.shape[0]))
-    few: dict[float, list[Pattern]] = {}  # k-mers, by weight
+    few: dict[float, list[Pattern]] = {}  # patterns with few different k-mers, by weight
     for pattern in patterns if K.size else ():
         by_digits = X.windows.base ** len(pattern.positions) <= WHOLE
         if by_digits:
@@ -275,7 +276,7 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
             ours, theirs = count(pattern, X.windows, Z.windows)
         if by_digits and _few(ours, theirs):
             few.setdefault(pattern.weight, []).append(pattern)
-        else:  # the strings that hold a k-mer are paired up
+        else:  # loop over the pairs of strings that share a k-mer
             _native.kmer_join(*ours[:3], *theirs[:3], float(pattern.weight), symmetric, K)
     for weight, group in few.items():
         for some in _batches(group, X.windows.base, DENSE // sum(K.shape)):
@@ -285,16 +286,16 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
 
 
 def _few(X: Counts, Z: Counts) -> bool:
-    """Whether k-mers are so few, and most strings hold so many of them, that a matrix product takes
-    less time than pairing up strings."""
-    pairs = len(X.keys) * len(Z.keys)  # times 1 / limit where k-mers are equally frequent
-    # a step of the product takes about 1/32 of the time of a pair
+    """Whether there are so few different k-mers, and so many in most strings, that a matrix product
+    takes less time than a loop over pairs of strings."""
+    pairs = len(X.keys) * len(Z.keys)  # times 1 / limit if all k-mers are equally frequent
+    # one step of the product takes about 1/32 of the time of one pair
     work = X.size * Z.size * X.limit**2
     return work < 32 * pairs and (X.size + Z.size) * X.limit <= DENSE
 
 
 def _batches(group: list[Pattern], base: int, most: int) -> Iterator[tuple[Pattern, ...]]:
-    """Patterns of together at most so many different k-mers, or single ones."""
+    """Groups of patterns with at most ``most`` different k-mers together, or single patterns."""
     some, width = [], 0
     for pattern in group:
         limit = base ** len(pattern.positions)
@@ -316,7 +317,7 @@ def _table_product(patterns: tuple[Pattern, ...], X: Counted, Z: Counted) -> np.
 
 
 def mirrored(K: np.ndarray) -> np.ndarray:
-    """The upper triangle in both; overwrites and returns K."""
+    """Copy the upper triangle of K into the lower one; overwrites and returns K."""
     step = 128
     below = np.tri(step, k=-1, dtype=bool)
     for s in range(0, len(K), step):
@@ -328,7 +329,7 @@ def mirrored(K: np.ndarray) -> np.ndarray:
 
 
 def columns(X: Counts, vocabulary: Counts, scale: float, dtype: Any) -> sp.csr_array:
-    """Counts times a factor, one column for each k-mer of the vocabulary, ascending."""
+    """Counts times a factor, with one column for each k-mer of the vocabulary, in order."""
     known = np.unique(vocabulary.keys)
     places = np.minimum(np.searchsorted(known, X.keys), max(len(known) - 1, 0))
     hit = known[places] == X.keys if len(known) else np.zeros(len(places), bool)

@@ -27,8 +27,8 @@ __all__ = ["BlendedSpectrum", "Counting", "Spectrum", "check_length"]
 class Counting(Kernel):
     """Abstract: Σ over patterns of weight · Σ_u count_u(s) count_u(t). Define ``patterns``.
 
-    ``vocabulary`` is for ``features`` alone, and is not learnt by ``bind``: a model would carry its
-    training strings, and searches could not share what all folds have in common.
+    ``vocabulary`` is used only by ``features``. ``bind`` does not learn it: otherwise each model
+    would store its training strings, and searches could not share work between folds.
     """
 
     kind = "strings"
@@ -36,18 +36,18 @@ class Counting(Kernel):
 
     @abstractmethod
     def patterns(self, X: Strings) -> Iterator[Pattern]:
-        """What is counted in samples with X's alphabet."""
+        """The patterns that are counted in samples with the alphabet of X."""
 
     def windows(self, X: Strings) -> Windows:
         """The windows that are counted."""
         return Windows.of(X)
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
-        """The strings, and their k-mers, which are counted when a block asks for them first."""
+        """The strings and their k-mers, which are counted when a block first needs them."""
         if isinstance(X, Prepared):
             return X
         windows = self.windows(X)
-        if like is not None:  # k-mers with other symbols stand in no string of the other side
+        if like is not None:  # k-mers with other symbols are in no string of the other side
             windows = windows._replace(base=like.parts[-1].windows.base)
         return Prepared((X, Counted.within_memory(windows)))
 
@@ -68,10 +68,10 @@ class Counting(Kernel):
         return total.astype(strings.dtype, copy=False)
 
     def features(self, X: Strings) -> sp.csr_array:
-        """Counts times the root of the weight, sparse, (n, p).
+        """Counts times the square root of the weight, sparse, (n, p).
 
-        One column for each k-mer of the vocabulary, in the order of its alphabet; k-mers that it
-        lacks have none, so that products of features leave them out.
+        There is one column for each k-mer of the vocabulary, in the order of its alphabet. Other
+        k-mers have no column, so products of features leave them out.
         """
         vocabulary = self.known_strings(X)
         windows, known = self.windows(X), self.windows(vocabulary)
@@ -83,7 +83,7 @@ class Counting(Kernel):
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def known_strings(self, X: Strings) -> Strings:
-        """The vocabulary in the codes of X: X itself where none is given."""
+        """The vocabulary in the codes of X; X itself if no vocabulary was given."""
         return X if self.vocabulary is None else self.encode(self.vocabulary, like=X)
 
 
@@ -94,18 +94,18 @@ class Spectrum(Counting):
     Parameters
     ----------
     k : int >= 1, default=3
-        Length of the substrings that are counted, overlaps and all.
+        Length of the substrings that are counted. They may overlap.
     vocabulary : samples, optional
-        The strings whose k-mers are the columns of ``features``; None: the
-        strings themselves.
+        The strings whose k-mers are the columns of ``features``. None means the strings that
+        ``features`` is called with.
 
     Notes
     -----
     A string shorter than k has no k-mer: its k(s, s) is 0, and so are its normalised values.
-    k-mers with symbols that the training sample lacks equal each other as any others.
-    k-mers are sorted: O((n + m) L) operations for strings of length L, and one for each pair of
-    strings that hold the same k-mer. About 30 bytes for each symbol of a tile, 60 where k-mers do
-    not fit into 64 bits; counts that the next tiles read again are kept, up to 128 MB of them.
+    k-mers with symbols that are not in the training sample are compared like all others.
+    k-mers are sorted, which takes O((n + m) L) operations for strings of length L; then there is
+    one operation for each pair of strings that share a k-mer. A block needs about 30 bytes for each
+    symbol, or 60 if k-mers do not fit into 64 bits; counts are kept for later blocks, up to 128 MB.
 
     References
     ----------
@@ -139,14 +139,14 @@ class BlendedSpectrum(Counting):
     k : int >= 1, default=3
         Length of the longest substrings that are counted.
     decay : float in (0, 1], default=1.0
-        λ, the factor for each symbol of a substring; below 1, long ones weigh less.
+        λ, the factor for each symbol of a substring. Below 1, long substrings weigh less.
     vocabulary : samples, optional
-        The strings whose substrings are the columns of ``features``; None: the
-        strings themselves.
+        The strings whose substrings are the columns of ``features``. None means the strings that
+        ``features`` is called with.
 
     Notes
     -----
-    Cost: that of k spectrum kernels.
+    It costs as much as k spectrum kernels.
 
     References
     ----------
@@ -176,6 +176,6 @@ class BlendedSpectrum(Counting):
 
 
 def check_length(length: Any, name: str, reader: str) -> None:
-    """A number of symbols is an integer of at least 1."""
+    """Raise an error if a number of symbols is not an integer >= 1."""
     if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
         raise ValueError(f"{name}={length!r}: {reader} needs an integer >= 1.")

@@ -1,4 +1,4 @@
-"""Values beyond the floating range, as pairs (m, e) of a mantissa and an exponent: m · 2^e."""
+"""Values too large or small for floats, as pairs (m, e) of mantissa and exponent: m · 2^e."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import numpy as np
 __all__ = ["from_logs", "logarithms", "multiplied", "root", "values"]
 
 LN2 = float(np.log(2))
-Scaled = tuple[np.ndarray, np.ndarray]  # float64 and int64, of one shape
+Scaled = tuple[np.ndarray, np.ndarray]  # float64 and int64, of the same shape
 
 
 def values(scaled: Scaled, dtype: np.dtype) -> np.ndarray:
-    """m · 2^e in a dtype: infinite or 0 beyond its range."""
+    """m · 2^e in a dtype; a value outside its range becomes infinite or 0."""
     m, e = scaled
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(m, np.clip(e, -(2**30), 2**30).astype(np.int32)).astype(dtype, copy=False)
 
 
 def logarithms(scaled: Scaled) -> np.ndarray:
-    """log abs (m · 2^e); -inf for 0."""
+    """log(abs(m · 2^e)); -inf for 0."""
     m, e = scaled
     with np.errstate(divide="ignore"):
         return np.log(np.abs(m)) + LN2 * e
 
 
 def from_logs(logs: np.ndarray) -> Scaled:
-    """exp(logs), for logarithms of any size."""
+    """exp(logs) as pairs (m, e), for logarithms of any size."""
     e = np.rint(np.asarray(logs, np.float64) / LN2)
     return np.exp(logs - LN2 * e), e.astype(np.int64)
 
@@ -38,9 +38,9 @@ def multiplied(scaled: Scaled, factor: np.ndarray) -> Scaled:
 
 
 def root(diag: Scaled) -> Scaled:
-    """(r, h) with r · 2^-h = 1 / √(m · 2^e); r = 0 where m is.
+    """(r, h) with r · 2^-h = 1 / √(m · 2^e); r = 0 where m = 0.
 
-    Without a logarithm, which would cost digits.
+    It takes no logarithm, because that would lose digits.
     """
     m, e = diag
     odd = e & 1

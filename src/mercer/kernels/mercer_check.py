@@ -1,4 +1,4 @@
-"""Mercer's condition as a tool: is the Gram matrix of a sample positive semidefinite?"""
+"""Test Mercer's condition on a sample: is its Gram matrix positive semidefinite?"""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ __all__ = ["MercerCheck", "check_mercer", "repair"]
 
 @dataclass(frozen=True)
 class MercerCheck:
-    """The verdict on one sample.
+    """The result of `check_mercer` on one sample.
 
     Attributes
     ----------
     positive_definite : bool
-        The smallest eigenvalue is at least -tolerance · the largest. A sample can refute a
-        kernel, never prove it.
+        Whether the Gram matrix is symmetric and its smallest eigenvalue is at least -tolerance
+        times the largest. A sample can show that this is False for a kernel, but it cannot prove
+        that it is always True.
     symmetric : bool
+        Whether the Gram matrix is symmetric.
     eigenvalues : ndarray of shape (n,)
-        Of the Gram matrix, in descending order.
+        The eigenvalues of the Gram matrix, in descending order.
     tolerance : float
-        Relative to the largest eigenvalue.
+        The tolerance that was used, relative to the largest eigenvalue.
     offender : ndarray of shape (n,) or None
-        Where the check fails: coefficients c of length 1 with cᵀKc = the smallest eigenvalue < 0.
+        If the smallest eigenvalue is negative: coefficients c of length 1 with cᵀKc equal to it.
+        Otherwise None.
     gram : ndarray of shape (n, n)
         The matrix that was checked.
     """
@@ -43,7 +46,7 @@ class MercerCheck:
     def __str__(self) -> str:
         n = len(self.eigenvalues)
         if not self.symmetric:
-            return f"Not symmetric on {n} samples: this is no Mercer kernel."
+            return f"Not symmetric on {n} samples, so this is not a Mercer kernel."
         smallest, largest = self.eigenvalues[-1], self.eigenvalues[0]
         spectrum = f"eigenvalues from {smallest:.3g} to {largest:.3g} on {n} samples"
         if self.positive_definite:
@@ -58,16 +61,17 @@ class MercerCheck:
 def check_mercer(
     kernel: Kernel, X: Any, *, max_samples: int = 1000, tolerance: float | None = None
 ) -> MercerCheck:
-    """Look at the spectrum of a kernel's Gram matrix on a sample.
+    """Test on a sample whether a kernel's Gram matrix is symmetric positive semidefinite.
 
     Parameters
     ----------
     kernel : Kernel
     X : raw samples of the kernel's kind
     max_samples : int, default=1000
-        Rows are thinned evenly to at most so many: the check costs O(n³).
+        Of more rows than this, only so many, evenly spaced, are used: the check costs O(n³).
     tolerance : float, optional
-        Relative to the largest eigenvalue; default: n times the precision of the dtype.
+        How negative an eigenvalue may be, relative to the largest. None means n times the machine
+        precision of the dtype.
 
     Returns
     -------
@@ -91,7 +95,7 @@ def check_mercer(
     K = kernel.block(X, X)
     if not np.isfinite(K).all():
         raise ValueError(
-            f"the gram matrix of {kernel!r} holds values that are not finite: scale the samples "
+            f"The Gram matrix of {kernel!r} holds values that are not finite: scale the samples "
             "down, or normalise the kernel."
         )
     scale = np.abs(K).max()
@@ -105,14 +109,15 @@ def check_mercer(
 
 
 def repair(K: np.ndarray, how: str = "clip") -> np.ndarray:
-    """The nearest use that an indefinite symmetric matrix can be put to.
+    """Make an indefinite symmetric matrix positive semidefinite.
 
     Parameters
     ----------
     K : ndarray of shape (n, n), symmetric
     how : {"clip", "flip", "shift"}, default="clip"
-        What becomes of negative eigenvalues: 0, their absolute value, or all eigenvalues are
-        shifted until none is negative (which changes the diagonal alone).
+        What to do with negative eigenvalues: "clip" sets them to 0, "flip" takes their absolute
+        values, and "shift" adds the same number to all eigenvalues until none is negative (which
+        changes only the diagonal of K).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernels that count k-mers which agree in most places: mismatch and gapped k-mer kernels."""
+"""Kernels that count k-mers that are equal in most places: mismatch and gapped k-mer kernels."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from mercer.samples import Prepared, Strings
 
 __all__ = ["GappedKmer", "Mismatch"]
 
-NUCLEOTIDES = "ACGT"  # in an order in which x and 3 - x are complements
+NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
 
 
 class GappedKmer(Counting):
-    r"""Gapped k-mer kernel: how many pairs of windows of l symbols agree in k chosen places,
+    r"""Gapped k-mer kernel: number of pairs of windows of l symbols that agree in k chosen places,
     :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} \binom{l - h(a, b)}{k}`, where h is the number of
     places in which two windows differ.
 
-    A feature is a choice of k of l places and the symbols that stand there; it counts the windows
-    that have them.
+    Each feature is a choice of k of the l places, with a symbol for each; it counts the windows
+    that have these symbols in these places.
 
     Parameters
     ----------
@@ -35,24 +35,24 @@ class GappedKmer(Counting):
         Number of places that are compared.
     both_strands : bool, default=False
         Whether DNA is read along both strands: each sequence is counted together with its reverse
-        complement. Symbols must then be A, C, G, T, of either case, which is ignored.
+        complement. Then only the symbols A, C, G, T and a, c, g, t are allowed; case is ignored.
     vocabulary : samples, optional
-        The strings whose gapped k-mers are the columns of ``features``; None: the
-        strings themselves.
+        The strings whose gapped k-mers are the columns of ``features``. None means the strings
+        that ``features`` is called with.
 
     Raises
     ------
     ValueError
-        ``both_strands`` and a symbol that is no nucleotide; the message names it.
+        If ``both_strands`` is True and a symbol is not a nucleotide; the message names the symbol.
 
     Notes
     -----
-    Equal to the kernel of gkm-SVM and of LS-GKM with ``-t 0`` and ``-d`` at least l - k, which
-    they normalise (``GappedKmer(...).normalised()``); LS-GKM counts the strands of one sequence
-    alone, which halves k(s, t) for both strands.
-    The C(l, k) choices of places are counted one after the other (Blakely et al. 2020), each as a
-    spectrum kernel: sorting, and one operation for each pair of strings that share a feature. Few
-    for long windows and k near l / 2 only: C(10, 6) = 210, C(20, 10) = 184,756.
+    ``GappedKmer(...).normalised()`` is equal to the kernel of gkm-SVM, and to that of LS-GKM with
+    ``-t 0`` and ``-d`` at least l - k. Without the norm, LS-GKM gives half of k(s, t) for both
+    strands, because it reads both strands of only one of the two sequences.
+    The C(l, k) choices of places are counted one after the other (Blakely et al. 2020), each like a
+    spectrum kernel: by sorting, and one operation for each pair of strings that share a feature.
+    For long windows with k near l / 2 there are many choices: C(10, 6) = 210, C(20, 10) = 184,756.
 
     References
     ----------
@@ -93,7 +93,7 @@ class GappedKmer(Counting):
         if not self.both_strands:
             return super().windows(X)
         forward = _nucleotides(X)
-        # read backwards, the strings come in reverse order too
+        # backwards, the strings are also in reverse order
         values, starts = 3 - forward[::-1], X.starts[-1] - X.starts[::-1]
         n = len(X)
         both = Strings(
@@ -107,8 +107,8 @@ class GappedKmer(Counting):
         prepared = super().prepare(X, like)
         if not self.both_strands or isinstance(X, Prepared):
             return prepared
-        # A window and its partner on the other strand agree with those of another pair in
-        # mirrored places, of which the sum over all choices has both: one strand of X is enough.
+        # If two windows agree in some places, their partners on the other strands agree in the
+        # mirrored places. The sum over all choices has both, so one strand of X is enough.
         _, both = prepared.parts
         one = Windows.of(X, 4)._replace(values=_nucleotides(X))
         return Prepared((X, Counted.within_memory(one), both))
@@ -119,7 +119,7 @@ class GappedKmer(Counting):
 
 
 def _nucleotides(X: Strings) -> np.ndarray:
-    """The symbols as numbers 0 to 3, complements of which sum to 3."""
+    """The symbols as numbers 0 to 3; a symbol and its complement have the sum 3."""
     symbols = [chr(s) if X.form == "bytes" else s for s in X.alphabet]
     code_of = {letter: code for code, letter in enumerate(NUCLEOTIDES)}
     code_of |= {letter.lower(): code for letter, code in code_of.items()}
@@ -129,7 +129,8 @@ def _nucleotides(X: Strings) -> np.ndarray:
         row = int(np.searchsorted(X.starts, wrong[0], "right")) - 1
         raise ValueError(
             f"X[{row}] holds {symbols[X.values[wrong[0]]]!r}, but GappedKmer(both_strands=True) "
-            "reads DNA: A, C, G, T. Cut or replace other symbols, or give both_strands=False."
+            "reads only DNA: A, C, G, T. Remove or replace other symbols, or give "
+            "both_strands=False."
         )
     return codes
 
@@ -139,27 +140,29 @@ class Mismatch(Counting):
     places.
 
     :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} f(h(a, b))` over k-mers a and b, where h is the
-    number of places in which they differ and f(h) is the number of u within m of both.
+    number of places in which they differ and f(h) is the number of u that differ from both in at
+    most m places.
 
     Parameters
     ----------
     k : int >= 1, default=4
         Length of the k-mers.
     m : int in [0, k), default=1
-        Places in which a k-mer may differ. ``m=0`` is the `Spectrum` kernel on known symbols.
+        Number of places in which a k-mer may differ. With ``m=0`` this is the `Spectrum` kernel on
+        known symbols.
     vocabulary : samples, optional
-        The strings whose k-mers, and those within m of them, are the columns of ``features``;
-        None: the strings themselves.
+        The strings whose k-mers, and those within m of them, are the columns of ``features``.
+        None means the strings that ``features`` is called with.
 
     Notes
     -----
     The symbols of u are those of the training sample: its alphabet, of a symbols, is part of the
-    kernel. A k-mer with a symbol that the training sample lacks is left out.
-    f(h) depends on h, k, m and a alone. It is written as a sum of binomials C(k - h, j), the number
-    of choices of j places in which two k-mers agree, so that the kernel is a weighted sum of gapped
-    k-mer kernels with j from k - 2m to k places, computed as those are. Their weights have both
-    signs; the sums are of whole numbers, exact to 2^53.
-    ``features`` takes Σ_i C(k, i) (a - 1)^i entries, i to m, for each different k-mer.
+    kernel. A k-mer with a symbol that is not in the training sample is left out.
+    f(h) depends only on h, k, m and a. It is written as a sum of binomials C(k - h, j), the number
+    of choices of j places in which two k-mers agree. So the kernel is a weighted sum of gapped
+    k-mer kernels with j from k - 2m to k places, and is computed in the same way. Some weights are
+    negative; the terms are whole numbers, exact up to 2^53.
+    ``features`` has Σ_i C(k, i) (a - 1)^i entries, i from 0 to m, for each different k-mer.
 
     References
     ----------
@@ -194,7 +197,7 @@ class Mismatch(Counting):
     def features(self, X: Strings) -> sp.csr_array:
         """Counts of the k-mers within m of each u, sparse, (n, p).
 
-        One column for each u within m of a k-mer of the vocabulary, in the order of its
+        There is one column for each u within m of a k-mer of the vocabulary, in the order of its
         alphabet.
         """
         windows, known = self.windows(X), self.windows(self.known_strings(X))
@@ -210,7 +213,7 @@ class Mismatch(Counting):
         return sp.csr_array(counts @ columns(ours, theirs, 1.0, np.float64), dtype=X.dtype)
 
     def _neighbourhoods(self, windows: Windows, numbers: np.ndarray) -> Windows:
-        """All u within m of each different k-mer, which owns them."""
+        """All u within m of each different k-mer; they belong to the row of that k-mer."""
         _, first = np.unique(numbers, return_index=True)
         whole = Pattern(self.k, tuple(range(self.k)))
         places = windows.places(self.k)[windows.kept(whole)][first]
@@ -229,10 +232,11 @@ class Mismatch(Counting):
 
 
 def _common_neighbours(k: int, m: int, a: int, h: int) -> int:
-    """f(h): the strings of k of a symbols within m of both of two that differ in h places.
+    """f(h): how many strings of length k differ in at most m places from both of two strings.
 
-    Of those h, the string takes i from the one, j from the other, and the rest from neither; of
-    the places where the two agree, it differs in r.
+    There are a symbols, and the two strings differ in h places. In i of these places the string is
+    equal to the first, in j to the second, and in the rest to neither of them; in r of the places
+    where the two agree, it differs from both.
     """
     total = 0
     for i in range(h + 1):
@@ -245,9 +249,9 @@ def _common_neighbours(k: int, m: int, a: int, h: int) -> int:
 
 
 def _place_weights(k: int, m: int, a: int) -> list[int]:
-    """c with f(h) = Σ_j c_j C(k - h, j) for every h, by j from 0 to k.
+    """The weights c_0 .. c_k with f(h) = Σ_j c_j C(k - h, j) for every h.
 
-    f(h) = 0 beyond h = 2m, so that c_j = 0 below k - 2m.
+    f(h) = 0 for h > 2m, so c_j = 0 for j < k - 2m.
     """
     c = [0] * (k + 1)
     for agree in range(k + 1):  # places in which two strings agree

@@ -1,4 +1,4 @@
-"""Kernel names, as scikit-learn has them, and callables: from what a user gives to a `Kernel`."""
+"""Turn what a user gives as ``kernel=`` (a name of scikit-learn, a function) into a `Kernel`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from mercer.kernels.sets import Intersection, Jaccard
 
 __all__ = ["as_kernel"]
 
-#: name -> (constructor, the arguments that it reads beside ``kernel=``, and what they are when
-#: not given: as in ``sklearn.metrics.pairwise.pairwise_kernels``)
+#: name -> (constructor, the arguments that it reads, with their defaults; the defaults are those of
+#: ``sklearn.metrics.pairwise.pairwise_kernels``)
 NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
     "linear": (Linear, {}),
     "poly": (Polynomial, {"degree": 3, "gamma": "auto", "coef0": 1}),
@@ -41,33 +41,34 @@ NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
 def as_kernel(
     kernel: Any, *, pairwise: bool = False, kernel_params: dict | None = None, **arguments: Any
 ) -> Kernel:
-    """A kernel object for what ``kernel=`` may be.
+    """Return the kernel object for a value of ``kernel=``.
 
     Parameters
     ----------
     kernel : Kernel, str or callable
     pairwise : bool
-        A callable compares two objects (KernelRidge) rather than two samples (SVC).
+        Whether a callable compares two objects (as in KernelRidge) and not two whole samples (as
+        in SVC).
     kernel_params : dict, optional
-        Further arguments of a callable.
+        More arguments of a callable.
     **arguments
-        gamma, degree, coef0 as scikit-learn has them; None means not given. A named kernel takes
+        gamma, degree and coef0, as in scikit-learn; None means not given. A named kernel uses only
         those that it reads.
 
     Raises
     ------
     ValueError
-        The name is unknown, or arguments stand beside a kernel object.
+        If the name is not known, or if arguments are given together with a kernel object.
     TypeError
-        It is none of the above.
+        If ``kernel`` is not a kernel object, a name or a function.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     if isinstance(kernel, Kernel):
         if given:
             name, value = next(iter(given.items()))
             raise ValueError(
-                f"{name}={value!r} stands beside the kernel object {kernel!r}, which has its own "
-                f"parameters: set them there and leave {name} out."
+                f"{name}={value!r} is given together with the kernel object {kernel!r}, which has "
+                f"its own parameters: set them there and leave {name} out."
             )
         return kernel
     if isinstance(kernel, str):
@@ -76,13 +77,13 @@ def as_kernel(
             raise ValueError(
                 f"kernel={kernel!r} is not known"
                 + (f"; did you mean {close[0]!r}?" if close else ".")
-                + f" Names are {sorted(NAMED)}; or give a kernel object."
+                + f" Give one of {sorted(NAMED)}, or a kernel object."
             )
         constructor, reads = NAMED[kernel]
         return constructor(**{name: given.get(name, reads[name]) for name in reads})
     if isinstance(kernel, Distance):
         raise TypeError(
-            f"kernel={kernel!r} is a distance. Make a kernel of it: FromDistance({kernel!r})."
+            f"kernel={kernel!r} is a distance. Make a kernel from it: FromDistance({kernel!r})."
         )
     if isinstance(kernel, type):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""The kernel of which nothing is known but a matrix of its values."""
+"""The kernel that is given as a matrix of its values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Precomputed"]
 
 
 class Precomputed(Kernel):
-    """A kernel whose values are given: ``kernel="precomputed"`` of the learners.
+    """A kernel whose values are given; the same as ``kernel="precomputed"`` of the learners.
 
-    Samples are K between all training samples, (n, n), and for predictions K between m new samples
-    and all training samples, (m, n).
+    For ``fit``, X is the matrix K between all training samples, of shape (n, n). For predictions,
+    X is the matrix K between m new samples and all training samples, of shape (m, n).
 
     Parameters
     ----------
     positive_definite : bool, optional
-        Whether K is known to be positive semidefinite; None: it is not known.
+        Whether K is positive semidefinite. None means that it is not known.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Precomputed(Kernel):
         if X.columns is not None and Z.matrix is not None:
             return Z.matrix.T, X.columns, Z.rows
         raise ValueError(
-            "K between these samples is not known: a precomputed matrix holds K between the "
-            "training samples of a fit, and between new samples and these."
+            "The values of K between these samples are not known: a precomputed matrix holds K "
+            "between the training samples, or between new samples and the training samples."
         )
 
     def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The kernel of attention: asymmetric, on two domains."""
+"""The kernel of attention, which is not symmetric and compares two kinds of vectors."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["QueryKey"]
 class QueryKey(Kernel):
     r"""Query-key kernel :math:`k(t, s) = \exp((W_q t)^\top (W_k s) / \sqrt{d})`.
 
-    A binary kernel on two domains: neither symmetric nor positive semidefinite, so learners that
-    need either refuse it.
+    It compares vectors t of dimension d_t with vectors s of dimension d_s. It is not symmetric and
+    not positive semidefinite, so learners that need one of these raise an error.
 
     Parameters
     ----------
     queries : array-like of shape (d, d_t)
-        :math:`W_q`.
+        The matrix :math:`W_q`.
     keys : array-like of shape (d, d_s)
-        :math:`W_k`.
+        The matrix :math:`W_k`.
 
     Notes
     -----
-    Nothing is subtracted before the exponential: the value overflows where the scaled product
-    exceeds the range of the dtype (about 88 in float32, 709 in float64).
+    A value is infinite if its exponent is too large for the dtype (above about 88 in float32, 709
+    in float64).
 
     References
     ----------
@@ -55,7 +55,7 @@ class QueryKey(Kernel):
             )
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        return super().encode(X)  # the two domains may differ in dimension
+        return super().encode(X)  # the two sides may differ in dimension
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         W_q = np.asarray(self.queries, X.dtype)
@@ -63,6 +63,6 @@ class QueryKey(Kernel):
         if (X.shape[1], Z.shape[1]) != (W_q.shape[1], W_k.shape[1]):
             raise ValueError(
                 f"X has {X.shape[1]} columns and Z {Z.shape[1]}, but queries reads "
-                f"{W_q.shape[1]} and keys {W_k.shape[1]}."
+                f"{W_q.shape[1]} and keys {W_k.shape[1]}. Give X and Z with these columns."
             )
         return np.exp((X @ W_q.T) @ (Z @ W_k.T).T / X.dtype.type(np.sqrt(len(W_q))))

@@ -1,7 +1,7 @@
 """Kernels on sets: how many items, or subsets of items, two sets share.
 
-Samples are lists or columns of sets, or of lists of items; strings that a separator splits into
-items; or an array of 0 and 1, dense or sparse, whose columns are the items.
+Samples are lists or columns of sets, or of lists of items; strings that are split into items at a
+separator; or an array of 0 and 1, dense or sparse, whose columns are the items.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ class Intersection(ReadsSets, Kernel):
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string: "," reads "milk, bread" as
-        {"milk", "bread"}. Blanks about an item are left out, and so are empty items. Kernels that
-        read one column must agree on it.
+        The separator between the items of a set that is given as one string: "," reads
+        "milk, bread" as {"milk", "bread"}. Spaces around an item and empty items are left out. None
+        means that sets are not given as strings. Kernels that read the same column must have the
+        same separator.
 
     See Also
     --------
-    HistogramIntersection : Σ min(x, z), the same for counts and other numbers >= 0.
+    HistogramIntersection : Σ min(x, z), for counts and other numbers >= 0.
 
     Notes
     -----
-    Positive semidefinite: the inner product of indicators of items (``features``). Of d different
-    items a pair costs d / 64 operations (d <= 32,768), or, where they share few of many, some for
-    every item that it shares.
+    It is positive semidefinite: the inner product of indicators of items (``features``). With d
+    different items, a pair of sets costs d / 64 operations (for d <= 32,768); if sets share few of
+    many items, it costs some operations for each item that they share.
 
     Examples
     --------
@@ -57,9 +58,9 @@ class Intersection(ReadsSets, Kernel):
         return X.lengths.astype(X.dtype)
 
     def features(self, X: Sets) -> sp.csr_array:
-        """Indicators of the items of the training sample, sparse, (n, number of items).
+        """Indicators of the items in the training sample, sparse, (n, number of items).
 
-        An item that the training sample lacks has no indicator.
+        An item that is not in the training sample has no indicator.
         """
         return X.indicators(X.known)
 
@@ -71,15 +72,16 @@ class DerivedSubsets(ReadsSets, Kernel):
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string, as `Intersection` has it.
+        The separator between the items of a set that is given as one string, as in
+        `Intersection`.
 
     Notes
     -----
-    Positive semidefinite: its features are indicators of all subsets of the items. A value of more
-    than 1,023 shared items (127 in float32) is infinite, while ``scaled_block`` gives it as a
-    mantissa and an exponent and ``DerivedSubsets().normalised()``,
-    :math:`2^{\#(A \cap B) - (\#A + \#B) / 2}`, is right for sets of any size. Costs are those of
-    `Intersection`.
+    It is positive semidefinite: its features are indicators of all subsets of the items. If two
+    sets share more than 1,023 items (127 in float32), the value is infinite. ``scaled_block`` gives
+    it as a mantissa and an exponent, and ``DerivedSubsets().normalised()``,
+    :math:`2^{\#(A \cap B) - (\#A + \#B) / 2}`, is right for sets of any size. It costs as
+    much as `Intersection`.
 
     References
     ----------
@@ -120,15 +122,16 @@ class Jaccard(ReadsSets, Kernel):
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string, as `Intersection` has it.
+        The separator between the items of a set that is given as one string, as in
+        `Intersection`.
 
     See Also
     --------
-    mercer.distances.Jaccard : The distance, 1 less the kernel.
+    mercer.distances.Jaccard : The distance, 1 minus the kernel.
 
     Notes
     -----
-    Positive semidefinite (Gower 1971). Costs are those of `Intersection`.
+    It is positive semidefinite (Gower 1971). It costs as much as `Intersection`.
 
     References
     ----------
@@ -153,16 +156,17 @@ class Dice(ReadsSets, Kernel):
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string, as `Intersection` has it.
+        The separator between the items of a set that is given as one string, as in
+        `Intersection`.
 
     See Also
     --------
-    mercer.distances.Dice : The distance, 1 less the kernel.
+    mercer.distances.Dice : The distance, 1 minus the kernel.
 
     Notes
     -----
-    Positive semidefinite: :math:`1 / (a + b) = \int_0^\infty e^{-at} e^{-bt} dt` is a kernel of
-    sizes, and a product of kernels is one. Costs are those of `Intersection`.
+    It is positive semidefinite: :math:`1 / (a + b) = \int_0^\infty e^{-at} e^{-bt} dt` is a kernel
+    on sizes, and a product of kernels is a kernel. It costs as much as `Intersection`.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Kernels on strings that count the subsequences which two strings share, with gaps or without.
+"""Kernels on strings that count the subsequences that two strings share, gaps allowed.
 
-The hot loops (src/native/subsequences.cpp) work through a list of pairs, and return after a quarter
-of a second or so, to go on where they stopped: Ctrl-C is heard meanwhile.
+The hot loops (src/native/subsequences.cpp) work through a list of pairs. They return after about a
+quarter of a second, and the next call continues where they stopped, so that Ctrl-C works.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ __all__ = ["AllSubsequences", "FixedLengthSubsequences", "GapWeighted"]
 
 MARGIN = 64  # string_margin of src/native/subsequences.hpp
 BUDGET = 5e8  # operations of one native call
-LONGEST = 2**27  # symbols, up to which the scaled loop stays in range
-#: Operations that one value may take, an hour or more; what would take longer is refused.
+LONGEST = 2**27  # symbols of the longest strings for which the scaled loop stays in range
+#: Most operations that one value may take, an hour or more; above it there is an error.
 MOST_OPERATIONS = 2e13
 RANGE = 1020.0  # bits of a float64
-STRIP = 32  # symbols that a string takes at least, as far as time goes
+STRIP = 32  # a shorter string takes as much time as one of so many symbols
 
 Pairs = np.ndarray  # (k, 2): numbers of rows of X and of Z
 
 
 class Subsequences(Kernel):
-    """Abstract: a kernel on strings whose values are computed pair by pair, as mantissas and
-    exponents: define ``_evaluate``."""
+    """Abstract: a kernel on strings whose values are computed for one pair after the other, as
+    mantissas and exponents. Define ``_evaluate``."""
 
     kind = "strings"
 
     @abstractmethod
     def _evaluate(self, X: Strings, Z: Strings, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
-        """k of the pairs, as (m, e), k = m 2^e; (k,) each."""
+        """The kernel values of the pairs as (m, e), value = m 2^e; (number of pairs,) each."""
 
     def _layers(self, X: Strings) -> int:
-        """Operations for one cell (i, j) of a pair, in units of those of `AllSubsequences`."""
+        """Operations for one cell (i, j) of a pair, relative to `AllSubsequences`."""
         return min(int(getattr(self, "p", 1)), longest(X) + 1)
 
     def pair_cost(self, X: Strings) -> float:
@@ -80,16 +80,16 @@ class Subsequences(Kernel):
         operations = float(n) * m * self._layers(X if n < m else Z)
         if max(n, m) > LONGEST or operations > MOST_OPERATIONS:
             raise ValueError(
-                f"{type(self).__name__} would compare strings of {n:,} and {m:,} symbols: "
-                f"{operations:.1g} operations for one value, some {operations / 1.8e13:.2g} hours. "
-                f"At most {MOST_OPERATIONS:.0g} operations and {LONGEST:,} symbols are allowed. "
-                "Cut the strings, leave the longest out, or take Spectrum, whose cost is linear."
+                f"{type(self).__name__} would compare strings of {n:,} and {m:,} symbols, which "
+                f"takes {operations:.1g} operations, about {operations / 1.8e13:.2g} hours for one "
+                f"value. At most {MOST_OPERATIONS:.0g} operations and {LONGEST:,} symbols are "
+                "allowed. Cut the strings, leave out the longest, or use Spectrum, which is faster."
             )
 
 
 class AllSubsequences(Subsequences):
-    r"""All-subsequences kernel, the number of subsequences that two strings share, each counted
-    as often as it occurs:
+    r"""All-subsequences kernel: the number of subsequences that two strings share, each counted
+    as often as it occurs,
 
     .. math::
         k(s, t) = \sum_u \lambda^{2|u|} \,
@@ -100,15 +100,15 @@ class AllSubsequences(Subsequences):
     Parameters
     ----------
     decay : float in (0, 1], default=1.0
-        :math:`\lambda`: a subsequence of p symbols weighs :math:`\lambda^p` in the features. At 1
-        the values of long strings are governed by their longest subsequences, which only a string
-        shares with itself: the normalised Gram matrix tends to the identity. A smaller decay
-        favours short ones.
+        :math:`\lambda`: a subsequence of p symbols has the weight :math:`\lambda^p` in the
+        features. With 1, the values of long strings depend mostly on long subsequences, which a
+        string shares only with itself, so the normalised Gram matrix is close to the identity. A
+        smaller decay gives more weight to short subsequences.
 
     See Also
     --------
     FixedLengthSubsequences : Subsequences of p symbols.
-    GapWeighted : Likewise, those with few gaps favoured.
+    GapWeighted : Subsequences of p symbols, where few gaps give more weight.
 
     Notes
     -----
@@ -116,11 +116,11 @@ class AllSubsequences(Subsequences):
     K(i, j) = K(i - 1, j) + P(i, j), P(i, j) = P(i, j - 1) + λ² [s_i = t_j] K(i - 1, j - 1)
     (Shawe-Taylor & Cristianini 2004, section 11.3).
 
-    Values reach binomial(\|s\| + \|t\|, \|s\|), beyond float64 from some 500 symbols on and near
-    880 for random DNA. ``scaled_block`` and ``log`` have no such limit, with relative errors of
-    k below 1e-12 for strings of 100,000 symbols; ``block`` gives infinities, and
-    ``AllSubsequences().normalised()`` is formed from the scaled values. A pair of strings that
-    would take more than 2e13 operations (4.5 million symbols each) is refused with ValueError.
+    Values can reach binomial(\|s\| + \|t\|, \|s\|), which is too large for float64 from about 500
+    symbols on (about 880 for random DNA). Then ``block`` gives infinities. ``scaled_block`` and
+    ``log`` have no such limit, with relative errors of k below 1e-12 for strings of 100,000
+    symbols, and ``AllSubsequences().normalised()`` is computed from the scaled values. A pair of
+    strings that would take more than 2e13 operations (4.5 million symbols each) is a ValueError.
 
     Examples
     --------
@@ -166,25 +166,25 @@ class GapWeighted(Subsequences):
     Parameters
     ----------
     p : int >= 1, default=3
-        Length of the subsequences u; where a string is shorter, k = 0.
+        Length of the subsequences u; if a string is shorter, k = 0.
     decay : float in (0, 1], default=0.5
-        :math:`\lambda`: the factor for each symbol that the span covers, matched or passed over.
+        :math:`\lambda`: the factor for each symbol in the span, whether it is in u or in a gap.
     up_to : bool, default=False
-        Sum over the lengths 1 .. p instead. Tools differ: Lodhi's kernel has length exactly p;
-        the ``maxlen`` of strkernels' SubsequenceStringKernel is the sum, normalised as a whole:
+        Whether to sum over the lengths 1 .. p. Other tools differ: Lodhi's kernel has only the
+        length p; strkernels' SubsequenceStringKernel with ``maxlen`` is the normalised sum,
         ``GapWeighted(maxlen, decay, up_to=True).normalised()``. (kernlab's ``stringdot`` counts
-        contiguous substrings, so that it is no gap-weighted kernel.)
+        contiguous substrings, so it is not a gap-weighted kernel.)
 
     See Also
     --------
-    FixedLengthSubsequences : The same without a cost of gaps.
+    FixedLengthSubsequences : The same without a factor for gaps.
 
     Notes
     -----
     O(p \|s\| \|t\|) operations, O(p min(\|s\|, \|t\|)) memory for each pair. The factor
-    :math:`\lambda^{2p}` that all terms share is kept as an exponent, so that normalised values are
-    right even where it is below the range of floats. Raises OverflowError where a value is beyond
-    that range, which a large p with a decay near 1 may lead to.
+    :math:`\lambda^{2p}` of all terms is kept as an exponent, so that normalised values are right
+    even if it is too small for a float. A value that is too large for a float is an OverflowError;
+    this can happen for a large p with a decay near 1.
 
     References
     ----------
@@ -193,7 +193,7 @@ class GapWeighted(Subsequences):
 
     Examples
     --------
-    Of two symbols, "cat" and "car" share c-a, whose span is 2 in both:
+    The only subsequence of two symbols that "cat" and "car" share is "ca". Its span is 2 in both:
 
     >>> GapWeighted(2, 0.5)(["cat"], ["car"])
     array([[0.0625]])
@@ -219,8 +219,8 @@ class GapWeighted(Subsequences):
 
 
 class FixedLengthSubsequences(Subsequences):
-    r"""Number of subsequences of p symbols that two strings share, each counted as often as it
-    occurs:
+    r"""Fixed-length subsequences kernel: the number of subsequences of p symbols that two strings
+    share, each counted as often as it occurs,
 
     .. math::
         k(s, t) = \sum_{|u| = p}
@@ -229,17 +229,17 @@ class FixedLengthSubsequences(Subsequences):
     Parameters
     ----------
     p : int >= 1, default=3
-        Length of the subsequences; where a string is shorter, k = 0.
+        Length of the subsequences; if a string is shorter, k = 0.
 
     See Also
     --------
-    AllSubsequences : Of every length.
-    GapWeighted : Those with few gaps favoured.
+    AllSubsequences : Subsequences of every length.
+    GapWeighted : Few gaps give more weight.
 
     Notes
     -----
-    `GapWeighted` with a decay of 1: O(p \|s\| \|t\|) operations for each pair, values exact below
-    2^53. Raises OverflowError where a value is beyond the range of floats; it is at most
+    This is `GapWeighted` with a decay of 1: O(p \|s\| \|t\|) operations for each pair; values are
+    exact below 2^53. A value that is too large for a float is an OverflowError; values are at most
     binomial(\|s\|, p) binomial(\|t\|, p), about 10^308 for p = 100 and 1,000 symbols.
 
     Examples
@@ -261,20 +261,21 @@ class FixedLengthSubsequences(Subsequences):
 
 
 def check_decay(decay: Any, reader: str) -> None:
-    """Refuse what is no decay."""
+    """Raise an error if ``decay`` is not in (0, 1]."""
     if not isinstance(decay, (int, float, np.number)) or not 0 < decay <= 1:
         raise ValueError(f"decay={decay!r}: {reader} needs a number in (0, 1].")
 
 
 def longest(X: Strings) -> int:
-    """Symbols of the longest string."""
+    """The number of symbols of the longest string."""
     return int(X.lengths.max()) if len(X) else 0
 
 
 def encoded_alike(X: Strings, Z: Strings) -> tuple[list[np.ndarray], int]:
-    """Codes and starts of X and Z as the native loops take them, and the columns they need.
+    """Codes and starts of X and Z for the native loops, and the number of columns that they need.
 
-    Bytes, where the two codes that stand for no symbol are free; else 32-bit numbers.
+    Codes are bytes if all are below 254 (two codes must be left for "no symbol"), otherwise 32-bit
+    numbers.
     """
     small = all(
         A.values.dtype == np.uint8 and (not len(A.values) or A.values.max() < 254) for A in (X, Z)
@@ -297,8 +298,8 @@ def lengths_up_to(p: int, X: Strings, Z: Strings) -> np.ndarray:
 def gap_weighted(
     X: Strings, Z: Strings, pairs: Pairs, gap: float, weights: np.ndarray, reader: str
 ) -> np.ndarray:
-    """Σ_q weights[q] · the sum over common subsequences of q + 1 symbols of gap ** (the symbols
-    that the spans pass over), for each pair."""
+    """Σ_q weights[q] · Σ gap ** (number of symbols in gaps), for each pair; the inner sum is over
+    the common subsequences of q + 1 symbols."""
     out = np.zeros(len(pairs))
     strings, columns = encoded_alike(X, Z)
     weights = weights.astype(np.float64)
@@ -310,15 +311,15 @@ def gap_weighted(
     if not np.isfinite(out).all():
         i, j = pairs[np.argmin(np.isfinite(out))]
         raise OverflowError(
-            f"{reader} of strings of {X.lengths[i]:,} and {Z.lengths[j]:,} symbols is beyond the "
-            "range of floats: give a smaller p, a smaller decay, or take AllSubsequences, whose "
-            "normalised values have no such limit."
+            f"{reader} of strings of {X.lengths[i]:,} and {Z.lengths[j]:,} symbols is too large "
+            "for a float: give a smaller p or a smaller decay, or use "
+            "AllSubsequences().normalised(), which has no such limit."
         )
     return out
 
 
 def work_through(call: Callable[[np.ndarray], None], count: int) -> None:
-    """Native calls until all pairs are done; state: pairs done, rows of the next one done."""
+    """Call until all pairs are done; state: number of pairs done, and of rows of the next pair."""
     state = np.zeros(2, np.int64)
     while state[0] < count:
         raise_if_stopped()

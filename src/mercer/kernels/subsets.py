@@ -25,9 +25,9 @@ class AllSubsets(Kernel):
 
     Notes
     -----
-    O(n m d) operations. Where the product leaves the range of the dtype on its way, it is formed
-    as a mantissa and an exponent (``scaled_block``); a value that is itself too large is infinite,
-    while ``AllSubsets().normalised()`` stays finite.
+    O(n m d) operations. If a product is too large for the dtype on the way, it is computed again
+    with a mantissa and an exponent (``scaled_block``). If the value itself is too large, it is
+    infinite; ``AllSubsets().normalised()`` stays finite.
 
     Examples
     --------
@@ -61,22 +61,22 @@ class AllSubsets(Kernel):
         return product
 
     def features(self, X: Any) -> np.ndarray:
-        """Products over all subsets, (n, 2^d); for small d."""
+        """Products over all subsets, (n, 2^d); use it only if d is small."""
         return _subset_products(dense(X), range(X.shape[1] + 1))
 
 
 class ANOVA(Kernel):
-    r"""ANOVA kernel of degree p, the sum over subsets D of p coordinates of
-    :math:`\prod_{j \in D} x_j z_j`.
+    r"""ANOVA kernel of degree p: the sum of :math:`\prod_{j \in D} x_j z_j` over all subsets D of p
+    coordinates.
 
     Parameters
     ----------
     degree : int >= 1, default=2
-        p, at most the number of coordinates (else the kernel is 0).
+        The degree p. If it is above the number of coordinates, the kernel is 0.
 
     Notes
     -----
-    By the recursion of elementary symmetric polynomials, O(d p) for each pair
+    The recursion of elementary symmetric polynomials takes O(d p) operations for each pair
     (Shawe-Taylor & Cristianini 2004, section 9.2). The sum over all p is `AllSubsets`.
 
     Examples
@@ -95,7 +95,7 @@ class ANOVA(Kernel):
         return over_pairs(partial(_native.anova, degree=int(self.degree)), X, Z)
 
     def features(self, X: Any) -> np.ndarray:
-        """Products over all subsets of p coordinates, (n, C(d, p)); for small d."""
+        """Products over all subsets of p coordinates, (n, C(d, p)); use it only if d is small."""
         return _subset_products(dense(X), [int(self.degree)])
 
 

@@ -1,4 +1,4 @@
-"""Kernels on mixed tables: one kernel for each group of columns, combined."""
+"""Kernels on mixed tables: they combine one kernel for each group of columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class On(Composite, Kernel):
 
     Notes
     -----
-    Cost: that of the kernel. Columns that several kernels read are encoded once.
+    It costs as much as the kernel. Columns that several kernels read are encoded only once.
 
     Examples
     --------
@@ -91,22 +91,23 @@ class TableKernel(Composite, Kernel):
     Parameters
     ----------
     parts : list of (Kernel, columns), optional
-        None: the columns of numbers under ``RBF("scale")`` and the others under ``Match()``,
-        found when the kernel is bound to the training table.
+        None means ``RBF("scale")`` on the columns of numbers and ``Match()`` on all others; they
+        are found when the kernel is bound to the training table.
     combine : {"product", "sum", "interactions"}, default="product"
         How the parts are combined:
-        "product": :math:`\prod_j k_j`, alike only where all parts are;
-        "sum": :math:`\sum_j w_j k_j`, additive effects;
-        "interactions": :math:`\prod_j (1 + w_j k_j) / (1 + w_j)`, the products of all subsets of
-        the parts, main effects to the full product, weighted by :math:`\prod_{j \in D} w_j`.
+        "product": :math:`\prod_j k_j`, large only if all parts are large;
+        "sum": :math:`\sum_j w_j k_j`, for additive effects;
+        "interactions": :math:`\prod_j (1 + w_j k_j) / (1 + w_j)`, the sum of the products of all
+        subsets D of the parts, from single parts to the full product, each with the weight
+        :math:`\prod_{j \in D} w_j`, divided by the sum of all weights.
     weights : array-like of shape (len(parts),), optional
-        :math:`w_j \ge 0`, for "sum" and "interactions"; ones by default.
+        The weights :math:`w_j \ge 0`, for "sum" and "interactions". None means 1 for each part.
 
     Notes
     -----
-    Each part should have k(x, x) of about 1, as RBF and Match do: use ``kernel.normalised()`` for
-    the others. A missing category is a value of its own; a missing number is an error that names
-    the column (`mercer.KernelClassifier` fills them in). Cost: that of the parts.
+    Each part should have k(x, x) of about 1, like RBF and Match: use ``kernel.normalised()`` for
+    other kernels. A missing category is a value of its own; a missing number is an error that names
+    the column (`mercer.KernelClassifier` fills in missing numbers). It costs as much as its parts.
 
     Examples
     --------
@@ -136,17 +137,17 @@ class TableKernel(Composite, Kernel):
         if self.weights is not None:
             if self.combine == "product":
                 raise ValueError(
-                    'weights= stands beside combine="product", which has none: use "sum" or '
+                    'weights is given, but combine="product" has no weights: use combine="sum" or '
                     '"interactions", or set the parameters of the parts.'
                 )
             w = np.asarray(self.weights, dtype=float)
             if self.parts is None or w.shape != (len(self.parts),) or not (w >= 0).all():
-                raise ValueError("weights: give one number >= 0 for each part.")
+                raise ValueError(f"weights={self.weights!r}: give one number >= 0 for each part.")
         if self.parts is not None and not len(self.parts):
             raise ValueError("parts is empty: give a list of (kernel, columns), or None.")
         for kernel, columns in self.parts or []:
             if not isinstance(kernel, Kernel):
-                raise TypeError(f"parts holds {kernel!r}: give (kernel, columns).")
+                raise TypeError(f"parts holds {kernel!r}: give a list of (kernel, columns).")
             On(kernel, columns).validate()
 
     def encoding(self) -> Hashable:
@@ -176,8 +177,8 @@ class TableKernel(Composite, Kernel):
     def _parts(self) -> list:
         if self.parts is None:
             raise ValueError(
-                "TableKernel() finds its parts in the training table: call kernel.bind("
-                "kernel.encode(table)) first, or give parts. Learners do so."
+                "TableKernel() finds its parts in the training table: call "
+                "kernel.bind(kernel.encode(table)) first (learners call it), or give parts."
             )
         return self.parts
 
@@ -197,7 +198,7 @@ class TableKernel(Composite, Kernel):
 
     @available_if(_parts_have_features)
     def features(self, X: Table) -> np.ndarray:
-        """The features of the parts, combined as their kernels are; for few features."""
+        """The features of the parts, combined like their kernels; use it only with few features."""
         F = [On(kernel, columns).features(X) for kernel, columns in self._parts()]
         if self.combine == "product":
             return reduce(feature_products, F)
@@ -222,6 +223,6 @@ class TableKernel(Composite, Kernel):
 
 
 def _default_parts(X: Table) -> list[tuple[Kernel, list]]:
-    """A kernel for each part of a table that was encoded by kind."""
+    """One kernel for each group of columns in a table that was encoded by kind of column."""
     kernels: dict[Any, Kernel] = {("vectors",): RBF("scale"), ("categories",): Match()}
     return [(kernels[encoding], list(columns)) for encoding, columns in X.groups]

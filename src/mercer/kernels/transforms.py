@@ -1,6 +1,6 @@
 """Kernels that change the features of one kernel: normalised, centred, modulated, mapped.
 
-Like the nodes of algebra.py, each keeps positive semidefiniteness.
+Like those of algebra.py, each of them is positive semidefinite if its kernel is.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mercer.samples import Prepared
 __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
 
 
-SEEN = 8  # rows that are looked at for a Gram matrix that is the identity
-SEEN_WORK = 2e9  # operations that this may take
-STRIP = 512  # rows of which means are taken at a time
+SEEN = 8  # rows that are used to test whether the Gram matrix is the identity
+SEEN_WORK = 2e9  # most operations of this test
+STRIP = 512  # rows whose means are computed at a time
 
 
 def _may_overflow(node: Normalised) -> bool:
@@ -31,7 +31,7 @@ def _may_overflow(node: Normalised) -> bool:
 
 
 class Normalised(Unary):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 where k(x, x) = 0.
+    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 if k(x, x) or k(z, z) is 0.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Normalised(Unary):
 
     Notes
     -----
-    A kernel whose values leave the floating range is normalised from mantissas and exponents
-    (``scaled_block`` and ``scaled_diag``, where it has them).
+    If the values of a kernel can be too large for floats, it is normalised from mantissas and
+    exponents (its ``scaled_block`` and ``scaled_diag``).
 
     Examples
     --------
@@ -77,14 +77,14 @@ class Normalised(Unary):
 
     @available_if(_may_overflow)
     def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The value as (m, e), m 2^e: normalised values may be too small for a float; (n, m)."""
+        """The value m 2^e as (m, e), because it may be too small for a float; (n, m) each."""
         (x, *roots), (z, *others) = (side.parts for side in self.sides(X, Z))
         (m, e), (r, h), (s, k) = self.kernel.scaled_block(x, z), roots, others
         return m * r[:, None] * s, e - h[:, None] - k
 
     def diag(self, X: Any) -> np.ndarray:
         X = self.prepare(X)
-        return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 where k(x, x) is
+        return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 if k(x, x) is 0
 
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
@@ -93,48 +93,48 @@ class Normalised(Unary):
 
 
 def _scale(d: np.ndarray) -> np.ndarray:
-    """1 / √d, 0 where d is."""
+    """1 / √d; 0 where d = 0."""
     return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(d.dtype, copy=False)
 
 
 def _warn_of_identity(kernel: Any, X: Any) -> None:
-    """Warn when a normalised kernel sees no two of some rows as alike."""
+    """Warn if a normalised kernel is almost 0 on all pairs of some rows."""
     rows = np.unique(np.linspace(0, X.shape[0] - 1, SEEN).astype(int))
     cost = np.array([kernel.pair_cost(X[i : i + 1]) for i in rows])
-    order = np.argsort(cost, kind="stable")  # the cheapest, as many as can be had at once
+    order = np.argsort(cost, kind="stable")  # the cheapest rows, as many as fit into SEEN_WORK
     rows = rows[order[: max(2, int((cost[order] * SEEN**2 < SEEN_WORK).sum()))]]
     S = X[np.sort(rows)]
     K = values(kernel.scaled_block(S, S), np.dtype(float))
     K = K[np.ix_(K.diagonal() > 0, K.diagonal() > 0)]
     others = K[np.triu_indices(len(K), 1)]
-    # equal rows tell nothing, nor do rows that share nothing, as most do under sparse kernels
+    # equal rows tell nothing; nor do rows with k = 0, which are common for sparse kernels
     others = others[(others < 1 - 1e-9) & (others != 0)]
     if len(others) and (np.abs(others) < np.finfo(float).eps).all():
         warnings.warn(
-            f"{kernel!r}: of {len(S)} rows no two different ones are alike (values below "
-            f"{np.abs(others).max():.1e}): the Gram matrix is numerically the identity, and "
-            "nothing can be learnt from it. Take a kernel that forgives differences: a decay < 1 "
-            "or a smaller p, or GapWeighted or Spectrum for strings.",
+            f"{kernel!r}: of {len(S)} rows no two different rows are similar (all values are at "
+            f"most {np.abs(others).max():.1e}). The Gram matrix is numerically the identity, and "
+            "nothing can be learnt from it. Use a kernel that gives weight to small similarities: "
+            "a decay < 1 or a smaller p, or GapWeighted or Spectrum for strings.",
             stacklevel=4,
         )
 
 
 class Centred(Unary):
-    """The kernel of features centred on the training sample, learnt by ``bind``:
+    """The kernel after its features are centred on the training sample:
     k(x, z) - mean_i k(x, x_i) - mean_i k(x_i, z) + mean_ij k(x_i, x_j).
 
     Parameters
     ----------
     kernel : Kernel
     sample : samples, optional
-        The training sample; None: learnt by ``bind``.
+        The training sample x_i. None means the sample that ``bind`` is called with.
     mean : float, optional
-        The mean of the sample's Gram matrix; learnt by ``bind``.
+        The mean of the sample's Gram matrix. None means that ``bind`` computes it.
 
     Notes
     -----
-    A block of shape (n, m) costs two more blocks, against the sample. `mercer.gram` centres whole
-    Gram matrices at the cost of one product.
+    A block of shape (n, m) needs two more blocks, between its rows and the sample. `mercer.gram`
+    centres whole Gram matrices with one product.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class Centred(Unary):
         if isinstance(X, Prepared):
             return X
         if self.mean is None:
-            raise ValueError("Centred has no sample yet: bind it to the training sample.")
+            raise ValueError("Centred has no sample yet: bind it to the sample by kernel.bind(X).")
         sample = self.kernel.prepare(self.sample) if like is None else like.common
         x = self.kernel.prepare(X, sample)
         strips = [x[s : s + STRIP] for s in range(0, x.shape[0], STRIP)]
@@ -185,17 +185,17 @@ class Centred(Unary):
 
 
 class Modulated(Unary):
-    """f(x) · kernel(x, z) · f(z) for a real function f of the rows.
+    """k(x, z) = f(x) · kernel(x, z) · f(z) for a real function f of the rows.
 
     Parameters
     ----------
     kernel : Kernel
     function : callable
-        Encoded samples -> values of shape (n,).
+        The function f. It takes encoded samples and returns values of shape (n,).
 
     Notes
     -----
-    Positive semidefinite for any f: its features are those of the kernel, times f(x).
+    It is positive semidefinite for any f: its features are those of the kernel, times f(x).
 
     Examples
     --------
@@ -235,23 +235,23 @@ class Modulated(Unary):
         if f.shape != (X.shape[0],):
             raise ValueError(
                 f"function returned shape {f.shape} for {X.shape[0]} samples: it must return "
-                f"one number for each, shape ({X.shape[0]},)."
+                f"one number for each, in shape ({X.shape[0]},)."
             )
         return f
 
 
 class Mapped(Unary):
-    """kernel(g(x), g(z)) for a transform g of the samples.
+    """k(x, z) = kernel(g(x), g(z)) for a transform g of the samples.
 
     Parameters
     ----------
     kernel : Kernel
     transform : callable
-        Encoded samples -> encoded samples with as many rows.
+        The transform g. It takes encoded samples and returns encoded samples with as many rows.
 
     Notes
     -----
-    The transform runs once for the training samples, and once for new ones.
+    The transform is called once for the training samples, and once for new samples.
 
     Examples
     --------

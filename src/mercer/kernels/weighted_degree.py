@@ -1,4 +1,4 @@
-"""The kernel that compares strings of one length place by place."""
+"""The kernel that compares strings of the same length place by place."""
 
 from __future__ import annotations
 
@@ -25,33 +25,34 @@ class WeightedDegree(Kernel):
     .. math:: k(s, t) = \sum_{d=1}^{D} w_d \sum_i [s_{i..i+d} = t_{i..i+d}],
               \qquad w_d = \frac{2 (D - d + 1)}{D (D + 1)}.
 
-    With a shift S, substrings that are up to S places apart count too, the less the farther:
+    With a shift S, equal substrings that are up to S places apart are counted too, with a weight
+    that falls with their distance. The match in the formula is then replaced by
     :math:`\sum_{r=0}^{S} \delta_r ([s_{i+r..i+r+d} = t_{i..i+d}] + [s_{i..i+d} = t_{i+r..i+r+d}])`
-    stands in place of the match, with :math:`\delta_r = 1 / (2 (r + 1))`.
+    with :math:`\delta_r = 1 / (2 (r + 1))`.
 
     Parameters
     ----------
     degree : int >= 1, default=3
-        D, the length of the longest substrings.
+        The length D of the longest substrings.
     shift : int >= 0, default=0
-        S. All strings must be of one length, whatever the shift.
+        The largest shift S. All strings must have the same length, whatever the shift.
     vocabulary : samples, optional
-        The strings whose substrings are the columns of ``features`` (``shift=0`` alone has them);
-        None: the
-        strings themselves.
+        The strings whose substrings are the columns of ``features`` (which exist only with
+        ``shift=0``). None means the strings that ``features`` is called with.
 
     Raises
     ------
     ValueError
-        Two strings differ in length; the message names the first that does.
+        If two strings differ in length; the message names the first that differs.
 
     Notes
     -----
-    A place where the last r symbols agree adds r (2D + 1 - r) / (D (D + 1)), r counted up to D:
-    O(n m L (1 + 2S)) operations for strings of length L, whatever D.
-    Positive semidefinite with a shift too: places i and j of equal substrings have the weight
-    1 if i = j, else 1 / (2 (abs(i - j) + 1)) up to S, a Toeplitz matrix whose symbol
-    1 + Σ_r cos(rθ) / (r + 1) is at least 1/2 (Rogosinski & Szegő 1928).
+    A place where the last r symbols agree, r at most D, adds r (2D + 1 - r) / (D (D + 1)). So the
+    kernel takes O(n m L (1 + 2S)) operations for strings of length L, whatever D is.
+    It is positive semidefinite also with a shift: places i and j of equal substrings have the
+    weight 1 if i = j, and 1 / (2 (abs(i - j) + 1)) if they are up to S apart. These weights are a
+    Toeplitz matrix whose symbol 1 + Σ_r cos(rθ) / (r + 1) is at least 1/2 (Rogosinski & Szegő,
+    1928).
 
     References
     ----------
@@ -105,9 +106,9 @@ class WeightedDegree(Kernel):
 
     @available_if(lambda self: self.shift == 0)
     def features(self, X: Strings) -> sp.csr_array:
-        """Indicators of substrings at places, times the root of the weight; sparse, (n, p).
+        """Indicators of substrings at places, times the square root of the weight; sparse, (n, p).
 
-        One column for each substring that stands at some place in the vocabulary.
+        There is one column for each pair of a substring and a place that is in the vocabulary.
         """
         vocabulary = X if self.vocabulary is None else self.encode(self.vocabulary, like=X)
         base = max(len(X.alphabet), len(vocabulary.alphabet))
@@ -128,19 +129,19 @@ def _common_length(X: Strings, Z: Strings) -> int:
         if len(other):
             i = other[0]
             raise ValueError(
-                f"X[{i}] has {samples.lengths[i]} symbols where the first string has {length}: "
-                "WeightedDegree compares strings of one length, place by place. Cut or pad them, "
-                "or use BlendedSpectrum, which compares substrings at any place."
+                f"X[{i}] has {samples.lengths[i]} symbols, but the first string has {length}. "
+                "WeightedDegree compares strings of the same length. Cut or pad the strings, or "
+                "use BlendedSpectrum, which compares substrings at any place."
             )
     return length
 
 
 def _placed(X: Strings, base: int) -> Windows:
-    """Strings whose symbols are different ones at different places."""
+    """Strings in which the same symbol has different codes at different places."""
     length = _common_length(X, X)
     if base * length >= 2**31:
         raise ValueError(
-            f"{base} symbols at {length} places are too many for features: use the kernel itself."
+            f"{base} symbols at {length} places are too many for features(): use the kernel itself."
         )
     places = np.tile(np.arange(length, dtype=np.int32), len(X))
     return Windows.of(X, base * length)._replace(values=X.values.astype(np.int32) + base * places)
