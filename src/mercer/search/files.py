@@ -66,7 +66,7 @@ def load_index(
         try:
             with zipfile.ZipFile(file) as archive:
                 found = _class_of(_read_header(archive, path)["class"], wanted, path)
-                state = _read_skeleton(archive.read(SKELETON), path, trusted)
+                state = _read_skeleton(archive.read(SKELETON), path, wanted, trusted)
                 arrays = _map_arrays(archive, file, check)
                 state = Skeleton.filled(state, arrays)
         except (models.ModelFileError, MemoryError):
@@ -158,7 +158,7 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
     return classes[name]
 
 
-def _read_skeleton(content: bytes, path: Path, trusted: Iterable[str | type]) -> Any:
+def _read_skeleton(content: bytes, path: Path, wanted: type, trusted: Iterable[str | type]) -> dict:
     models = _models()
     with TemporaryDirectory() as folder:
         small = Path(folder, SKELETON)
@@ -167,6 +167,7 @@ def _read_skeleton(content: bytes, path: Path, trusted: Iterable[str | type]) ->
             state = models.load(small, trusted=trusted)
         except models.ModelFileError as error:
             message = str(error).replace(repr(str(small)), repr(str(path)))
+            message = message.replace("mercer.load(", f"{wanted.__name__}.load(")
             raise models.ModelFileError(message) from error
     if not (isinstance(state, dict) and {"distance_", "_training"} <= set(state)):
         raise ValueError(f"{SKELETON} does not hold the parts of an index")
