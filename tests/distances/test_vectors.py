@@ -135,9 +135,9 @@ def test_half_a_power_breaks_the_triangle():
         (Mahalanobis([[1.0, 2.0], [2.0, 1.0]]), "not positive definite.*smallest eigenvalue is -1"),
         (Mahalanobis([[1.0, 2.0, 3.0]]), r"covariance has shape \(1, 3\)"),
         (Mahalanobis(shrinkage=2), "shrinkage=2"),
-        (Mahalanobis(np.eye(2), precision=np.eye(2)), "covariance and precision are both given"),
-        (Mahalanobis(precision=[[1.0, 2.0], [2.0, 1.0]]), "precision is not positive semidefinite"),
-        (Mahalanobis(precision=[[1.0, 2.0], [0.0, 1.0]]), "precision .*give a symmetric"),
+        (Mahalanobis(np.eye(2), precision=np.eye(2)), "covariance and precision"),
+        (Mahalanobis(precision=[[1.0, 2.0], [2.0, 1.0]]), "precision .*positive semidefinite"),
+        (Mahalanobis(precision=[[1.0, 2.0], [0.0, 1.0]]), "precision .*symmetric"),
         (Mahalanobis(precision=np.eye(3)), "3"),
     ],
 )

@@ -121,7 +121,7 @@ def test_an_error_of_the_function_is_its_own(learner):
     model = clone(learner).set_params(kernel=FromFunction(failing))
     with pytest.raises(LookupError, match="no such song") as info:
         model.fit(SONGS, target(learner))
-    assert "failing was called with two objects, X[0] = Song" in info.value.__notes__[0]
+    assert all(part in info.value.__notes__[0] for part in ("failing", "X[0] = Song"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_bare_callable_of_ridge_gets_pairs():
 def test_a_function_of_pairs_in_a_machine_is_told_of_the_other_form(Machine):
     y = target(Machine())
     message = r"words_apart returned shape \(\) .*must return \(40, 40\).*FromFunction\(function\)"
-    with pytest.raises(ValueError, match=message + ".*KernelRidge takes"):
+    with pytest.raises(ValueError, match=message + ".*KernelRidge"):
         Machine(kernel=words_apart).fit([frozenset(t) for t in TUPLES], y)
 
 
@@ -214,6 +214,6 @@ def test_a_function_of_samples_in_ridge_is_told_of_the_other_form():
     def whole(A, B):
         return np.array([[words_in_common(a, b) for b in B] for a in A])
 
-    message = r"whole returned array.*FromFunction calls it with two objects.*FromCallable.*SVC"
+    message = r"whole returned array.*FromFunction.*two objects.*FromCallable.*SVC"
     with pytest.raises(ValueError, match=message):
         KernelRidge(kernel=whole).fit(TUPLES, LENGTHS)

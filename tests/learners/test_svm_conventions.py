@@ -355,7 +355,7 @@ def test_heavy_rows_draw_the_border(model):
 @pytest.mark.parametrize("Classifier", CLASSIFIERS)
 def test_a_class_of_no_weight_is_absent(Classifier):
     X, y = IRIS
-    with pytest.raises(ValueError, match="one class 'b'"):
+    with pytest.raises(ValueError, match="class 'b'"):
         Classifier().fit(X[:100], np.repeat(["a", "b"], 50), np.repeat([0.0, 1.0], 50))
     model = Classifier().fit(X, y, np.repeat([0.0, 1.0, 1.0], 50))
     assert model.classes_.tolist() == [1, 2]
@@ -466,7 +466,7 @@ def test_a_callable_kernel_is_asked_for_blocks(Machine):
     model = Machine(kernel=kernel, tol=1e-6).fit(X, y)
     assert_allclose(values(model, X), values(named, X), atol=1e-3)
     assert len(shapes) < 100
-    message = r"returned shape \(120, 5\) .* must return \(120, 120\), all values at once"
+    message = r"returned shape \(120, 5\) .* must return \(120, 120\)"
     with pytest.raises(ValueError, match=message + ".*FromFunction.*KernelRidge"):
         Machine(kernel=lambda A, B: A).fit(X, y)
 
@@ -587,7 +587,7 @@ def test_probabilities_are_asked_for_before_fit(Classifier):
                 getattr(unable, method)
             assert "set probability=True and fit" in str(info.value.__cause__)
     model.probability = True
-    with pytest.raises(NotFittedError, match="set probability=True before fit"):
+    with pytest.raises(NotFittedError, match="probability=True"):
         model.predict_proba(X)
-    with pytest.raises(ValueError, match="two rows of each class; class 1 has one"):
+    with pytest.raises(ValueError, match="two rows of each class.* class 1 has one"):
         Classifier(probability=True, kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])

@@ -66,14 +66,14 @@ def test_a_parameter_of_a_kernel_that_is_a_name_is_told_where_it_stands(Learner,
 
 
 def test_the_message_of_a_grid_of_one_name_is_that_of_the_default():
-    with pytest.raises(ValueError, match=r"kernel__gamma= .* kernel='rbf' is none"):
+    with pytest.raises(ValueError, match=r"^kernel__gamma=.* kernel='rbf' .* gamma= of SVC"):
         KernelSearchCV(SVC(), {"kernel__gamma": GAMMAS}).fit(X, Y > 0)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("kernel__parts__2__gamma", "parts__2 is no comparison of TableKernel, .* 2 items"),
+        ("kernel__parts__2__gamma", "parts__2 .* TableKernel.* 2 items"),
         ("kernel__parts__1__gamma", "'gamma' for estimator Match"),
         ("kernel__part__0__gamma", "'part' for estimator TableKernel"),
     ],
