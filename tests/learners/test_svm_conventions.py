@@ -589,5 +589,5 @@ def test_probabilities_are_asked_for_before_fit(Classifier):
     model.probability = True
     with pytest.raises(NotFittedError, match="probability=True"):
         model.predict_proba(X)
-    with pytest.raises(ValueError, match="two rows of each class.* class 1 has one"):
+    with pytest.raises(ValueError, match=r"two rows of each class.* class 1 has one"):
         Classifier(probability=True, kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
