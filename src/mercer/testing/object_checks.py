@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 import tempfile
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,42 +22,15 @@ from mercer.distances import Comparison
 from mercer.learners.base import KernelLearner
 from mercer.persistence import load, save
 from mercer.selection.search import KernelSearchCV
+from mercer.testing.object_answers import METHODS, alike, outputs, refused, same
+from mercer.testing.object_task import Task, containers, object_array, targets
 
-__all__ = ["CHECKS", "Task"]
+__all__ = ["CHECKS"]
 
-#: some word of a message that says what to do
-REMEDY = r"(?i)\b(give|fill|wrap|needs?|leave|call|split|add|make|use)\b"
 #: a parameter of some learners -> values to search
 GRIDS = {"C": [0.5, 2.0], "nu": [0.2, 0.3], "alpha": [0.1, 1.0], "max_iter": [50, 60]}
-METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
-
-
-@dataclass(frozen=True)
-class Task:
-    """An estimator, samples that are objects, and targets (None: the estimator takes none)."""
-
-    estimator: Any
-    X: list
-    y: list | None
-
-    def fresh(self) -> Any:
-        fresh: Any = clone(self.estimator)
-        return fresh
-
-    def fitted(self, X: Any = None, y: Any = None, **params: Any) -> Any:
-        """A clone fitted to X and y, by default those of the task."""
-        X, y = (self.X if X is None else X), (self.y if y is None else y)
-        return self.fresh().fit(X, y, **params)
-
-    @property
-    def form(self) -> type:
-        """What the samples are: str, bytes, list or set."""
-        return set if isinstance(self.X[0], (set, frozenset)) else type(self.X[0])
-
-    def sample(self, text: str) -> Any:
-        """The sample of these characters."""
-        makers: dict[type, Callable] = {str: str, bytes: str.encode, set: set}
-        return makers.get(self.form, list)(text)
+#: of searches and cross_val_score: what fails is to be seen
+RAISE: Any = "raise"
 
 
 # --- what comes in ----------------------------------------------------------------------------
@@ -331,80 +300,11 @@ CHECKS = (
 )
 
 
-# --- what the checks share --------------------------------------------------------------------
-
-
-def outputs(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """What every method of a fitted model answers."""
-    answers = {
-        name: np.asarray(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)
-    }
-    assert answers, f"{type(model).__name__} has none of the methods {METHODS}"
-    return answers
-
-
-def same(found: dict, expected: dict, what: str) -> None:
-    """Equal up to rounding."""
-    assert found.keys() == expected.keys(), f"{what}: methods {list(found)}, not {list(expected)}"
-    for name, values in expected.items():
-        if values.dtype.kind == "f":
-            size = max(float(np.abs(values).max(initial=0)), 1e-300)
-            assert_allclose(
-                found[name], values, rtol=1e-6, atol=1e-6 * size, err_msg=f"{name}: {what}"
-            )
-        else:
-            assert_array_equal(found[name], values, f"{name}: {what}")
-
-
-def alike(found: dict, expected: dict, what: str) -> None:
-    """Equal as far as a solver's tolerance, and centres or folds drawn anew, allow.
-
-    Labels are compared where there are no values: a label flips where its value is about 0.
-    """
-    floats = {name for name, values in expected.items() if values.dtype.kind == "f"}
-    for name, values in expected.items():
-        if floats and name not in floats:
-            continue
-        if values.dtype.kind == "f":
-            error = np.abs(found[name] - values).max()
-            most = 0.05 * max(float(np.abs(values).max()), 1e-300)
-            assert error <= most, f"{name}: {what} differs by {error:.3g} where {most:.3g} may be"
-        else:
-            share = float(np.mean(found[name] == values))
-            assert share >= 0.9, f"{name}: {what} answers {share:.0%} of the samples alike"
-
-
-def refused(call: Callable, errors: Any, what: str, says: str = REMEDY) -> None:
-    """The call raises one of the errors, and its message says what to do, or what ``says`` is."""
-    said = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # searches warn of fits that fail
-        try:
-            call()
-        except errors as error:
-            said = str(error)
-        except Exception as error:
-            raise AssertionError(f"{what} raised {type(error).__name__}: {error}") from error
-    assert said is not None, f"{what} was not refused"
-    assert re.search(says, said), f"{what}: the error names no remedy: {said}"
-
-
-def object_array(X: list) -> np.ndarray:
-    array = np.empty(len(X), dtype=object)
-    array[:] = X
-    return array
-
-
-def targets(y: list | None) -> np.ndarray | None:
-    return None if y is None else np.asarray(y)
+# --- what they share ----------------------------------------------------------------------------
 
 
 def permutation(n: int) -> list[int]:
     return np.random.default_rng(0).permutation(n).tolist()
-
-
-#: of searches and cross_val_score: what fails is to be seen
-RAISE: Any = "raise"
 
 
 def scoring(task: Task) -> Any:
@@ -416,45 +316,3 @@ def scoring(task: Task) -> Any:
 
 def _usual(model: Any, X: Any, y: Any = None) -> float:
     return float(np.mean(np.asarray(model.predict(X)) == 1))
-
-
-def containers(X: list) -> dict[str, Any]:
-    """The samples as users have them: sequences, arrays, and columns of the installed frames."""
-    array = object_array(X)
-    found: dict[str, Any] = {
-        "a tuple": tuple(X),
-        "an array of objects": array,
-        "an array of one column": array[:, None],
-    }
-    if isinstance(X[0], (str, bytes)):
-        found["an array of strings"] = np.asarray(X)
-    # sets and tokens are lists in a typed column
-    rows = (
-        X if isinstance(X[0], (str, bytes)) else [sorted(x) if isinstance(x, set) else x for x in X]
-    )
-    for library, make in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
-        try:
-            found |= make(X if library == "pandas" else rows)
-        except ImportError:
-            continue
-    return found
-
-
-def _pandas(X: list) -> dict[str, Any]:
-    import pandas as pd
-
-    column = pd.Series(object_array(X), index=range(7, 7 + len(X)))
-    return {"a pandas column": column, "a pandas frame": column.to_frame("sample")}
-
-
-def _polars(X: list) -> dict[str, Any]:
-    import polars as pl
-
-    column = pl.Series("sample", X)
-    return {"a polars column": column, "a polars frame": column.to_frame()}
-
-
-def _arrow(X: list) -> dict[str, Any]:
-    import pyarrow as pa
-
-    return {"an arrow column": pa.chunked_array([X]), "an arrow table": pa.table({"sample": X})}

@@ -14,7 +14,8 @@ from typing import Any
 
 from sklearn.base import is_classifier, is_outlier_detector
 
-from mercer.testing.object_checks import CHECKS, Task
+from mercer.testing.object_checks import CHECKS
+from mercer.testing.object_task import Task
 
 __all__ = ["check_object_estimator", "object_checks", "parametrize_with_object_checks"]
 

@@ -1,0 +1,95 @@
+"""What the checks of `check_object_estimator` are run on: an estimator, samples and targets.
+
+`Task` holds them; the functions give its samples and targets in the forms that users have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+__all__ = ["Task", "containers", "object_array", "targets"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """An estimator, samples that are objects, and targets (None: the estimator takes none)."""
+
+    estimator: Any
+    X: list
+    y: list | None
+
+    def fresh(self) -> Any:
+        fresh: Any = clone(self.estimator)
+        return fresh
+
+    def fitted(self, X: Any = None, y: Any = None, **params: Any) -> Any:
+        """A clone fitted to X and y, by default those of the task."""
+        X, y = (self.X if X is None else X), (self.y if y is None else y)
+        return self.fresh().fit(X, y, **params)
+
+    @property
+    def form(self) -> type:
+        """What the samples are: str, bytes, list or set."""
+        return set if isinstance(self.X[0], (set, frozenset)) else type(self.X[0])
+
+    def sample(self, text: str) -> Any:
+        """The sample of these characters."""
+        makers: dict[type, Callable] = {str: str, bytes: str.encode, set: set}
+        return makers.get(self.form, list)(text)
+
+
+def object_array(X: list) -> np.ndarray:
+    array = np.empty(len(X), dtype=object)
+    array[:] = X
+    return array
+
+
+def targets(y: list | None) -> np.ndarray | None:
+    return None if y is None else np.asarray(y)
+
+
+def containers(X: list) -> dict[str, Any]:
+    """The samples as users have them: sequences, arrays, and columns of the installed frames."""
+    array = object_array(X)
+    found: dict[str, Any] = {
+        "a tuple": tuple(X),
+        "an array of objects": array,
+        "an array of one column": array[:, None],
+    }
+    if isinstance(X[0], (str, bytes)):
+        found["an array of strings"] = np.asarray(X)
+    # sets and tokens are lists in a typed column
+    rows = (
+        X if isinstance(X[0], (str, bytes)) else [sorted(x) if isinstance(x, set) else x for x in X]
+    )
+    for library, make in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+        try:
+            found |= make(X if library == "pandas" else rows)
+        except ImportError:
+            continue
+    return found
+
+
+def _pandas(X: list) -> dict[str, Any]:
+    import pandas as pd
+
+    column = pd.Series(object_array(X), index=range(7, 7 + len(X)))
+    return {"a pandas column": column, "a pandas frame": column.to_frame("sample")}
+
+
+def _polars(X: list) -> dict[str, Any]:
+    import polars as pl
+
+    column = pl.Series("sample", X)
+    return {"a polars column": column, "a polars frame": column.to_frame()}
+
+
+def _arrow(X: list) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"an arrow column": pa.chunked_array([X]), "an arrow table": pa.table({"sample": X})}
