@@ -125,7 +125,7 @@ class TestOperators(GramContract):
 
 def test_centred_and_shifted_refuse_what_does_not_fit():
     rectangular = TiledGram(RBF(), X64, Z64)
-    with pytest.raises(ValueError, match=r"\(1100, 70\) is not symmetric: give means="):
+    with pytest.raises(ValueError, match=r"\(1100, 70\) is not symmetric: .*give means="):
         CentredGram(rectangular)
     with pytest.raises(
         ValueError, match="K has 70 columns, but means are of 1100 training samples"
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_streamed():
 
 
 def test_a_solver_is_refused_what_is_not_cheap():
-    with pytest.raises(TypeError, match=r"Cholesky needs dense .* TiledGram .* larger memory="):
+    with pytest.raises(TypeError, match=r"Cholesky needs '?dense.* TiledGram .* larger memory="):
         require(gram(RBF(), X64, memory="1MB"), "dense", "Cholesky")
 
 
