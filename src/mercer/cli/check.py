@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from mercer.cli.options import kinds_given
-from mercer.cli.screen import columns_table
+from mercer.cli.screen import columns_facts, columns_table
 from mercer.cli.tables import counted, read_table
 from mercer.cli.target import check_task, left_out, read_target
-from mercer.kernels import as_kernel, check_mercer
+from mercer.kernels import MercerCheck, as_kernel, check_mercer
 from mercer.samples import EncodedColumns
 from mercer.selection.column_rules import infer_columns
-from mercer.selection.columns import column_notices
+from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.tasks import task_of
 from mercer.selection.values import read_columns
@@ -56,18 +56,9 @@ def check_table(
     notices = column_notices(columns)
     for notice in notices:
         screen.print(f"• {notice}", markup=False)
-    facts["columns"] = [
-        {"name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing} for c in columns
-    ]
-    facts["notices"] = notices
+    facts |= {"columns": columns_facts(columns), "notices": notices}
     if kernel is not None:
-        encoder = TableEncoder(columns).fit(values)
-        M = encoder.transform(values)
-        numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
-        if not numbers:
-            raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
-        values = M.numbers if isinstance(M, EncodedColumns) else M
-        verdict = check_mercer(as_kernel(kernel), np.float64(values[:, numbers]))
+        verdict = check_kernel(kernel, columns, values, table)
         facts["mercer"] = {"kernel": kernel, "positive_definite": verdict.positive_definite,
                            "smallest": float(verdict.eigenvalues[-1]),
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip
@@ -75,3 +66,14 @@ def check_table(
     if json:
         print(json_text.dumps(facts, default=str))
     return 0
+
+
+def check_kernel(kernel: str, columns: list[Column], values: dict, table: Path) -> MercerCheck:
+    """Mercer's condition for a kernel on the numbers of a table, standardised."""
+    encoder = TableEncoder(columns).fit(values)
+    M = encoder.transform(values)
+    numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
+    if not numbers:
+        raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
+    X = M.numbers if isinstance(M, EncodedColumns) else M
+    return check_mercer(as_kernel(kernel), np.float64(X[:, numbers]))

@@ -10,7 +10,7 @@ from rich.console import Console
 import mercer
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem
-from mercer.cli.screen import columns_table, leaderboard_table, number
+from mercer.cli.screen import columns_facts, columns_table, leaderboard_table, number
 from mercer.cli.tables import counted
 from mercer.persistence import save
 from mercer.plots.report import ReportData, write_report
@@ -119,10 +119,7 @@ def summary(
         "task": problem.task,
         "task_reason": problem.why,
         "rows_without_target": problem.dropped,
-        "columns": [
-            {"name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing}
-            for c in model.columns_
-        ],
+        "columns": columns_facts(model.columns_),
         "notices": model.notices_,
         "leaderboard": model.leaderboard_,
         "winner": model.winner_name_,

@@ -1,4 +1,4 @@
-"""What the command draws: the columns, the live bar of the search, the leaderboard, the verdict."""
+"""What the command draws: the columns, the live bar of the search, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from mercer.selection.columns import Column
 
-__all__ = ["SearchBar", "columns_table", "leaderboard_table", "number"]
+__all__ = ["SearchBar", "columns_facts", "columns_table", "leaderboard_table", "number"]
 
 STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}
 
@@ -40,6 +40,13 @@ def columns_table(columns: list[Column], most: int = 40) -> Table:
     if len(columns) > most:
         table.add_row(f"… and {len(columns) - most} more", "", "", "")
     return table
+
+
+def columns_facts(columns: list[Column]) -> list[dict]:
+    """The same for --json."""
+    return [
+        {"name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing} for c in columns
+    ]
 
 
 def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
