@@ -270,7 +270,7 @@ def test_parameters_of_kernels_in_lists_have_numbered_names():
     assert kernel.get_params()["parts__0__gamma"] == 0.5
     replaced = clone(kernel).set_params(parts__0=RBF(2.0), parts__0__gamma=3.0)
     assert repr(replaced.parts[0]) == "(RBF(gamma=3.0), ['a'])"
-    for name, message in (("parts__2", "parts__2 is no comparison.*2 items"),
+    for name, message in (("parts__2", "parts__2 is not a comparison.*2 items"),
                           ("parts__0__gama", "'gama' for estimator RBF")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             clone(kernel).set_params(**{name: RBF()})

@@ -194,7 +194,7 @@ def test_slices_keep_the_levels():
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        (sp.csr_array(np.ones((2, 2))), TypeError, "sparse matrix.*densify"),
+        (sp.csr_array(np.ones((2, 2))), TypeError, r"sparse matrix.*X\.toarray\(\)"),
         (np.ones((0, 2), object), ValueError, "no rows"),
         (np.ones((2, 2, 2), object), ValueError, "3 dimensions"),
     ],
@@ -251,8 +251,8 @@ def test_lists_of_rows_are_tables():
         ("abc", "X is a single string, but TableKernel reads columns of a table. Give a data"),
         (["a", "b"], "X is 2 strings, but TableKernel"),
         (pd.Series(["a", "b"]), "X is 2 strings, but"),
-        ({"a": [1]}, r"X is a dict.*pandas.DataFrame\(X\) makes one"),
-        (sp.csr_array(np.ones((2, 2))), "X is 2 rows of 2 numbers.*densify"),
+        ({"a": [1]}, r"X is a dict.*give pandas.DataFrame\(X\)"),
+        (sp.csr_array(np.ones((2, 2))), r"X is 2 rows of 2 numbers.*dense"),
         (np.ones(3), r"X is a ndarray of shape \(3,\)"),
     ],
 )

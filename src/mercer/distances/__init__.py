@@ -1,4 +1,4 @@
-"""How far: distances between vectors, categories, sets, strings and mixed columns."""
+"""Distances between vectors, categories, sets, strings and mixed columns."""
 
 from mercer.distances.base import Distance
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch

@@ -1,4 +1,4 @@
-"""Distances between rows of categories: a sum over columns of a comparison of two values."""
+"""Distances between rows of categories: sums over columns, where two values are compared."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_co
 class Match(Distance):
     r"""Number of columns that differ, :math:`\rho(x, z) = \sum_j w_j [x_j \ne z_j]`.
 
-    A missing value equals a missing value and nothing else.
+    Two missing values are equal to each other, and to nothing else.
 
     Parameters
     ----------
     weights : array-like of shape (c,), optional
-        :math:`w_j \ge 0`, one a column; ones by default.
+        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
 
     Notes
     -----
-    A metric when all weights are positive. O(n m c) operations.
+    It is a metric if all weights are positive. O(n m c) operations.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Match(Distance):
 
     def validate(self) -> None:
         if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
-            raise ValueError("weights must be >= 0; a negative weight gives no distance.")
+            raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         w = column_weights(self.weights, X, 1.0)
@@ -65,7 +65,7 @@ class _Frequencies(Distance):
         )
 
     def _table(self, X: Categories, j: int, values: np.ndarray, unseen: float) -> np.ndarray:
-        """values[code] for column j; ``unseen`` for those that the training sample lacks."""
+        """values[code] for column j; ``unseen`` for codes that are not in the training sample."""
         padded = np.full(max(len(X.levels[j]), len(values)), unseen, X.dtype)
         padded[: len(values)] = values
         return padded[X.codes[:, j]]
@@ -77,24 +77,26 @@ class _Frequencies(Distance):
             )
         if len(self.counts) != X.shape[1]:
             raise ValueError(
-                f"counts has {len(self.counts)} columns, but X has {X.shape[1]}: one each."
+                f"counts has {len(self.counts)} items, but X has {X.shape[1]} columns: give one "
+                "array of counts for each column."
             )
         return [np.asarray(f) for f in self.counts]
 
 
 class SmoothedMatch(_Frequencies):
-    r"""Match that counts sharing a rare value as closer than sharing a frequent one.
+    r"""Match in which two rows that share a rare value are closer than with a frequent value.
 
     .. math:: \rho(x, z) = \sum_j [x_j \ne z_j]
         + [x_j = z_j] \sum_{q: p(q) \le p(x_j)} p_2(q), \quad
         p(m) = f(m) / l, \; p_2(m) = f(m) (f(m) - 1) / (l (l - 1))
 
-    with f(m) the count of value m among the l training rows. ρ(x, x) > 0 in general: not a metric.
+    where f(m) is the count of value m among the l training rows. In general ρ(x, x) > 0, so it is
+    not a metric.
 
     Parameters
     ----------
     counts : list of arrays, optional
-        f of each column; None: learnt by ``bind``.
+        The counts f of each column. None means that ``bind`` counts them.
 
     Notes
     -----
@@ -125,17 +127,17 @@ class SmoothedMatch(_Frequencies):
 
 
 class LogFrequency(_Frequencies):
-    r"""Match that counts a mismatch of rare values as closer than one of frequent values.
+    r"""Match in which two different values are closer if they are rare.
 
     .. math:: \rho(x, z) = \sum_j [x_j \ne z_j] \log(f(x_j) + 1) \log(f(z_j) + 1)
 
-    with f the count on the training sample, 1 for a value that it lacks (with 0, such a value would
-    be at distance 0 from every other). Not a metric.
+    where f is the count in the training sample, or 1 for a value that is not in it (with 0, such a
+    value would have distance 0 to all others). It is not a metric.
 
     Parameters
     ----------
     counts : list of arrays, optional
-        f of each column; None: learnt by ``bind``.
+        The counts f of each column. None means that ``bind`` counts them.
 
     Notes
     -----
@@ -174,5 +176,5 @@ def column_weights(weights: Any, X: Categories, default: float) -> np.ndarray:
     c = X.shape[1]
     w = np.full(c, default, X.dtype) if weights is None else np.asarray(weights, X.dtype)
     if w.shape != (c,):
-        raise ValueError(f"weights has shape {w.shape}, but X has {c} columns: one each.")
+        raise ValueError(f"weights has shape {w.shape}, but X has {c} columns: give one for each.")
     return w

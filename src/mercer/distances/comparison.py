@@ -1,10 +1,10 @@
-"""What distances and kernels share: both compare two samples, block by block.
+"""The common base of distances and kernels: both compare two samples, block by block.
 
-A comparison is a parameter object in scikit-learn's sense: the constructor stores its arguments
-untouched, so that ``get_params``, ``set_params``, ``clone`` and ``repr`` come for nothing. Raw data
-become a matrix of values in four steps: `encode` (integers and floats in place of what the user
-gave), `bind` (learn from the training sample), `prepare` (compute what is needed of each row, once)
-and `block` (compare rows with rows, as often as there are tiles).
+A comparison is an object with parameters, as in scikit-learn: the constructor stores its arguments
+unchanged, so that ``get_params``, ``set_params``, ``clone`` and ``repr`` need no more code. Raw
+data become a matrix of values in four steps: `encode` (turn what the user gave into integers and
+floats), `bind` (learn from the training sample), `prepare` (compute once what is needed for each
+row) and `block` (compare rows with rows, once for each block of the matrix).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Member(NamedTuple):
     Attributes
     ----------
     name : str
-        That of the parameter; of the items of a list, "kernels__0", "kernels__1" ...
+        The name of the parameter; for the items of a list "kernels__0", "kernels__1" ...
     comparison : Comparison
     columns : tuple or None
-        The columns of a table that it reads; None: the samples that the other one is given.
+        The columns of a table that it reads. None means that it reads whole samples.
     """
 
     name: str
@@ -57,40 +57,40 @@ class Member(NamedTuple):
 class Comparison(BaseEstimator, ABC):
     """A function of two samples, evaluated on blocks of them.
 
-    Subclasses define `block`, and override `validate` when they have parameters, `bind` when they
-    learn something from the training sample, and `prepare` when something can be computed once for
+    Subclasses define `block`. They override `validate` if they have parameters, `bind` if they
+    learn something from the training sample, and `prepare` if something can be computed once for
     each row.
     """
 
     #: the kind of sample that is compared: a key of `mercer.samples.KINDS`
     kind: str = "vectors"
-    #: value(x, z) == value(z, x)
+    #: whether value(x, z) == value(z, x)
     symmetric: bool = True
-    #: `block` should see all samples at once, where memory has room for all values
+    #: whether `block` should get all samples at once, if all values fit into memory
     at_once: bool = False
 
     @abstractmethod
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        """Value for every row x of X (n) and z of Z (m), encoded samples, prepared or not.
+        """Values for every row x of X (n) and z of Z (m); both are encoded, prepared or not.
 
-        A fresh array of shape (n, m), in the dtype of the samples, which the caller may overwrite.
+        Returns a new array (n, m) in the dtype of the samples, which the caller may overwrite.
         """
 
     def validate(self) -> None:
-        """Raise ValueError or TypeError when a parameter is out of range."""
+        """Raise ValueError or TypeError if a parameter has a wrong value."""
 
     # --- from raw data to what `block` reads ----------------------------------------------------
 
     def encoding(self) -> Hashable:
-        """What encoded samples depend on: comparisons of equal encoding read the same ones."""
+        """A key of how samples are encoded: comparisons with equal keys read the same samples."""
         if self.kind == "table":
             return ("table", *((c.encoding(), columns) for c, columns in self.column_groups()))
         return (self.kind,)
 
     def encode(self, X: Any, like: Any = None) -> Any:
-        """Raw data as encoded samples, which pass unchanged.
+        """Encode raw data; samples that are encoded already are returned unchanged.
 
-        ``like`` are the training samples, encoded, whose codes are continued.
+        ``like`` are the encoded training samples. Their codes are used for new samples too.
         """
         if self.kind == "table":
             return encode_groups(X, list(self.column_groups()), like, type(self).__name__)
@@ -99,17 +99,18 @@ class Comparison(BaseEstimator, ABC):
         return X
 
     def check(self, X: Any, like: Any = None) -> None:
-        """Raise ValueError where encoded samples cannot be compared.
+        """Raise ValueError if encoded samples cannot be compared.
 
-        The default asks the comparisons that this one is made of.
+        The default calls ``check`` of the comparisons that this one is made of.
         """
         for m in self.members():
             m.comparison.check(_read(m, X), None if like is None else _read(m, like))
 
     def bind(self, X: Any, y: Any = None) -> Self:
-        """A frozen copy that has learnt what it needs from the encoded training sample.
+        """Return a copy that has learnt what it needs from the encoded training sample.
 
-        The default validates the parameters, and binds the comparisons that it is made of.
+        The default checks the parameters, and binds the comparisons that this one is made of. If
+        nothing is learnt, it returns the object itself.
         """
         self.validate()
         bound = {m.name: m.comparison.bind(_read(m, X), y) for m in self.members()}
@@ -117,31 +118,31 @@ class Comparison(BaseEstimator, ABC):
         return self.copied(**changed) if changed else self
 
     def prepare(self, X: Any, like: Any = None) -> Any:
-        """What `block` wants to read of encoded samples, computed once for all blocks.
+        """Compute once what `block` needs for each row of encoded samples.
 
-        Samples, or `Prepared` ones, with the same rows; what is prepared already passes unchanged.
-        ``like`` is the other side, prepared: both sides must agree, as on an origin to measure
-        from. The default has nothing to prepare.
+        Returns samples or `Prepared` with the same rows; prepared samples are returned unchanged.
+        ``like`` is the other side, already prepared, if both sides must have something in common,
+        for example an origin. The default returns X.
         """
         return X
 
     def sides(self, X: Any, Z: Any) -> tuple[Any, Any]:
-        """Both sides of a block, prepared alike; the same object where they are the same."""
+        """Both sides of a block, prepared together; one object twice if X is Z."""
         if isinstance(X, Prepared):
             return X, Z if isinstance(Z, Prepared) else self.prepare(Z, X)
         B = self.prepare(Z)
         return (B if X is Z else self.prepare(X, B)), B
 
     def matrix(self, X: Any, Z: Any) -> tuple[np.ndarray, Any, Any] | None:
-        """A matrix that holds the values of encoded samples already, and their rows and columns
-        there; None, the default: values are computed block by block."""
+        """A matrix that already holds the values of encoded samples, with their rows and columns in
+        it. None (the default) means that values are computed block by block."""
         return None
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Values on raw data: ``kernel(X)`` or ``kernel(X, Z)``, shape (n, n) or (n, m).
 
-        What is learnt from a training sample (γ = "scale", say) is learnt from Z, or from X where
-        it stands alone: scikit-learn calls kernels so. All cores are used.
+        What is learnt from a training sample (for example γ = "scale") is learnt from Z, or from X
+        if there is no Z, because scikit-learn calls kernels in this way. All cores are used.
         """
         self.validate()
         training = self.encode(X if Z is None else Z)
@@ -151,9 +152,9 @@ class Comparison(BaseEstimator, ABC):
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values of encoded samples, computed by tiles over the threads: a fresh array.
+        """All values of encoded samples, computed in blocks by several threads: a new array.
 
-        ``values`` of two prepared samples are those of `block`, by default.
+        ``values`` is a function of two prepared samples. None means `block`.
         """
         known = self.matrix(X, Z)
         if known is not None:
@@ -173,7 +174,7 @@ class Comparison(BaseEstimator, ABC):
     # --- the comparisons that this one is made of ------------------------------------------------
 
     def members(self) -> list[Member]:
-        """The comparisons that this one's parameters hold, alone or in lists."""
+        """The comparisons among the parameters of this one, alone or in lists."""
         return list(_members(self.get_params(deep=False)))
 
     def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
@@ -185,15 +186,15 @@ class Comparison(BaseEstimator, ABC):
                 yield comparison, columns
 
     def pair_cost(self, X: Any) -> float:
-        """Operations for one pair of rows of encoded samples, about; 0: few, whatever the rows.
+        """About how many operations one pair of rows takes; 0 means few, whatever the rows are.
 
-        Where pairs are costly, as those of long strings are, Gram matrices are computed by smaller
-        tiles. The default adds up the comparisons that this one is made of.
+        If a pair takes many, like a pair of long strings, Gram matrices are computed in smaller
+        blocks. The default is the sum over the comparisons that this one is made of.
         """
         return sum(m.comparison.pair_cost(_read(m, X)) for m in self.members())
 
     def copied(self, **changes: Any) -> Self:
-        """A copy with some parameters changed, named as in `get_params`."""
+        """A copy with some parameters changed. Their names are those of `get_params`."""
         params = self.get_params(deep=False)
         own = {name: value for name, value in changes.items() if name in params}
         inner = {name: value for name, value in changes.items() if name not in params}
@@ -201,11 +202,11 @@ class Comparison(BaseEstimator, ABC):
         return copy.set_params(**inner) if inner else copy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; where ``deep``, those of comparisons in lists too.
+        """Parameters by name; if ``deep``, also those of comparisons in lists.
 
-        The i-th item of the list ``parts`` is ``parts__i``, its parameter gamma
-        ``parts__i__gamma``, so that grids reach every node. Of a pair (comparison, columns) the
-        comparison is meant.
+        The i-th item of the list ``parts`` is ``parts__i``, and its parameter gamma is
+        ``parts__i__gamma``, so that a grid search can set every parameter. If the item is a pair
+        (comparison, columns), ``parts__i`` is the comparison.
         """
         if not deep:
             return {name: getattr(self, name) for name in _parameters(type(self))}
@@ -217,7 +218,7 @@ class Comparison(BaseEstimator, ABC):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, named as in `get_params`; lists are replaced by new ones."""
+        """Set parameters by the names of `get_params`; changed lists are replaced by new lists."""
         own = self.get_params(deep=False)
         plain: dict[str, Any] = {}
         in_lists: dict[tuple[str, int], dict] = {}
@@ -238,8 +239,8 @@ class Comparison(BaseEstimator, ABC):
         held = place < len(items) and _comparison(items[place])
         if not held:
             raise ValueError(
-                f"{name}__{place} is no comparison of {type(self).__name__}, whose {name} holds "
-                f"{len(items)} items, numbered from 0."
+                f"{name}__{place} is not a comparison of {type(self).__name__}: {name} holds "
+                f"{len(items)} items, numbered from 0. Give the number of one of them."
             )
         new = changes.pop("", held)
         if changes:
@@ -249,7 +250,7 @@ class Comparison(BaseEstimator, ABC):
 
 
 class Composite(Comparison):
-    """Abstract: a comparison made of others, which read `Prepared.parts` in their order."""
+    """Abstract: a comparison made of others, which read `Prepared.parts` in the same order."""
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
@@ -265,12 +266,12 @@ class Composite(Comparison):
 
 @cache
 def _parameters(comparison: type) -> tuple[str, ...]:
-    """Names of the constructor's arguments, ascending."""
+    """Names of the constructor's arguments, in alphabetical order."""
     return tuple(sorted(inspect.signature(comparison).parameters))
 
 
 def _comparison(item: Any) -> Comparison | None:
-    """The comparison of an item of a list: itself, or the first of a pair with columns."""
+    """The comparison in an item of a list: the item itself, or the first of a pair with columns."""
     if isinstance(item, (tuple, list)) and len(item) == 2:
         item = item[0]
     return item if isinstance(item, Comparison) else None
@@ -298,9 +299,9 @@ def _read(member: Member, X: Any) -> Any:
 def encode_groups(
     X: Any, groups: Sequence[tuple[Comparison, tuple]], like: Any, name: str
 ) -> Table:
-    """The named groups of columns, each encoded by the comparison that reads it.
+    """Encode groups of columns, each by the comparison that reads it.
 
-    Comparisons of the same columns and equal encoding share them.
+    Comparisons with the same columns and the same encoding share the encoded columns.
     """
     if isinstance(X, Table):
         return X

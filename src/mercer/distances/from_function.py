@@ -14,31 +14,32 @@ __all__ = ["FromFunction"]
 
 
 class FromFunction(PairFunction, Distance):
-    """The distance ρ(x, z) = function(x, z) of any objects: a function in place of a formula.
+    """The distance ρ(x, z) = function(x, z) of any objects, from your own function.
 
     Parameters
     ----------
     function : callable
-        (x, z) -> a finite number >= 0, the same for (z, x).
+        It takes two objects (x, z) and returns a finite number >= 0, the same as for (z, x).
     metric : bool, default=False
-        Whether it satisfies the triangle inequality, and is 0 for equal objects alone.
+        Whether the triangle inequality holds and the value is 0 only for equal objects.
 
     See Also
     --------
     mercer.kernels.FromFunction : The same for a similarity.
-    mercer.kernels.FromDistance : exp(-γ ρ) of a distance.
+    mercer.kernels.FromDistance : The kernel exp(-γ ρ) from a distance ρ.
 
     Raises
     ------
     ValueError
-        The function returns something else than a finite number >= 0, or is not symmetric on some
+        If the function does not return a finite number >= 0, or is not symmetric on one of the
         pairs that are tried; the message names the pair.
 
     Notes
     -----
-    Samples are a list of anything, held by reference; of an array, its rows. n (n + 1) / 2 calls
-    for n samples, and up to 30 that look at symmetry and at the time a call takes. Where they take
-    long, processes share them, if the function pickles.
+    Samples are a list of any objects, which are not copied, or the rows of an array. For n samples
+    the function is called n (n + 1) / 2 times, and up to 30 times more to test the symmetry and to
+    measure how long a call takes. Slow calls are shared among several processes, if the function
+    can be pickled.
 
     Examples
     --------

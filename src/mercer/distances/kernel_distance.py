@@ -15,8 +15,8 @@ __all__ = ["KernelDistance"]
 
 
 class KernelDistance(Distance):
-    r"""Distance of two images in feature space,
-    :math:`\rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z)`, clipped at 0.
+    r"""Distance between the features φ(x) and φ(z) of a kernel,
+    :math:`\rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z)`; if rounding makes it negative, it is 0.
 
     Parameters
     ----------
@@ -25,7 +25,8 @@ class KernelDistance(Distance):
 
     Notes
     -----
-    A metric where k separates points, else a pseudometric. Cost: that of the kernel.
+    It is a metric if different samples have different features, otherwise a pseudometric. It costs
+    as much as the kernel.
 
     Examples
     --------

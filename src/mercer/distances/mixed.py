@@ -1,4 +1,4 @@
-"""Distances on tables: a weighted sum over groups of columns."""
+"""Distances on tables: weighted sums over groups of columns."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Mixed"]
 class Mixed(Composite, Distance):
     r"""Distance between rows of a table, :math:`\rho(x, z) = \sum_j w_j \rho_j(x_j, z_j)`.
 
-    Gower's distance is one case: Manhattan on numbers scaled to [0, 1], Match on categories.
+    One example is Gower's distance: Manhattan on numbers scaled to [0, 1], Match on categories.
 
     Parameters
     ----------
     parts : list of (Distance, columns)
-        Columns are names of a data frame or numbers of an array.
+        Columns are names in a data frame, or numbers of columns of an array.
     weights : array-like of shape (len(parts),), optional
-        :math:`w_j \ge 0`; ones by default.
+        The weights :math:`w_j \ge 0`. None means 1 for each part.
 
     Notes
     -----
-    A metric where all parts are. Cost: that of the parts.
+    It is a metric if all parts are metrics. It costs as much as its parts.
 
     References
     ----------
@@ -61,7 +61,7 @@ class Mixed(Composite, Distance):
             raise ValueError("parts is empty: give a list of (distance, columns).")
         for distance, columns in self.parts:
             if not isinstance(distance, Distance):
-                raise TypeError(f"parts holds {distance!r}: give (distance, columns).")
+                raise TypeError(f"parts holds {distance!r}: give a list of (distance, columns).")
             if isinstance(columns, str) or not len(columns):
                 raise ValueError(f"columns={columns!r}: give a list of at least one column.")
             distance.validate()

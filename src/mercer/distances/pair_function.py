@@ -1,4 +1,4 @@
-"""Values of pairs of any objects by a function of two of them: what kernels and distances share."""
+"""The common part of kernels and distances that call a user's function of two objects."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from mercer.threads import count_jobs, raise_if_stopped
 
 __all__ = ["PairFunction", "function_name", "listed"]
 
-TRIED = 5  # pairs of which the claimed symmetry is looked at
-LONG = 10.0  # seconds of calls, from which on processes share them
+TRIED = 5  # pairs on which the symmetry is tested
+LONG = 10.0  # if all calls take more seconds than this, several processes share them
 
 
 class PairFunction(Comparison):
-    """Abstract: a comparison by ``function(x, z)``, a number for two objects."""
+    """Abstract: a comparison whose values are ``function(x, z)``, a number for two objects."""
 
     kind = "objects"
-    #: what the function should return, for errors
+    #: what the function must return, for error messages
     wanted: str = "a finite number"
-    #: what to do about a function that is not symmetric, for errors
+    #: what to do if the function is not symmetric, for error messages
     remedy: str = "Give a function that is symmetric."
-    #: what to give in place of a function of all samples at once, for errors
+    #: what to do with a function of whole samples, for error messages
     instead: str = ""
     function: Callable[[Any, Any], float]
 
@@ -56,10 +56,10 @@ class PairFunction(Comparison):
         return out
 
     def value(self, X: Any, i: int, x: Any, Z: Any, j: int, z: Any) -> float:
-        """function(x, z) of x, the i-th object of X, and z, the j-th of Z; errors name them."""
+        """function(x, z), where x is the i-th object of X and z the j-th of Z; errors name them."""
         try:
             value = self.function(x, z)
-        except Exception as error:  # the user's own, who sees where it came from
+        except Exception as error:  # of the user's function: say how it was called
             name, pair = function_name(self.function), f"{_sample(X, i)} and {_sample(Z, j)}"
             error.add_note(f"{name} was called with two objects, {pair}. {self.instead}".rstrip())
             raise
@@ -70,7 +70,7 @@ class PairFunction(Comparison):
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values; by processes where the calls take long and the function can be sent there."""
+        """All values; with several processes if calls are slow and the function can be pickled."""
         n, m, jobs = X.shape[0], Z.shape[0], count_jobs(n_jobs)
         began = perf_counter()
         self.block(X[:1], Z[: min(m, 20)])
@@ -81,7 +81,7 @@ class PairFunction(Comparison):
 
         same = self.symmetric and X is Z
         strips = np.array_split(np.arange(n), min(n, 8 * jobs))
-        # of a symmetric matrix each strip computes what lies right of it, and its own square
+        # of a symmetric matrix, each strip of rows is computed only from its diagonal on
         starts = [int(rows[0]) if same else 0 for rows in strips]
         parts = Parallel(jobs)(
             delayed(self.block)(X[rows], Z[np.arange(s, m)]) for rows, s in zip(strips, starts)
@@ -103,12 +103,12 @@ class PairFunction(Comparison):
             if not np.isclose(a, b, rtol=1e-6, atol=1e-12):
                 raise ValueError(
                     f"{function_name(self.function)} is not symmetric: it returned {a!r} for "
-                    f"{_sample(S, k)} and {_sample(S, k + 1)}, and {b!r} for them in the other "
-                    f"order. {self.remedy}"
+                    f"{_sample(S, k)} and {_sample(S, k + 1)}, and {b!r} for the same two objects "
+                    f"in the other order. {self.remedy}"
                 )
 
     def refused(self, value: Any, X: Any, i: int, Z: Any, j: int) -> str:
-        """What to say of a value that is none."""
+        """The error message for a value that is not allowed."""
         return (
             f"{function_name(self.function)} returned {_short(value)} for {_sample(X, i)} and "
             f"{_sample(Z, j)}: {type(self).__name__} calls it with two objects, and needs "
@@ -117,12 +117,12 @@ class PairFunction(Comparison):
 
 
 def listed(X: Any) -> list:
-    """The objects of samples; of a matrix, its rows."""
+    """The objects of samples as a list; for a matrix its rows."""
     return X.values.tolist() if isinstance(X, Objects) else list(dense(X))
 
 
 def function_name(function: Any) -> str:
-    """The name of a function, for errors."""
+    """The name of a function, for error messages."""
     inner = getattr(function, "func", function)  # of functools.partial
     return getattr(inner, "__qualname__", repr(inner))
 
@@ -134,7 +134,7 @@ def _is_number(value: Any) -> bool:
 def _pickles(function: Any) -> bool:
     try:
         pickle.dumps(function)
-    except Exception:  # each type of object refuses in its own way
+    except Exception:  # objects raise different errors
         return False
     return True
 

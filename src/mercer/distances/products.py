@@ -1,7 +1,7 @@
-"""Products and sums over the features of pairs of vectors, of which distances and kernels are made.
+"""Products and sums over the features of pairs of vectors, for distances and kernels.
 
-Rows may be dense or sparse. Inner products of sparse rows stay sparse; the other loops take
-sparse rows densified, one tile at a time.
+Rows may be dense or sparse. Inner products read sparse rows directly; for the other loops, sparse
+rows are made dense, one block at a time.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ FARTHEST = float(np.finfo(np.float32).max)
 def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
     """Rows measured from an origin (that of ``like``, if given), and their squared norms.
 
-    The origin of dense rows is the mean of some of them: distances stay as they are, and the norms,
-    against which ‖x‖² + ‖z‖² - 2<x, z> cancels, stay small. Sparse rows stay where they are.
+    The origin of dense rows is the mean of some of them. This does not change distances, but it
+    makes the norms small, so that ‖x‖² + ‖z‖² - 2<x, z> loses few digits. Sparse rows are not
+    changed.
     """
     if like is not None:
         origin = like.common
     elif sp.issparse(X):
         origin = None
     else:
-        # a number of float32, so that both sides may have their own precision
+        # rounded to float32, so that it is the same for sides of different precision
         mean = X[:: len(X) // 32 + 1].mean(axis=0, dtype=np.float64)
         origin = np.clip(mean, -FARTHEST, FARTHEST).astype(np.float32)
     rows = X if origin is None else dense(X) - origin
@@ -49,9 +50,9 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
 
 
 def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
-    """‖x - z‖² for every pair of rows `from_origin`, by one matrix product; a fresh array (n, m).
+    """‖x - z‖² for every pair of rows `from_origin`, by one matrix product; a new array (n, m).
 
-    Exactly 0 on the diagonal of a sample beside itself.
+    If X is Z, the diagonal is exactly 0.
     """
     (A, xx), (B, zz) = X.parts, Z.parts
     D = inner_products(A, B)
@@ -62,7 +63,7 @@ def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
 
 
 def inner_products(X: Any, Z: Any) -> np.ndarray:
-    """<x, z> for every pair of rows, dense or sparse; a fresh dense array (n, m)."""
+    """<x, z> for every pair of rows, dense or sparse; a new dense array (n, m)."""
     if sp.issparse(X) or sp.issparse(Z):
         product = X @ Z.T
         return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
@@ -84,7 +85,7 @@ def unit_rows(X: Any) -> Any:
 
 
 def cosines(X: Any, Z: Any) -> np.ndarray:
-    """Cosines of the angles between rows of length 1 or 0, within [-1, 1]."""
+    """Cosines of the angles between rows of length 1 or 0, in [-1, 1]."""
     C = inner_products(X, Z)
     return np.clip(C, -1, 1, out=C)
 
@@ -92,16 +93,16 @@ def cosines(X: Any, Z: Any) -> np.ndarray:
 def feature_sum(
     loop: Callable, X: Any, Z: Any, weights: np.ndarray | None = None, *arguments: Any
 ) -> np.ndarray:
-    """Sum over features by a native pair loop, (n, m)."""
+    """Sum over features by a native loop over pairs, (n, m)."""
     dtype = np.result_type(X.dtype, Z.dtype)
     w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
     return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
 
 
 def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
-    """A tile (n, m), filled by a native loop over dense rows X and transposed rows Z.
+    """A block (n, m), filled by a native loop over dense rows of X and transposed rows of Z.
 
-    Z goes in transposed, so that the lanes of the loop run over the columns of the tile.
+    Z is transposed so that vector instructions work on neighbouring columns of the block.
     """
     dtype = np.result_type(X.dtype, Z.dtype)
     rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))

@@ -1,7 +1,7 @@
-"""Distances between sets, and the counts of shared items that they and the kernels are made of.
+"""Distances between sets, and the counts of shared items, which the kernels use too.
 
-Sets of few different items are compared as packed bits by a native loop, sets of many as sparse
-rows of 0 and 1 by one sparse product.
+If there are few different items, sets are compared as packed bits by a native loop. If there are
+many, they are compared as sparse rows of 0 and 1 by one sparse product.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Dice", "Jaccard", "ReadsSets", "overlaps", "shared_items"]
 
 
 class ReadsSets(Comparison):
-    """Abstract: a comparison of sets, which may be given as strings of items and a separator."""
+    """Abstract: a comparison of sets. A set may be a string of items with a separator."""
 
     kind = "sets"
 
@@ -32,14 +32,14 @@ class ReadsSets(Comparison):
         if self.separator is not None and not (isinstance(self.separator, str) and self.separator):
             raise ValueError(
                 f'separator={self.separator!r}: give the text between two items, such as ",", or '
-                "None for samples that are sets already."
+                "None if the samples are sets already."
             )
 
     def encoding(self) -> Hashable:
         return self.kind, self.separator
 
     def encode(self, X: Any, like: Any = None) -> Sets:
-        """Raw data as sets; with a separator, strings among them are split into their items."""
+        """Encode raw data as sets; with a separator, strings are split into their items."""
         reader = type(self).__name__
         numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
@@ -57,27 +57,28 @@ class Jaccard(ReadsSets, Distance):
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string: "," reads "milk, bread" as
-        {"milk", "bread"}. Blanks about an item are left out, and so are empty items. Strings are
-        no sets without it.
+        The separator between the items of a set that is given as one string: "," reads
+        "milk, bread" as {"milk", "bread"}. Spaces around an item and empty items are left out. None
+        means that strings are an error.
 
     Raises
     ------
     ValueError
-        X is a matrix that holds other numbers than 0 and 1.
+        If X is a matrix with other numbers than 0 and 1.
     TypeError
-        X holds strings and there is no separator, or something else that is no set.
+        If X holds something that is not a set, or strings without a separator.
 
     See Also
     --------
-    mercer.kernels.Jaccard : The similarity, 1 less the distance.
+    mercer.kernels.Jaccard : The similarity, 1 minus the distance.
 
     Notes
     -----
-    A metric. Samples are lists or columns of sets, or of lists of items, or an array of 0 and 1,
-    dense or sparse (while a list of lists holds items). An item that the training sample lacks
-    counts in the union. Of d different items a pair costs d / 64 operations (d <= 32,768), or,
-    where they share few of many, some for every item that it shares.
+    It is a metric. Samples are lists or columns of sets, or of lists of items, or an array of 0 and
+    1, dense or sparse (a list of lists is read as items, not as 0 and 1). An item that is not in
+    the training sample counts in the union. With d different items, a pair of sets costs d / 64
+    operations (for d <= 32,768); if sets share few of many items, it costs some operations for each
+    item that they share.
 
     References
     ----------
@@ -100,21 +101,21 @@ class Jaccard(ReadsSets, Distance):
 class Dice(ReadsSets, Distance):
     r"""Dice distance of sets, :math:`\rho(A, B) = 1 - 2 \#(A \cap B) / (\# A + \# B)`.
 
-    Two empty sets are at distance 0. No metric: {a} and {b} are at distance 1, but at 1/3 each to
-    {a, b}.
+    Two empty sets are at distance 0. It is not a metric: {a} and {b} are at distance 1, but both
+    are at distance 1/3 from {a, b}.
 
     Parameters
     ----------
     separator : str, optional
-        Between the items of a set that is given as one string, as `Jaccard` has it.
+        The separator between the items of a set that is given as one string, as in `Jaccard`.
 
     See Also
     --------
-    mercer.kernels.Dice : The similarity, 1 less the distance.
+    mercer.kernels.Dice : The similarity, 1 minus the distance.
 
     Notes
     -----
-    Samples and costs are those of `Jaccard`.
+    Samples and costs are the same as for `Jaccard`.
 
     References
     ----------
@@ -133,9 +134,10 @@ class Dice(ReadsSets, Distance):
 
 
 def overlaps(X: Sets, Z: Sets, share: float, *, apart: bool) -> np.ndarray:
-    """Tversky's index c / (c + share (a + b - 2 c)) of every pair, or 1 less it; (n, m).
+    """Tversky's index c / (c + share (a + b - 2 c)) of every pair, or 1 minus it; (n, m).
 
-    c = #(A ∩ B), a = #A, b = #B; share 1 is Jaccard's, 1/2 Dice's index.
+    c = #(A ∩ B), a = #A, b = #B. Share 1 is Jaccard's index, 1/2 is Dice's. ``apart`` says whether
+    to return 1 minus the index.
     """
     G = shared_items(X, Z)
     _native.tversky(G, X.lengths.astype(G.dtype), Z.lengths.astype(G.dtype), share, apart)
@@ -143,9 +145,9 @@ def overlaps(X: Sets, Z: Sets, share: float, *, apart: bool) -> np.ndarray:
 
 
 def shared_items(X: Sets, Z: Sets) -> np.ndarray:
-    """#(A ∩ B) for every pair of sets; a fresh array (n, m) in the precision of the samples."""
+    """#(A ∩ B) for every pair of sets; a new array (n, m) in the precision of the samples."""
     dtype = np.result_type(X.dtype, Z.dtype)
-    # an item beyond the last one of the other side is shared by no pair
+    # items above the last item of the other side are shared by no pair
     width = int(min(A.values.max(initial=-1) for A in (X, Z))) + 1
     words = -(-width // 64)
     if words <= _words_in_the_time_of_a_product(X, Z, width):
@@ -161,10 +163,10 @@ def shared_items(X: Sets, Z: Sets) -> np.ndarray:
 
 
 def _words_in_the_time_of_a_product(X: Sets, Z: Sets, width: int) -> float:
-    """How many words of a pair are compared in the time of the pair's part of a sparse product.
+    """How many words of 64 bits can be compared in the time that a sparse product takes for a pair.
 
-    As measured: an item that is shared takes the time of 8 words, a product that is not 0 that of
-    120. More than 512 words are not considered.
+    Measured: each item that two sets share takes the time of 8 words, and each value of the product
+    that is not 0 takes the time of 120. More than 512 words are never used.
     """
     if width > 2**15 or not (len(X) and len(Z)):
         return 0 if width else 1
@@ -174,7 +176,7 @@ def _words_in_the_time_of_a_product(X: Sets, Z: Sets, width: int) -> float:
 
 
 def _packed(X: Sets, words: int) -> np.ndarray:
-    """The first 64 ``words`` items as bits; (n, words)."""
+    """The first 64 · ``words`` items as bits; (n, words)."""
     out = np.empty((len(X), words), np.uint64)
     _native.pack_sets(X.values, X.starts, out)
     return out

@@ -1,8 +1,8 @@
-"""Distances between strings: the edit family, and Jaro & Winkler's for names.
+"""Distances between strings: edit distances, and Jaro & Winkler's distance for names.
 
-RapidFuzz compares the strings, one block at a time; it releases the GIL meanwhile, so that blocks
-are computed side by side. Symbols may be characters, bytes or tokens: each is one character of the
-texts that it reads.
+RapidFuzz compares the strings, one block at a time. It releases the GIL, so that several blocks can
+be computed at the same time. Symbols may be characters, bytes or tokens: each symbol is one
+character of the text that RapidFuzz reads.
 """
 
 from __future__ import annotations
@@ -28,35 +28,37 @@ VARIANTS = {
 
 
 class Edit(Distance):
-    r"""Edit distance of strings: the least number of edits that make one into the other.
+    r"""Edit distance of strings: the smallest number of edits that turn one into the other.
 
     Parameters
     ----------
     variant : str, default="levenshtein"
-        Which edits there are:
+        Which edits are counted:
 
         - "levenshtein": insert, delete or replace a symbol;
-        - "indel": insert or delete a symbol, so that a replacement costs 2; the length of both
-          less twice that of the longest common subsequence;
-        - "osa" (optimal string alignment): also exchange two neighbours, and edit neither again;
-        - "damerau": also exchange two neighbours, without that condition;
-        - "lcs": the length of the longer string less that of the longest common subsequence;
-        - "hamming": replace a symbol, and add or drop symbols at the end.
+        - "indel": insert or delete a symbol, so that a replacement costs 2; it is the sum of both
+          lengths minus twice the length of the longest common subsequence;
+        - "osa" (optimal string alignment): as "levenshtein", or exchange two neighbours, which may
+          not be edited again;
+        - "damerau": as "osa", but exchanged neighbours may be edited again;
+        - "lcs": the length of the longer string minus that of the longest common subsequence;
+        - "hamming": replace a symbol, and add or delete symbols at the end.
     normalised : bool, default=False
-        Divide by the largest value that strings of these lengths can have: the longer length, or
-        the sum of both for "indel". Values in [0, 1]; two empty strings are at distance 0.
+        Whether to divide by the largest value that strings of these lengths can have: the longer
+        length, or the sum of both for "indel". Then values are in [0, 1]. Two empty strings are at
+        distance 0.
 
     See Also
     --------
-    mercer.kernels.EditRBF : exp(-γ ρ) of it.
-    JaroWinkler : For short names.
+    mercer.kernels.EditRBF : The kernel exp(-γ ρ).
+    JaroWinkler : A distance for short names.
 
     Notes
     -----
-    "osa" lacks the triangle inequality: ("ca", "ac", "abc") has 1 + 1 < 3. So do normalised
-    distances except "lcs" (Bakkelund 2009) and "hamming". Strings of n and m symbols cost
-    about n m / 64 operations, "damerau" n m, "hamming" min(n, m); `within`, which a search by
-    `mercer.search.BruteForce` calls, gives pairs up that are too far apart.
+    The triangle inequality does not hold for "osa": for "ca", "ac" and "abc", 1 + 1 < 3. Of the
+    normalised distances, it holds only for "lcs" (Bakkelund 2009) and "hamming". Two strings of n
+    and m symbols cost about n m / 64 operations, or n m for "damerau" and min(n, m) for "hamming".
+    `mercer.search.BruteForce` calls `within`, which stops early for pairs that are too far apart.
 
     References
     ----------
@@ -85,12 +87,12 @@ class Edit(Distance):
 
     def validate(self) -> None:
         if self.variant not in VARIANTS:
-            raise ValueError(f"variant={self.variant!r} is not known; give one of {[*VARIANTS]}.")
+            raise ValueError(f"variant={self.variant!r} is not known: give one of {[*VARIANTS]}.")
         if not isinstance(self.normalised, (bool, np.bool_)):
             raise TypeError(f"normalised={self.normalised!r}: give True or False.")
 
     def pair_cost(self, X: Strings) -> float:
-        # of the cells (i, j); the unrestricted distance has no bits that stand for 64 of them
+        # per cell (i, j); all but "damerau" compute 64 cells at once, as the bits of a word
         each = 25.0 if self.variant == "damerau" else 0.25
         return each * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
@@ -102,14 +104,14 @@ class Edit(Distance):
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        if not limit < 2**31:  # beyond any distance
+        if not limit < 2**31:  # above any distance
             return self.block(X, Z)
         if self.normalised:  # the limit may be a value that was rounded to float32
             return _compared(X, Z, self._scorer(), score_cutoff=min(limit * (1 + 1e-6), 1.0))
         return _compared(X, Z, self._scorer(), score_cutoff=int(limit))
 
     def key(self, X: Strings) -> np.ndarray | None:
-        return None if self.normalised else X.lengths  # each edit changes it by 1 at most
+        return None if self.normalised else X.lengths  # each edit changes the length by at most 1
 
     def _scorer(self) -> Any:
         from rapidfuzz import distance
@@ -119,21 +121,22 @@ class Edit(Distance):
 
 
 class JaroWinkler(Distance):
-    r"""Jaro & Winkler's distance of strings, 1 less their similarity; made for names.
+    r"""Jaro & Winkler's distance of strings, 1 minus their similarity; it was made for names.
 
-    The similarity of Jaro is :math:`(m / \#s + m / \#t + (m - h) / m) / 3`, where m symbols match
-    within half the longer length and 2 h of them stand in another order. Where it is above 0.7,
-    Winkler adds a share of what is left to 1 for each of up to 4 first symbols that agree.
+    The similarity of Jaro is :math:`(m / \#s + m / \#t + (m - h) / m) / 3`, where m symbols are
+    equal and at most half the longer length apart, and 2 h of them are in a different order. If it
+    is above 0.7, then for each of the first 4 symbols, up to the first that differs, Winkler adds
+    ``prefix_weight`` times the rest that is missing to 1.
 
     Parameters
     ----------
     prefix_weight : float in [0, 0.25], default=0.1
-        That share; 0 is the distance of Jaro.
+        The weight of each equal first symbol; 0 gives the distance of Jaro.
 
     Notes
     -----
-    No metric. About (n + m) + n m / 64 operations for strings of n and m symbols. Two empty strings
-    are at distance 0.
+    It is not a metric. Two strings of n and m symbols take about (n + m) + n m / 64 operations. Two
+    empty strings are at distance 0.
 
     References
     ----------
@@ -154,9 +157,7 @@ class JaroWinkler(Distance):
 
     def validate(self) -> None:
         if not 0 <= self.prefix_weight <= 0.25:
-            raise ValueError(
-                f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25], for up to 4 symbols."
-            )
+            raise ValueError(f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25].")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return _decoded(X)
@@ -170,7 +171,7 @@ class JaroWinkler(Distance):
 
 
 def _decoded(X: Any) -> Prepared:
-    """Strings beside the texts that RapidFuzz reads."""
+    """Strings together with the texts that RapidFuzz reads."""
     if isinstance(X, Prepared):
         return X
     texts = np.empty(len(X), object)
@@ -183,6 +184,6 @@ def _compared(X: Prepared, Z: Prepared, scorer: Any, **options: Any) -> np.ndarr
     from rapidfuzz.process import cdist
 
     texts = X.parts[1].tolist()
-    others = texts if Z is X else Z.parts[1].tolist()  # of one list half of the pairs are computed
+    others = texts if Z is X else Z.parts[1].tolist()  # one list: only half of the pairs
     dtype = np.result_type(X.dtype, Z.dtype)
     return cdist(texts, others, scorer=scorer, dtype=dtype.type, workers=1, **options)

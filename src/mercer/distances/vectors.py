@@ -1,7 +1,7 @@
 """Distances between vectors.
 
-Rows may be dense or sparse. Inner products of sparse rows stay sparse; the other loops take
-sparse rows densified, one tile at a time.
+Rows may be dense or sparse. Inner products read sparse rows directly; for the other loops, sparse
+rows are made dense, one block at a time.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ class Minkowski(Distance):
     Parameters
     ----------
     p : float in [0, inf], default=2.0
-        1 is Manhattan, 2 Euclid, ``inf`` Chebyshev (the largest weighted difference) and 0 the
-        counting distance :math:`\sum_j w_j [x_j \ne z_j]`. A metric for p >= 1 and p = 0.
+        1 is the Manhattan distance, 2 the Euclidean, ``inf`` Chebyshev's (the largest weighted
+        difference) and 0 counts the differences, :math:`\sum_j w_j [x_j \ne z_j]`. It is a metric
+        for p >= 1 and p = 0.
     weights : array-like of shape (d,), optional
-        :math:`w_j \ge 0`; ones by default.
+        The weights :math:`w_j \ge 0` of the columns. None means 1 for each.
 
     Notes
     -----
-    ``raw`` is :math:`\rho^p`: no root is taken. p = 2 is one matrix product on centred rows, every
-    other p a native loop. O(n m d) operations. For p = inf the value is
-    :math:`\max_j w_j |x_j - z_j|`. Sparse rows are densified, one tile at a time, unless p = 2.
+    ``raw`` is :math:`\rho^p`, without the root. For p = inf the value is
+    :math:`\max_j w_j |x_j - z_j|`. O(n m d) operations: one product of matrices for p = 2, a native
+    loop for other p, for which sparse rows are made dense, one block at a time.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Minkowski(Distance):
         if not (isinstance(self.p, Real) and self.p >= 0):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
         if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
-            raise ValueError("weights must be >= 0; a negative weight gives no distance.")
+            raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if self.p != 2 or isinstance(X, Prepared):
@@ -106,7 +107,7 @@ class Minkowski(Distance):
         w = _feature_weights(self.weights, X)
         if self.p == 2:
             slopes = 2 * (weights.sum(axis=1, keepdims=True) * X - weights @ Z)
-        else:  # a column at a time: n m numbers beside the weights, not n m d
+        else:  # one column at a time needs n m numbers, not n m d
             slopes = np.stack([self._slope(x, z, weights) for x, z in zip(X.T, Z.T)], axis=1)
         return slopes if w is None else slopes * w
 
@@ -120,30 +121,32 @@ class Minkowski(Distance):
 class Mahalanobis(Distance):
     r"""Mahalanobis distance :math:`\rho(x, z) = \sqrt{(x - z)^\top S^{-1} (x - z)}`.
 
-    Its level sets are ellipsoids along the eigenvectors of S, with half-axes proportional to the
-    square roots of its eigenvalues.
+    Points at the same distance from x form an ellipsoid along the eigenvectors of S, with half-axes
+    proportional to the square roots of its eigenvalues.
 
     Parameters
     ----------
     covariance : array-like of shape (d, d), optional
-        S, symmetric positive definite. None: ``bind`` takes that of the training sample.
+        The matrix S, symmetric positive definite. None means that ``bind`` learns it from the
+        training sample.
     shrinkage : "auto" or float in [0, 1], default="auto"
-        How far the learnt covariance is drawn towards the multiple of the identity of the same
-        trace. "auto" is 0 where the sample covariance is well conditioned, else the amount of
-        Ledoit & Wolf (2004); the bound copy shows the amount that was taken.
+        The weight s in (1 - s) C + s t I, the matrix that is learnt from the covariance C of the
+        sample, where t is the mean of the variances. "auto" is 0 if C is well conditioned,
+        otherwise the amount of Ledoit & Wolf (2004); the bound copy shows the number that was used.
     precision : array-like of shape (d, d), optional
-        :math:`M = S^{-1}` in its place, symmetric positive semidefinite: directions in its null
-        space do not count, and ρ is then a pseudometric.
+        The matrix :math:`M = S^{-1}`, which can be given in place of S. It may be only positive
+        semidefinite: then directions in its null space do not count, and ρ is a pseudometric.
+        None means that S is used.
 
     Raises
     ------
     ValueError
-        Both a covariance and a precision are given, or one is not positive.
+        If both a covariance and a precision are given, or if one is not positive (semi)definite.
 
     Notes
     -----
-    With :math:`M = A A^\top` the distance is Euclid's of the rows :math:`A^\top x`, which are
-    computed once. A constant sample has no covariance: the identity is taken.
+    With :math:`M = A A^\top` this is the Euclidean distance of the rows :math:`A^\top x`, which are
+    computed once. If all samples are equal, S is the identity.
     O(n m d + (n + m) d²) operations.
 
     References
@@ -176,16 +179,16 @@ class Mahalanobis(Distance):
             raise ValueError(f'shrinkage={self.shrinkage!r}: give "auto" or a number in [0, 1].')
         if self.covariance is not None and self.precision is not None:
             raise ValueError(
-                "covariance and precision are both given, and each is the inverse of the other: "
-                "give one of them."
+                "covariance and precision are both given, but one is the inverse of the other: "
+                "give only one of them."
             )
         if self.covariance is not None:
             least = np.linalg.eigvalsh(_symmetric("covariance", self.covariance))[0]
             if least <= 0:
                 raise ValueError(
                     f"covariance is not positive definite: its smallest eigenvalue is {least:.3g}. "
-                    "Add a multiple of the identity, or leave it out to learn a shrunk one from "
-                    "the sample; a singular matrix may be given as precision=."
+                    "Add a multiple of the identity, or give covariance=None to learn it from the "
+                    "sample, or give the inverse, which may be singular, as precision."
                 )
         if self.precision is not None:
             values = np.linalg.eigvalsh(_symmetric("precision", self.precision))
@@ -210,7 +213,7 @@ class Mahalanobis(Distance):
         d = X.shape[1]
         S = np.cov(X, rowvar=False, bias=True).reshape(d, d)
         mean = np.trace(S) / d
-        if not mean > 0:  # a constant sample: every direction is alike
+        if not mean > 0:  # all samples are equal: no direction differs from the others
             return self.copied(covariance=np.eye(d), shrinkage=1.0)
         if not isinstance(self.shrinkage, str):
             shrinkage = float(self.shrinkage)
@@ -219,7 +222,7 @@ class Mahalanobis(Distance):
 
             values = np.linalg.eigvalsh(S)
             well_conditioned = values[0] > 1e-8 * values[-1]
-            # at least a trace of it: Ledoit & Wolf find 0 for rows that differ in one direction
+            # not 0: Ledoit & Wolf give 0 if rows differ only in one direction
             shrinkage = 0.0 if well_conditioned else max(float(ledoit_wolf_shrinkage(X)), 1e-6)
         S = (1 - shrinkage) * S + shrinkage * mean * np.eye(d)
         bound = self.copied(covariance=S, shrinkage=shrinkage)
@@ -260,12 +263,12 @@ class Mahalanobis(Distance):
 class Cosine(Distance):
     r"""Angle between two vectors, :math:`\arccos(\langle x, z\rangle / (\|x\| \|z\|))`, in radians.
 
-    A zero vector is at a right angle to every other vector and at angle 0 to another zero vector.
+    The angle is π / 2 between a zero vector and any other vector, and 0 between two zero vectors.
 
     Notes
     -----
-    A metric on directions. The arccosine turns rounding errors near 0 into angles of about
-    1e-8 (float64) or 3e-4 (float32). O(n m d) operations; sparse rows stay sparse.
+    It is a metric on directions. Because of rounding, an angle of 0 may come out as about 1e-8
+    (float64) or 3e-4 (float32). O(n m d) operations; sparse rows stay sparse.
 
     Examples
     --------
@@ -299,7 +302,9 @@ def _feature_weights(weights: Any, X: Any) -> np.ndarray | None:
         return None
     w = np.asarray(weights, dtype=X.dtype)
     if w.shape != (X.shape[1],):
-        raise ValueError(f"weights has shape {w.shape}, but X has {X.shape[1]} columns: one each.")
+        raise ValueError(
+            f"weights has shape {w.shape}, but X has {X.shape[1]} columns: give one for each."
+        )
     return w
 
 

@@ -1,4 +1,4 @@
-"""Weights of features, learnt from the target."""
+"""Weights of features that are learnt from the target."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ def correlation_weights(X: Any, y: Any) -> np.ndarray:
 
     .. math:: w_j = \frac{|\sum_i x_{ij} y_i|}{\sqrt{\sum_i x_{ij}^2} \sqrt{\sum_i y_i^2}}
 
-    on centred columns and target; a constant column has weight 0.
+    where columns and target are centred first. A constant column has weight 0.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
+        The features.
     y : array-like of shape (n,)
-        Numbers; for two classes, any two numbers.
+        The target, as numbers; for two classes, any two numbers.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def correlation_weights(X: Any, y: Any) -> np.ndarray:
     X = np.asarray(X, dtype=np.float64)
     y = np.asarray(y, dtype=np.float64)
     if X.ndim != 2 or y.shape != (X.shape[0],):
-        raise ValueError(f"X has shape {X.shape} and y {y.shape}: give (n, d) and (n,).")
+        raise ValueError(f"X has shape {X.shape} and y {y.shape}: give shapes (n, d) and (n,).")
     X, y = X - X.mean(axis=0), y - y.mean()
     norms = np.linalg.norm(X, axis=0) * np.linalg.norm(y)
     return np.abs(y @ X) / np.where(norms > 0, norms, 1)

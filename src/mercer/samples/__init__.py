@@ -1,12 +1,12 @@
-"""What a sample is: raw data in, encoded rows out.
+"""Samples: they encode the raw data of users as rows that kernels and distances can compare.
 
 Every comparison (a distance or a kernel) names the kind of sample that it compares, and
-`as_samples` encodes raw data as that kind, once per fit. What all encoded samples have in common
-is the type `Samples`. Vectors are plain C-ordered arrays and sparse rows are
+`as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
+samples have in common. Vectors are plain C-ordered arrays and sparse rows are
 ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Objects`, `Table`
-and, where K itself is given, `MatrixRows`. `Prepared` are encoded samples beside what a comparison
-has computed once for each of their rows. A new kind of this library is one class and one entry each
-in ``ENCODERS`` and ``ENCODED`` (encode.py).
+and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a
+comparison has computed once for each of their rows. To add a new kind to this library, write one
+class and add one entry each to ``ENCODERS`` and ``ENCODED`` (encode.py).
 """
 
 from mercer.samples.categories import Categories

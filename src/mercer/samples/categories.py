@@ -1,4 +1,4 @@
-"""Samples that are rows of categories, each column encoded as integers."""
+"""Samples that are rows of categories. Each column is encoded as integers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["Categories", "encode_categories"]
 
 
 class Categories:
-    """Rows of categories, each column encoded as integers.
+    """Rows of categories. Each column is encoded as integers.
 
     Parameters
     ----------
     codes : ndarray of shape (n, c), int32
         ``levels[j][codes[i, j]]`` is the value of row i in column j.
     levels : list of c lists
-        The values of each column; a missing value is the level ``None``, so that missing
-        equals missing and nothing else.
+        The values of each column. A missing value is the level ``None``, so that it is equal to
+        other missing values and to nothing else.
     dtype : floating dtype, default=float64
-        In which comparisons are computed.
+        The dtype in which comparisons are computed.
     known : list of c ints, optional
-        How many of each column's levels, the first ones, the training sample has; all by default.
+        How many levels of each column are in the training sample; they come first. None means all.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Categories:
 
     @classmethod
     def side_by_side(cls, columns: list[Categories]) -> Categories:
-        """Columns that were encoded one by one, as rows of them all."""
+        """Join columns that were encoded one by one."""
         return cls(
             np.hstack([part.codes for part in columns]),
             [levels for part in columns for levels in part.levels],
@@ -91,12 +91,12 @@ def encode_categories(X, like, reader):
 
 
 def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:
-    """Codes of one column, and its levels: the known ones first, then new ones in order."""
+    """Codes of one column, and its levels: first the known levels, then new ones in order."""
     missing = is_missing(column)
     present = column[~missing]
     try:
         values, inverse = np.unique(present, return_inverse=True)
-    except TypeError:  # values of several types have no order: sort by type and text
+    except TypeError:  # values of different types have no order: sort by type and text
         keys = np.array([f"{type(v).__name__}\0{v}" for v in present.tolist()])
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         values = present[first]

@@ -1,4 +1,4 @@
-"""The columns of a table as users give it: a data frame, an array, or columns encoded before."""
+"""The columns of a table as users give it: a data frame, an array, or encoded columns."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["as_table", "column_names", "number_columns", "refuse_missing", "sele
 
 
 def as_table(X: Any, reader: str) -> Any:
-    """A data frame or a 2-D array; lists of rows become an array of objects.
+    """Return X if it is a data frame or a 2-D array; turn a list of rows into an array of objects.
 
     Raises
     ------
     TypeError
-        X is anything else; the message says how to make a table of it.
+        If X is anything else; the message says how to make a table from it.
     """
     if isinstance(X, EncodedColumns) or is_frame(X):
         return X
     remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
     if sp.issparse(X):
-        remedy += "; densify a sparse matrix, or use a kernel on vectors"
+        remedy += ". Make a sparse matrix dense with X.toarray(), or use a kernel on vectors"
     elif isinstance(X, Mapping):
-        remedy += "; of a dict of columns, pandas.DataFrame(X) makes one"
+        remedy += ". If X is a dict of columns, give pandas.DataFrame(X)"
     elif isinstance(X, (np.ndarray, list, tuple)):
         rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
         if rows.ndim == 2:
@@ -48,18 +48,18 @@ def column_names(X: Any) -> list:
 
 
 def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> Any:
-    """The named columns of a data frame, or the numbered ones of an array, still raw.
+    """Select columns of a data frame by name, or of an array by number; they are not encoded.
 
     Raises
     ------
     ValueError
-        A column is missing; the message lists those that X has.
+        If a column is missing; the message lists the columns that X has.
     """
     missing = [c for c in columns if c not in (present := column_names(X))]
     if missing:
         raise ValueError(
-            f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads; "
-            f"it has {present}."
+            f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads. "
+            f"It has the columns {present}."
         )
     if isinstance(X, EncodedColumns):
         return X.select(columns)
@@ -90,12 +90,12 @@ def _holds_numbers(column: np.ndarray) -> bool:
 
 
 def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
-    """Missing numbers are an error that names the columns that hold them."""
+    """Raise an error if numbers are missing, and name the columns."""
     counts = [int(is_missing(values).sum()) for values in object_columns(X, reader)]
     holes = {c: count for c, count in zip(columns, counts) if count}
     if holes:
         named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())
         raise ValueError(
-            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} compares "
-            "complete numbers: fill them in (sklearn.impute.SimpleImputer), or drop the rows."
+            f"X has missing values (NaN or null) in columns of numbers: {named}. {reader} cannot "
+            "compare them: fill them in (sklearn.impute.SimpleImputer), or leave out the rows."
         )

@@ -1,4 +1,4 @@
-"""`as_samples`: raw data of one kind in, encoded samples out."""
+"""`as_samples`: encode raw data of one kind as samples."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENCODERS: dict[str, Callable] = {
     "precomputed": encode_matrix,
 }
 
-#: types of encoded samples beside arrays -> their kind
+#: types of encoded samples that are not arrays -> their kind
 ENCODED = {
     Categories: "categories",
     Table: "table",
@@ -49,7 +49,7 @@ ENCODED = {
 
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
-    """Encode raw data as samples of one kind; already encoded samples pass unchanged.
+    """Encode raw data as samples of one kind; encoded samples are returned unchanged.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     kind : {"vectors", "categories", "strings", "sets", "objects"}, default="vectors"
         Tables are encoded by the kernels that read them (see `mercer.kernels.TableKernel`).
     like : encoded samples, optional
-        The training samples, whose codes are continued: a value that they lack gets a new
-        code, equal to itself and to no training value.
+        The training samples, whose codes are used again. A value that is not in them gets a new
+        code. None means that X are the training samples.
     reader : str
-        Who asks, for error messages: "rbf", "Match" ...
+        The name of the kernel that reads the samples, for error messages: "RBF", "Match" ...
 
     Returns
     -------
@@ -70,9 +70,9 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     Raises
     ------
     TypeError
-        X is a single string, a dict or a set, or holds another kind of sample.
+        If X is a single string, a dict or a set, or another kind of sample.
     ValueError
-        X is empty, not two-dimensional, or holds NaN or infinities.
+        If X is empty, not two-dimensional, or has NaN or infinite values.
 
     Examples
     --------
@@ -92,15 +92,15 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
         return X
     refuse_one(X, reader, kind)
     if kind not in ENCODERS:
-        raise TypeError(f"X cannot be encoded as {kind!r}; kinds are {sorted(ENCODERS)}.")
+        raise TypeError(f"X cannot be encoded as {kind!r}: give one of {sorted(ENCODERS)}.")
     return ENCODERS[kind](X, like, reader)
 
 
 def refuse_one(X: Any, reader: str, kind: str) -> None:
-    """None, a single str, a dict and a set are no list of samples."""
+    """Raise an error if X is None, a single string, a dict or a set and not a list of samples."""
     sparse = hasattr(X, "tocsr")  # scipy's dictionaries of keys are mappings
     if X is None or (isinstance(X, (str, bytes, Mapping, Set)) and not sparse):
         raise TypeError(
             f"X is {describe(X)}; {reader} compares {kind}. Give {KINDS[kind]}"
-            + (": wrap a single string in a list." if isinstance(X, (str, bytes)) else ".")
+            + (". Put a single string into a list." if isinstance(X, (str, bytes)) else ".")
         )

@@ -1,4 +1,4 @@
-"""What came: arrays, sequences and columns as users give them, and their names in a message."""
+"""Raw data of users: arrays, lists, columns and data frames, and how error messages name them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def describe(X: Any) -> str:
-    """Say in a few words what raw data are, as an error message would.
+    """Say in a few words what raw data are, for error messages.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def describe(X: Any) -> str:
 
 
 def describe_entry(row: Any) -> str:
-    """Say what one entry of a list of samples is.
+    """Say what one entry of a list of samples is, for error messages.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
     Raises
     ------
     TypeError, ValueError
-        X is something else, has several columns, or is empty.
+        If X is something else, has several columns, or is empty.
     """
     if is_frame(X):
         import narwhals as nw
@@ -82,8 +82,8 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
         frame = nw.from_native(X, eager_only=True)
         if len(frame.columns) != 1:
             raise ValueError(
-                f"X is {describe(X)}, but {reader} compares {kind}: give one column, as X[name], "
-                "or kernel.on(name) for a table."
+                f"X is {describe(X)}, but {reader} compares {kind}: give one column, X[name], or "
+                "use kernel.on(name) for the table."
             )
         rows = frame[frame.columns[0]].to_list()
     elif isinstance(X, (list, tuple)):
@@ -98,8 +98,8 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
         rows = X.to_list() if one_column else None
     if rows is None:
         raise TypeError(
-            f"X is {describe(X)}, but {reader} compares {kind}: give a list of them, or a "
-            "column of a data frame."
+            f"X is {describe(X)}, but {reader} compares {kind}: give a list of {kind}, or a column "
+            "of a data frame."
         )
     if not rows:
         raise ValueError(f"X is empty; {reader} needs at least one sample.")
@@ -114,12 +114,14 @@ def object_columns(X, reader) -> list[np.ndarray]:
         return [frame[name].to_numpy() for name in frame.columns]
 
     if sp.issparse(X):
-        raise TypeError(f"X is a sparse matrix, but {reader} compares categories: densify it.")
+        raise TypeError(
+            f"X is a sparse matrix, but {reader} compares categories: give X.toarray()."
+        )
     X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if X.ndim == 1:
         X = X[:, None]
     if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimensions; {reader} needs rows of categories (2).")
+        raise ValueError(f"X has {X.ndim} dimensions; {reader} needs 2: rows of categories.")
     return list(X.T)
 
 
@@ -136,7 +138,7 @@ def is_missing(column: np.ndarray) -> np.ndarray:
 
 
 def is_missing_value(value: Any) -> bool:
-    """None, NaN and NaT, which differ from themselves, and pandas.NA, which answers neither."""
+    """Whether a value is None, NaN or NaT (which are not equal to themselves), or pandas.NA."""
     if value is None or type(value) is str:
         return value is None
     unequal = value != value
@@ -153,7 +155,7 @@ def is_frame(X) -> bool:
 
 
 def first_object(X) -> Any:
-    """The first item of a one-dimensional sequence of objects, else None."""
+    """The first item of a one-dimensional sequence of objects, or None if X is not one."""
     if isinstance(X, np.ndarray):
         one_dimensional = X.ndim == 1 and X.dtype.kind in "OUS"
         return X[0] if one_dimensional and len(X) else None

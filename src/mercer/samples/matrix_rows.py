@@ -1,4 +1,4 @@
-"""Samples of which nothing is known but a matrix of their values: k of each pair."""
+"""Samples that are given as a precomputed matrix: k of each pair."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ __all__ = ["MatrixRows", "encode_matrix"]
 
 
 class MatrixRows:
-    """Some rows of a matrix that holds k of new samples and the training samples.
+    """Some rows of a matrix that holds k between new samples and the training samples.
 
     Parameters
     ----------
     matrix : ndarray of shape (m, n) or None
-        None where the values are not needed any more: predictions read those of new samples.
+        The values of k. None if they are not needed any more, because predictions read only the
+        matrix of new samples.
     rows : ndarray of shape (k,), int
         The row of each sample in the matrix.
     columns : ndarray of shape (k,), int, or None
-        The column of each in this matrix and in those of other samples; None for samples that are
-        no training samples.
+        The column of each sample in this matrix and in matrices of other samples. None for samples
+        that are not training samples.
     width : int
-        n, the number of training samples.
+        The number n of training samples.
     dtype : floating dtype
     """
 
@@ -37,7 +38,7 @@ class MatrixRows:
 
     @classmethod
     def of(cls, K: np.ndarray) -> MatrixRows:
-        """All training samples of a square matrix."""
+        """All rows of the square matrix of the training samples."""
         every = np.arange(len(K))
         return cls(K, every, every, len(K), K.dtype)
 
@@ -59,7 +60,7 @@ class MatrixRows:
         return MatrixRows(self.matrix, chosen, columns, self.width, self.dtype)
 
     def without_values(self) -> MatrixRows:
-        """The same rows; only their columns in matrices of new samples can be asked for."""
+        """The same rows without their values; only their columns in other matrices are kept."""
         return MatrixRows(None, self.rows, self.columns, self.width, self.dtype)
 
     def __repr__(self) -> str:
@@ -71,12 +72,12 @@ def encode_matrix(X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
     shape = np.shape(X)
     if like is not None and len(shape) == 2 and shape[1] != like.width:
         raise ValueError(
-            f"X has shape {shape}; wanted (m, {like.width}): the precomputed kernel between m new "
-            f"samples and all {like.width} samples of the fit."
+            f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "
+            f"between m new samples and all {like.width} training samples."
         )
     if sp.issparse(X):
         raise TypeError(
-            "Sparse precomputed kernels are not supported: X is a sparse matrix; give X.toarray()."
+            "Sparse precomputed kernels are not supported: X is a sparse matrix. Give X.toarray()."
         )
     floats: Any = [np.float64, np.float32]
     K = np.asarray(check_array(X, dtype=floats, input_name="X"))
@@ -86,7 +87,7 @@ def encode_matrix(X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
 
 
 def check_square(K: np.ndarray) -> np.ndarray:
-    """A precomputed Gram matrix of training samples: square, and symmetric within rounding."""
+    """Raise an error if a precomputed Gram matrix is not square, or not symmetric; return it."""
     n, m = K.shape
     if n != m:
         raise ValueError(
@@ -95,13 +96,13 @@ def check_square(K: np.ndarray) -> np.ndarray:
         )
     tol = 1e-5 if K.dtype == np.float32 else 1e-8
     size = max(float(np.abs(K[i : i + 256]).max()) for i in range(0, n, 256))
-    for s in range(0, n, 256):  # by strips: no second matrix is made
+    for s in range(0, n, 256):  # in strips, so that no second large matrix is made
         gap = np.abs(K[s : s + 256] - K[:, s : s + 256].T)
         if gap.max() > tol * size:
             i, j = np.unravel_index(gap.argmax(), gap.shape)
             raise ValueError(
                 f"X is a precomputed kernel matrix, but it is not symmetric: K[{s + i}, {j}] = "
                 f"{K[s + i, j]:.6g} and K[{j}, {s + i}] = {K[j, s + i]:.6g}. Give a symmetric "
-                "matrix, for instance (K + K.T) / 2."
+                "matrix, for example (K + K.T) / 2."
             )
     return K

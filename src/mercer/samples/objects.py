@@ -1,4 +1,4 @@
-"""Samples that are objects of any type, held by reference."""
+"""Samples that are objects of any type. They are not copied."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Objects", "encode_objects"]
 
 
 class Objects:
-    """Any objects, one a sample.
+    """Any objects, one for each sample.
 
     Parameters
     ----------
     values : ndarray of shape (n,), object
     numbers : ndarray of shape (n,), int
-        The place of each in the data that the user gave, for error messages.
+        The place of each object in the data that the user gave, for error messages.
     dtype : floating dtype, default=float64
-        In which comparisons are computed.
+        The dtype in which comparisons are computed.
     """
 
     def __init__(self, values: np.ndarray, numbers: np.ndarray, dtype: Any = np.float64):
@@ -53,16 +53,17 @@ class Objects:
 
 
 def encode_objects(X: Any, like: Any, reader: str) -> Any:
-    """A list, a column or a one-dimensional array as `Objects`.
+    """Encode a list, a column or a one-dimensional array as `Objects`.
 
-    A matrix (an array, sparse rows, a frame of several columns, or lists of as many numbers in a
-    list) is its rows, which are vectors. Beside objects a list is a list of objects.
+    A matrix (an array, sparse rows, a data frame of several columns, or a list of lists of the same
+    number of numbers) is encoded as vectors, its rows. But if the training samples are objects, a
+    list is always a list of objects.
     """
     if _is_matrix(X) and not (isinstance(like, Objects) and isinstance(X, list)):
         return encode_vectors(X, like, reader)
     rows = as_objects(X, "objects", reader)
     values = np.empty(len(rows), object)
-    values[:] = rows  # np.array would make a matrix of tuples of one length
+    values[:] = rows  # np.array would make a matrix if all tuples have the same length
     return Objects(values, np.arange(len(rows)))
 
 

@@ -1,4 +1,4 @@
-"""Samples beside what a comparison computes once for each of their rows."""
+"""Samples together with what a comparison computes once for each row."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["Prepared"]
 
 
 class Prepared:
-    """What `block` reads of encoded samples, computed once for all tiles: see `Comparison.prepare`.
+    """What `block` reads, computed once from encoded samples: see `Comparison.prepare`.
 
     Parameters
     ----------
     parts : tuple
-        Samples or arrays with the same rows: scaled vectors, their norms, the parts that the
-        comparisons within this one read ... The first one has the precision.
+        Samples or arrays with the same rows: scaled vectors, their norms, the samples that inner
+        comparisons read ... The first one has the precision of all.
     common : any, optional
-        What both sides must agree on, such as the origin that vectors are measured from.
+        What both sides must have in common, such as the origin that was subtracted from vectors.
     """
 
     def __init__(self, parts: tuple, common: Any = None):

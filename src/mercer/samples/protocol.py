@@ -1,4 +1,4 @@
-"""What samples are, as a type: rows that can be counted and sliced."""
+"""The type of all samples: rows that can be counted and selected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Samples"]
 
 @runtime_checkable
 class Samples(Protocol):
-    """Encoded samples of any kind: all that learners, operators and solvers know of them.
+    """Encoded samples of any kind. Learners, operators and solvers use only these members.
 
     Arrays of numpy and sparse rows of scipy are samples. A new kind of sample is a class with
     these three members, and a kernel whose ``encode`` makes it.
@@ -19,7 +19,7 @@ class Samples(Protocol):
     shape : tuple of int
         ``shape[0]`` is the number of rows.
     dtype : floating dtype
-        In which comparisons are computed.
+        The dtype in which comparisons are computed.
 
     Examples
     --------
@@ -35,4 +35,4 @@ class Samples(Protocol):
     def dtype(self) -> Any: ...
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """The rows of a slice, or those of an array of row numbers."""
+        """The rows of a slice, or of an array of row numbers."""

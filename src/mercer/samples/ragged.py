@@ -1,4 +1,4 @@
-"""Rows of different lengths, end to end in one array: what strings and sets have in common."""
+"""Rows of different lengths in one array; the common part of strings and sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ragged:
     values : ndarray of shape (total,), integers
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
-        In which comparisons are computed.
+        The dtype in which comparisons are computed.
     """
 
     def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):
@@ -27,7 +27,7 @@ class Ragged:
         self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
 
     def _with(self, values: np.ndarray, starts: np.ndarray, dtype: Any) -> Self:
-        """Other rows over the same symbols."""
+        """Other rows with the same symbols."""
         return type(self)(values, starts, dtype)
 
     @property
@@ -40,7 +40,7 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Of each row, (n,)."""
+        """The length of each row, (n,)."""
         return np.diff(self.starts)
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Ragged:
         return self._with(self.values, self.starts, dtype)
 
     def __getitem__(self, rows: Any) -> Self:
-        """The rows of a slice, which share memory where they can, or of an integer array."""
+        """The rows of a slice (without a copy if possible) or of an array of row numbers."""
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step == 1:
@@ -69,10 +69,10 @@ class Ragged:
 
 
 def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.ndarray, list]:
-    """Codes of all items of all rows, end to end, and the item of each code.
+    """Codes of all items of all rows in one array, and the item of each code.
 
-    Known items keep their codes; new ones follow, in ascending order where they have one, so that
-    codes do not depend on the order in which a set is read.
+    Known items keep their codes. New items get the next codes, in ascending order if they have an
+    order, so that codes do not depend on the order in which a set is read.
     """
     total = sum(map(len, rows))
     try:
@@ -80,8 +80,8 @@ def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.nd
     except TypeError as error:
         i = next(i for i, row in enumerate(rows) if not _hashable(row))
         raise TypeError(
-            f"X[{i}] holds {noun} that cannot be hashed ({error}); {reader} compares {noun} by "
-            "equality: give strings, numbers or tuples."
+            f"X[{i}] holds {noun} that cannot be hashed ({error}). {reader} tests whether {noun} "
+            "are equal: give strings, numbers or tuples."
         ) from None
     items = known + _in_order(new)
     code_of = {item: code for code, item in enumerate(items)}
@@ -92,7 +92,7 @@ def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.nd
 def _in_order(items: set) -> list:
     try:
         return sorted(items)
-    except TypeError:  # items of several types have no order: sort by type and text
+    except TypeError:  # items of different types have no order: sort by type and text
         return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
 
 

@@ -1,4 +1,4 @@
-"""Samples that are finite sets of items, as sorted codes: the rows of a sparse 0/1 matrix."""
+"""Samples that are finite sets of items, stored as sorted codes of the items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Sets", "encode_sets", "split_items"]
 
 
 class Sets(Ragged):
-    """Sets as ascending codes of their items, end to end.
+    """Sets as ascending codes of their items, all in one array.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class Sets(Ragged):
         Set i is ``values[starts[i] : starts[i + 1]]``, ascending and without repetition.
     starts : ndarray of shape (n + 1,), int64
     universe : list
-        The item of each code; numbers of columns where the sets came as a 0/1 matrix.
+        The item of each code. If the sets were given as a 0/1 matrix, the numbers of its columns.
     known : int
-        How many of these items, the first ones, the training sample has.
+        How many of these items are in the training sample; they come first.
     dtype : floating dtype, default=float64
     """
 
@@ -57,7 +57,7 @@ def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
         one_dimensional = isinstance(row, np.ndarray) and row.ndim == 1
         if not (isinstance(row, (Set, list, tuple)) or one_dimensional):
             if is_missing_value(row):
-                remedy = ". Fill missing entries in, for instance by an empty set."
+                remedy = ". Fill in missing entries, for example with an empty set."
             elif isinstance(row, (str, bytes)):
                 remedy = ". Split a text into its items, or give the kernel a separator."
             else:
@@ -70,9 +70,9 @@ def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
 
 
 def split_items(text: str, separator: str | None) -> list[str]:
-    """The items of a set that is given as one text; None separates by blanks.
+    """Split a text into the items of a set; None as separator means any white space.
 
-    Blanks about an item are left out, and so are empty items.
+    Spaces around an item and empty items are left out.
 
     Examples
     --------
@@ -92,7 +92,8 @@ def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
         other = X.data[X.data != 1][0]
         raise ValueError(
             f"X holds {other:g}, but {reader} reads a matrix as indicators of items, 0 or 1. Give "
-            "(X > 0), lists of items, or a kernel on vectors (HistogramIntersection for counts)."
+            "(X > 0) or lists of items, or use a kernel on vectors (HistogramIntersection for "
+            "counts)."
         )
     if like is not None and X.shape[1] != like.known:
         raise ValueError(
@@ -105,7 +106,7 @@ def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
 
 
 def _distinct(owners: np.ndarray, codes: np.ndarray, n: int, universe: list, like: Any) -> Sets:
-    """Sets of pairs (set, item), which may come in any order and repeatedly."""
+    """Sets from pairs (set, item), which may be in any order and may be repeated."""
     width = max(len(universe), 1)
     pairs = np.unique(owners * np.int64(width) + codes)
     starts = np.searchsorted(pairs, np.arange(n + 1) * np.int64(width))

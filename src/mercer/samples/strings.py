@@ -13,26 +13,27 @@ from mercer.samples.ragged import Ragged, code_objects
 
 __all__ = ["Strings", "encode_strings"]
 
-#: what one string may be -> what to call it
+#: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
-SURROGATES = range(0xD800, 0xE000)  # code points that are no characters
+SURROGATES = range(0xD800, 0xE000)  # code points that are not characters
 
 
 class Strings(Ragged):
-    """Strings as codes of their symbols, end to end.
+    """Strings as codes of their symbols, all in one array.
 
     Parameters
     ----------
     values : ndarray of shape (total,), uint8 or int32
-        ``alphabet[values[k]]`` is a symbol; one byte each while the alphabet has up to 256.
+        ``alphabet[values[k]]`` is a symbol. Codes are bytes if there are at most 256 symbols.
     starts : ndarray of shape (n + 1,), int64
         String i is ``values[starts[i] : starts[i + 1]]``.
     alphabet : list
-        The symbols: characters, bytes as numbers, or tokens. Those of the training sample come
-        first, in ascending order where they have one.
+        The symbols: characters, bytes as numbers, or tokens. Symbols of the training sample come
+        first, in ascending order if they have an order.
     form : {"text", "bytes", "tokens"}
+        What the user gave: str, bytes, or lists of tokens.
     known : int
-        How many symbols, the first ones, the training sample has.
+        How many symbols are in the training sample.
     dtype : floating dtype, default=float64
     """
 
@@ -49,10 +50,10 @@ class Strings(Ragged):
         return Strings(values, starts, self.alphabet, self.form, self.known, dtype)
 
     def texts(self) -> list[str]:
-        """Each string with its symbols replaced by characters, one for each.
+        """Each string as a str in which each symbol, of any kind, is one character.
 
-        Characters of code point ``values[k]`` (beyond the surrogates): what libraries read that
-        compare str, whatever the symbols are.
+        Libraries that compare str read these. The code point of a character is ``values[k]``, or
+        larger, to leave out the surrogates.
         """
         points = self.values.astype(np.uint32)
         points[points >= SURROGATES.start] += len(SURROGATES)
@@ -66,7 +67,7 @@ def encode_strings(X: Any, like: Strings | None, reader: str) -> Strings:
     if like is not None and like.form != form:
         raise TypeError(
             f"X holds {FORMS[form]}, but the samples it is compared with are {FORMS[like.form]}: "
-            "give strings of one type."
+            "give strings of the same type."
         )
     known = [] if like is None else like.alphabet
     if form == "tokens":
@@ -80,14 +81,14 @@ def encode_strings(X: Any, like: Strings | None, reader: str) -> Strings:
 
 
 def _numbers(rows: list, form: str) -> np.ndarray:
-    """Code points or bytes of all rows, end to end."""
+    """Code points or bytes of all rows, in one array."""
     if form == "bytes":
         return np.frombuffer(b"".join(rows), np.uint8)
     return np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 def _code_symbols(numbers: np.ndarray, known: list, symbol: Callable) -> tuple[np.ndarray, list]:
-    """Codes of numbers that stand for symbols; known symbols keep their codes."""
+    """Codes of symbols that are given as numbers; known symbols keep their codes."""
     code_of = {item: code for code, item in enumerate(known)}
     found = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.empty(0, np.int64)
     table = np.zeros(found[-1] + 1 if len(found) else 0, np.int32)
@@ -96,7 +97,7 @@ def _code_symbols(numbers: np.ndarray, known: list, symbol: Callable) -> tuple[n
 
 
 def _form(rows: list, reader: str) -> str:
-    """What all rows are; an error names the first row that is something else."""
+    """The form of all rows; an error names the first row that has another form."""
     forms = [_form_of(row) for row in rows]
     form = forms[0] or "text"
     for i, found in enumerate(forms):
@@ -104,17 +105,17 @@ def _form(rows: list, reader: str) -> str:
             raise TypeError(_no_string(rows[i], i, reader))
         if found != form:
             raise TypeError(
-                f"X mixes {FORMS[form]} and {FORMS[found]}, which X[{i}] is. Give strings of one "
-                "type: s.decode() makes a str of bytes, list(s) makes tokens of a str."
+                f"X mixes {FORMS[form]} and {FORMS[found]} (X[{i}]). Give strings of the same "
+                "type: s.decode() turns bytes into a str, and list(s) turns a str into tokens."
             )
     return form
 
 
 def _no_string(row: Any, i: int, reader: str) -> str:
     if is_missing_value(row):
-        remedy = '. Fill missing entries in, for instance by "", or leave the rows out.'
+        remedy = '. Fill in missing entries, for example with "", or leave out the rows.'
     elif isinstance(row, (Set, Mapping)):
-        remedy = ", which have an order. The kernels on sets compare sets."
+        remedy = ", which have an order. Use a kernel on sets, such as Jaccard()."
     else:
         remedy = " (str, bytes, or lists of tokens)."
     return f"X[{i}] is {describe_entry(row)}, but {reader} compares strings{remedy}"

@@ -1,6 +1,6 @@
-"""Samples that are rows of a table: groups of columns, each encoded by what reads it.
+"""Samples that are rows of a table: groups of columns, each encoded by its kernel or distance.
 
-`EncodedColumns` is a table before it is grouped: columns that are encoded once for several kernels.
+`EncodedColumns` is a table without groups: its columns are encoded once for several kernels.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Table:
     Parameters
     ----------
     groups : list of (encoding, columns)
-        What each part is: how its columns were encoded (`Comparison.encoding`), and a tuple of
-        their names.
+        For each part, how its columns were encoded (`Comparison.encoding`), and a tuple of their
+        names.
     parts : list of encoded samples
-        One for each group, all with the same number of rows.
+        The samples of each group, all with the same number of rows.
     """
 
     def __init__(self, groups: list[tuple[Hashable, tuple]], parts: list):
@@ -43,7 +43,7 @@ class Table:
         return self.shape[0]
 
     def part(self, encoding: Hashable, columns: Sequence) -> Any:
-        """The columns as the samples that comparisons of this encoding read."""
+        """The samples of a group of columns, which comparisons with this encoding read."""
         return self.parts[self.groups.index((encoding, tuple(columns)))]
 
     def __getitem__(self, rows) -> Table:
@@ -59,9 +59,9 @@ class EncodedColumns:
     Parameters
     ----------
     numbers : ndarray of shape (n, p)
-        A column for each; those that hold objects are 0.
+        All p columns. Columns that are not numbers are 0 here.
     objects : dict
-        Column -> its encoded samples: n rows of one category, strings or sets.
+        Number of such a column -> its encoded samples: n rows of one category, strings or sets.
     """
 
     def __init__(self, numbers: np.ndarray, objects: dict[int, Any]):
@@ -84,7 +84,7 @@ class EncodedColumns:
         return EncodedColumns(self.numbers[rows], objects)
 
     def select(self, columns: Sequence) -> Any:
-        """The objects of a single column, categories side by side, or numbers (n, columns)."""
+        """The objects of one column, several columns of categories, or numbers (n, columns)."""
         objects = [self.objects[j] for j in columns if j in self.objects]
         if len(objects) == len(columns) == 1:
             return objects[0]

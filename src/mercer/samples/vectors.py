@@ -17,7 +17,7 @@ def encode_vectors(X, like, reader):
     from sklearn.utils import check_array
 
     refuse_objects(X, reader)
-    if is_frame(X) and not hasattr(X, "dtypes"):  # arrow: no array interface of its own
+    if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         import narwhals as nw
 
         X = nw.from_native(X, eager_only=True).to_numpy()
@@ -34,22 +34,22 @@ def encode_vectors(X, like, reader):
     return X
 
 
-#: what to do with samples that are no vectors
+#: what to do with samples that are not vectors
 REMEDIES = {
     "strings": (
         "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
-        "short ones or EditRBF() for names; labels rather than texts are categories: Match() "
-        "compares [[label] for label in X]."
+        "short texts or EditRBF() for names. If the strings are labels, use Match() on "
+        "[[label] for label in X]."
     ),
     "sets": (
-        "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or a 0/1 matrix with "
-        "one column for each item, by sklearn.preprocessing.MultiLabelBinarizer."
+        "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 matrix "
+        "with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
     ),
 }
 
 
 def refuse_objects(X, reader):
-    """Strings, sets and text columns are no vectors: say so, and what would read them."""
+    """Raise an error if X holds strings, sets or columns of text, and say how to compare them."""
     item = first_object(X)
     if isinstance(item, (str, bytes, Set, Mapping)):
         remedy = REMEDIES["sets" if isinstance(item, (Set, Mapping)) else "strings"]
@@ -58,7 +58,8 @@ def refuse_objects(X, reader):
     if text is not None:
         raise TypeError(
             f"X holds the text {text!r}, but {reader} compares vectors of numbers. Use Match() "
-            "on columns of categories, TableKernel() on mixed ones, or encode the text as numbers."
+            "on columns of categories or TableKernel() on mixed columns, or encode the text as "
+            "numbers."
         )
     if is_frame(X):
         import narwhals as nw
@@ -73,7 +74,7 @@ def refuse_objects(X, reader):
 
 
 def _first_text(X) -> str | None:
-    """A text that is no number in the first row of a two-dimensional array or list, else None."""
+    """A text in the first row of a 2-D array or list that is not a number, or None."""
     if isinstance(X, np.ndarray):
         row = X[0] if X.ndim == 2 and X.dtype.kind in "OU" and len(X) else ()
     else:
