@@ -21,8 +21,8 @@ __all__ = ["cholesky_factor", "solve_factored", "symmetric_product"]
 LOWER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
     ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"R", b"N")
 )
-LARGE = 8192  # rows, from which a matrix is factorised in panels of
-PANEL = 4096  # columns
+LARGE = 8192  # rows, from which a matrix is factorised in panels
+PANEL = 512  # columns: as fast as whole matrices, while 4096 cost a third more
 
 
 @cache
