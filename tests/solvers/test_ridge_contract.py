@@ -163,7 +163,7 @@ class Faulty:
         ("shape", "coef has shape"),
         ("precision", "coef is float32"),
         ("objective", "the objective"),
-        ("limit", "converged"),
+        ("limit", "not converged"),
     ],
 )
 def test_the_contract_finds(fault, message):
