@@ -1,4 +1,4 @@
-"""What this machine and installation are: for bug reports and benchmarks."""
+"""Versions and facts about this machine, for bug reports and benchmarks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "narwhals", "skop
 
 
 def show_versions() -> None:
-    """Print versions, cores, the instruction set in use, BLAS and the default memory budget.
+    """Print versions, cores, the instruction set that is used, BLAS and the default memory budget.
 
-    ``MERCER_ISA=portable`` (or avx2, avx512) in the environment forces an instruction set.
+    The environment variable ``MERCER_ISA=portable`` (or avx2, avx512) sets the instruction set.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""γ, the bandwidth of a kernel: a number, or a word for what the training sample says of it.
+"""γ, the bandwidth of a kernel: a number, or a word such as "scale" for a number to be learnt.
 
-`check_gamma` refuses what is neither, `bind_gamma` and `resolve_gamma` learn the number, and
-`bound_gamma` asks for it when the kernel is computed.
+`check_gamma` raises an error for other values, `bind_gamma` and `resolve_gamma` learn the number
+from the training sample, and `bound_gamma` returns it when the kernel is computed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def bound_gamma(gamma: Any, kernel: Kernel) -> float:
 
 
 def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
-    """A kernel exp(-γ ρ^power) with γ learnt from the training sample, where it is a word."""
+    """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample."""
     gamma = resolve_gamma(kernel.gamma, X)
     if gamma == "median":
         gamma = median_distance(kernel.distance, X) ** -power
@@ -69,7 +69,7 @@ def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
 
 
 def median_distance(distance: Distance, X: Any) -> float:
-    """Median ρ over pairs of a sample of at most 1,000 rows, spread evenly; 1 if it is 0."""
+    """The median ρ of pairs of at most 1,000 evenly spaced rows; 1 if it is 0."""
     step = max(1, X.shape[0] // 1000)
     S = X[np.arange(0, X.shape[0], step)[:1000]]
     D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]

@@ -1,4 +1,4 @@
-"""The Matérn kernels: four degrees of smoothness in closed form, the others by Bessel functions."""
+"""The Matérn kernels: closed forms for ν = 1/2, 3/2, 5/2 and ∞, Bessel functions for others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ class Matern(Radial):
     :math:`k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)` with
     :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
 
-    Closed forms: ν = 1/2: exp(-t); 3/2: (1 + t) exp(-t); 5/2: (1 + t + t²/3) exp(-t);
-    ∞: exp(-ρ² / 2ℓ²). ρ is Euclid's distance.
+    It has closed forms for ν = 1/2: exp(-t); 3/2: (1 + t) exp(-t); 5/2: (1 + t + t²/3) exp(-t);
+    ∞: exp(-ρ² / 2ℓ²). ρ is the Euclidean distance.
 
     Parameters
     ----------
     nu : float > 0 or inf, default=1.5
-        ν; samples of the process are ⌈ν⌉ - 1 times differentiable.
+        The smoothness ν. Functions drawn from a Gaussian process with this kernel can be
+        differentiated ⌈ν⌉ - 1 times.
     length_scale : float > 0, default=1.0
-        ℓ, in the units of the columns.
+        The length scale ℓ, in the units of the columns.
     metric : Distance, optional
-        In place of Euclid's distance.
+        A distance to use in place of the Euclidean distance. None means the Euclidean distance.
 
     References
     ----------
@@ -91,7 +92,7 @@ class Matern(Radial):
 def _matern_bessel(t: np.ndarray, nu: float) -> np.ndarray:
     from scipy.special import gamma, kv
 
-    # K_ν(0) is infinite, and the limit of the product is 1; where K_ν underflows, so does it
+    # K_ν(0) is infinite, but the limit of the product is 1. If K_ν underflows to 0, it is 0
     s = np.where(t > 0, t, 1).astype(np.float64)
     K = np.where(t > 0, 2 ** (1 - nu) / gamma(nu) * s**nu * kv(nu, s), 1)
     return K.astype(t.dtype)

@@ -1,7 +1,7 @@
 """Kernels that are a decreasing function of a distance; the Matérn family is in matern.py.
 
-Each takes ``metric=``, a distance in place of its own, so that weights for each feature, a full
-Mahalanobis metric, or a distance of categories are the same kernel.
+Each has a parameter ``metric``, a distance to use in place of its own: with weights for each
+feature, a Mahalanobis distance, or a distance between categories.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ MANHATTAN = Minkowski(1)
 
 
 class RBF(Radial):
-    r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, ρ Euclid's distance.
+    r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, where ρ is Euclidean.
 
-    Strictly positive definite: on distinct points every labelling is separable.
+    It is strictly positive definite: if all points are different, any classes can be separated.
 
     Parameters
     ----------
     gamma : float > 0, "scale", "auto" or "median", default=1.0
-        γ, in units of 1 / distance². "scale" is 1 / (d · var(X)) of the training sample and
-        "auto" 1 / d, as in scikit-learn; "median" is 1 / the median squared distance.
+        The factor γ, in units of 1 / distance². "scale" is 1 / (d · var(X)) of the training sample
+        and "auto" is 1 / d, as in scikit-learn; "median" is 1 / the square of the median distance.
     metric : Distance, optional
-        In place of Euclid's distance: ``Minkowski(2, weights=w)`` for one length scale per
-        feature, ``Mahalanobis()`` for :math:`\exp(-\gamma (x-z)^\top S^{-1} (x-z))`.
+        A distance to use in place of the Euclidean distance: ``Minkowski(2, weights=w)`` for one
+        length scale per feature, ``Mahalanobis()`` for
+        :math:`\exp(-\gamma (x-z)^\top S^{-1} (x-z))`.
 
     Notes
     -----
-    O(n m d) operations by a matrix product, and one exponential a pair.
+    O(n m d) operations by a matrix product, and one exponential for each pair.
 
     Examples
     --------
@@ -81,14 +82,15 @@ class RBF(Radial):
 
 
 class Laplacian(Radial):
-    r"""Laplacian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z))`, ρ Manhattan's distance.
+    r"""Laplacian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z))`, where ρ is Manhattan.
 
     Parameters
     ----------
-    gamma : float > 0, "auto" or "scale", default=1.0
-        γ, in units of 1 / distance.
+    gamma : float > 0, "scale", "auto" or "median", default=1.0
+        The factor γ, in units of 1 / distance. "scale" and "auto" are the same as for `RBF`;
+        "median" is 1 / the median distance.
     metric : Distance, optional
-        In place of Manhattan's distance.
+        A distance to use in place of the Manhattan distance. None means the Manhattan distance.
 
     References
     ----------
@@ -124,21 +126,22 @@ class Laplacian(Radial):
 
 
 class ExponentialPower(Radial):
-    r"""Exponential power kernel :math:`k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma)`, ρ Euclid's.
+    r"""Exponential power kernel :math:`k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma)`, ρ Euclidean.
 
     Parameters
     ----------
     scale : float > 0, default=1.0
-        σ, in units of distance^γ.
+        The scale σ, in units of distance^γ.
     power : float in (0, 2], default=1.0
-        γ: 2 is the Gaussian, 1 the Laplacian of Euclid's distance; below 1 the kernel is
-        non-smooth. Above 2 it would not be positive semidefinite.
+        The power γ. 2 is the Gaussian kernel, 1 the Laplacian of the Euclidean distance. Above 2
+        the kernel would not be positive semidefinite.
     metric : Distance, optional
-        In place of Euclid's distance.
+        A distance to use in place of the Euclidean distance. None means the Euclidean distance.
 
     Notes
     -----
-    Values in (0, 1]. O(n m d) operations by a matrix product, a power and an exponential a pair.
+    Values are in (0, 1]. O(n m d) operations by a matrix product, and a power and an exponential
+    for each pair.
 
     References
     ----------
@@ -180,16 +183,16 @@ class ExponentialPower(Radial):
 class LpqLaplace(Radial):
     r"""Generalised Laplacian :math:`k(x, z) = \exp(-\|x - z\|_q^p / L^p)`.
 
-    q = 1, p = 1 is the product Laplacian, good on tables; q = p = 2 the Gaussian.
+    q = p = 1 is the Laplacian kernel, often good on tables; q = p = 2 is the Gaussian.
 
     Parameters
     ----------
     p, q : float, 0 < p <= q <= 2, default=1.0
-        Positive semidefinite in this range.
+        The power p and the norm q. In this range the kernel is positive semidefinite.
     length_scale : float > 0, default=1.0
-        L, in the units of the columns.
+        The length scale L, in the units of the columns.
     weights : array-like of shape (d,), optional
-        Of the features within :math:`\|\cdot\|_q`.
+        Weights >= 0 of the features in :math:`\|\cdot\|_q`. None means 1 for each.
 
     References
     ----------
@@ -217,8 +220,8 @@ class LpqLaplace(Radial):
     def validate(self) -> None:
         if not 0 < self.p <= self.q <= 2:
             raise ValueError(
-                f"p={self.p!r}, q={self.q!r}: the kernel is positive semidefinite for "
-                "0 < p <= q <= 2."
+                f"p={self.p!r}, q={self.q!r}: give 0 < p <= q <= 2, or the kernel may not be "
+                "positive semidefinite."
             )
         check_positive("length_scale", self.length_scale)
         self.distance.validate()
@@ -232,18 +235,19 @@ class LpqLaplace(Radial):
 
 class RationalQuadratic(Radial):
     r"""Rational quadratic kernel
-    :math:`k(x, z) = (1 + \rho(x, z)^2 / (2 \alpha \ell^2))^{-\alpha}`, ρ Euclid's distance.
+    :math:`k(x, z) = (1 + \rho(x, z)^2 / (2 \alpha \ell^2))^{-\alpha}`, where ρ is Euclidean.
 
-    A mixture of Gaussians of all length scales; α → ∞ is the Gaussian of length scale ℓ.
+    It is a mixture of Gaussian kernels of all length scales. For α → ∞ it is the Gaussian kernel of
+    length scale ℓ.
 
     Parameters
     ----------
     alpha : float > 0, default=1.0
-        α.
+        The shape α. A smaller α mixes more length scales.
     length_scale : float > 0, default=1.0
-        ℓ, in the units of the columns.
+        The length scale ℓ, in the units of the columns.
     metric : Distance, optional
-        In place of Euclid's distance.
+        A distance to use in place of the Euclidean distance. None means the Euclidean distance.
 
     References
     ----------
@@ -284,7 +288,7 @@ class RationalQuadratic(Radial):
 
 
 def raised(D: np.ndarray, power: float) -> np.ndarray:
-    """D ** power in place."""
+    """D ** power, in place."""
     if power == 0.5:
         return np.sqrt(D, out=D)
     if power != 1:
@@ -300,12 +304,12 @@ def exponential(D: np.ndarray, power: float, rate: float) -> np.ndarray:
 
 
 def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarray:
-    """That of `exponential` with respect to D, for D > 0; a fresh array."""
+    """Derivative of `exponential` with respect to D, for D > 0; returns a new array."""
     return -rate * power * D ** (power - 1) * np.exp(-rate * D**power)
 
 
 def check_metric(metric: Any) -> None:
-    """Refuse what is no distance."""
+    """Raise an error if ``metric`` is neither None nor a distance."""
     if metric is not None and not isinstance(metric, Distance):
         raise TypeError(
             f"metric={metric!r}: give a distance of mercer.distances, such as Minkowski(1)."
@@ -315,6 +319,6 @@ def check_metric(metric: Any) -> None:
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Refuse what is no finite number above 0."""
+    """Raise an error if ``value`` is not a finite number > 0."""
     if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a finite number > 0.")

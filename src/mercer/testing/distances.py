@@ -1,4 +1,4 @@
-"""The contract of every distance, as tests to inherit (see `mercer.testing.kernels`)."""
+"""The contract of distances: tests to inherit (see `mercer.testing.kernels`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ __all__ = ["DistanceContract"]
 
 
 class DistanceContract:
-    """Tests that every distance passes. Supply ``distance`` and ``samples``, and ``twin``."""
+    """Tests for every distance. Define ``distance``, ``samples`` and, if you can, ``twin``."""
 
     @pytest.fixture
     def distance(self) -> Distance:
-        raise NotImplementedError("give a fixture that returns the distance, not yet bound")
+        raise NotImplementedError(
+            "Define a fixture `distance` that returns the distance, not yet bound."
+        )
 
     @pytest.fixture
     def samples(self) -> Any:
-        raise NotImplementedError("give a fixture that returns raw samples, at most 30")
+        raise NotImplementedError("Define a fixture `samples` that returns 4 to 30 raw samples.")
 
     def twin(self, distance: Distance, samples: Any) -> np.ndarray | None:
-        """All distances between the samples, computed slowly; None: there is no twin."""
+        """All distances between the samples, computed in a slow way; None means no twin."""
         return None
 
     @pytest.fixture
@@ -42,7 +44,7 @@ class DistanceContract:
         expected = self.twin(distance, samples)
         if expected is None:
             pytest.skip("no twin was given")
-        # a root of a rounding error of 1e-15 is 3e-8
+        # the square root of a rounding error of 1e-15 is 3e-8
         assert_allclose(bound.block(encoded, encoded), expected, rtol=1e-7, atol=1e-7)
 
     def test_symmetric_and_not_negative(self, bound, encoded):
@@ -55,7 +57,7 @@ class DistanceContract:
         if bound.reflexive:
             assert_allclose(D, 0, atol=1e-7)
         else:
-            assert D.max() > 0, "reflexive = False, but every sample is at distance 0 to itself"
+            assert D.max() > 0, "reflexive = False, but every sample is at distance 0 from itself"
 
     def test_triangle_inequality_of_a_metric(self, bound, encoded):
         if not bound.metric:
@@ -76,7 +78,7 @@ class DistanceContract:
         assert_allclose(bound.block(encoded[i], encoded[j]), D[i][:, j], rtol=1e-7, atol=1e-7)
 
     def test_prepared_rows_give_the_same_values(self, bound, encoded):
-        """Prepared once and sliced, by slices or numbers, alone or beside other samples."""
+        """Rows are prepared once, and selected by slices or by numbers."""
         D, n = bound.raw(encoded, encoded), encoded.shape[0]
         A, B = bound.sides(encoded, encoded)
         assert A is B
@@ -90,9 +92,9 @@ class DistanceContract:
 
     def test_float32_agrees_with_float64(self, bound, encoded):
         if not isinstance(encoded, np.ndarray):
-            pytest.skip("precision is that of the samples' own arrays")
+            pytest.skip("only samples that are arrays have a precision")
         numbers = {k: np.float64(v) for k, v in bound.get_params().items() if type(v) is float}
-        bound = bound.copied(**numbers)  # as grids hold them, which must not widen float32
+        bound = bound.copied(**numbers)  # numbers of a grid must not turn float32 into float64
         short = encoded.astype(np.float32)
         D32 = bound.raw(short, short)
         assert D32.dtype == np.float32

@@ -1,6 +1,6 @@
-"""The contract of every Gram operator, as tests to inherit.
+"""The contract of Gram operators: tests that the test class of an operator inherits.
 
-Subclass `GramContract` in a test module and give the fixture::
+Subclass `GramContract` in a test module and define the fixture::
 
     class TestMyGram(GramContract):
         @pytest.fixture
@@ -21,18 +21,20 @@ __all__ = ["GramContract"]
 
 
 class GramContract:
-    """Tests that every Gram operator passes. Supply ``pair``: the operator and its dense twin."""
+    """Tests for every Gram operator. Define ``pair``: the operator, and its matrix as an array."""
 
-    #: tolerances relative to the largest entry, for float64 and float32
+    #: tolerances for float64 and float32, relative to the largest entry
     tol = 1e-9
     tol32 = 2e-4
 
     @pytest.fixture
     def pair(self) -> tuple[GramOperator, np.ndarray]:
-        raise NotImplementedError("give a fixture that returns the operator and its dense twin")
+        raise NotImplementedError(
+            "Define a fixture `pair` that returns the operator and its matrix."
+        )
 
     def same(self, values: np.ndarray, wanted: np.ndarray, dense: np.ndarray, terms=1) -> None:
-        """Equal within rounding of sums of ``terms`` entries of the matrix."""
+        """Assert that values are equal up to the rounding of sums of ``terms`` entries."""
         tol = self.tol32 if dense.dtype == np.float32 else self.tol
         size = np.abs(dense).max(initial=0) * terms
         assert np.shape(values) == np.shape(wanted)
@@ -92,7 +94,7 @@ class GramContract:
         self.same(values[wanted], dense[wanted], dense)
 
     def test_blocks_are_fresh(self, pair):
-        """What a caller does to a block does not reach the matrix."""
+        """If a caller changes a block, the matrix does not change."""
         K, dense = pair
         i, s = np.arange(min(2, *dense.shape)), slice(0, 2)
         for rows, columns in ((i, i), (s, s), (s, i), (i, s)):
@@ -108,10 +110,10 @@ class GramContract:
         self.same(held.dense(), dense, dense)
 
     def test_a_source_of_rows_gives_blocks_and_products(self, pair):
-        """What solvers ask of symmetric matrices that read rows again and again."""
+        """What solvers use that read rows of a symmetric matrix many times."""
         K, dense = pair
         if not (K.symmetric and "rows" in K.cheap):
-            pytest.skip("solvers that ask for rows need a symmetric matrix")
+            pytest.skip("solvers read rows only of symmetric matrices that have cheap rows")
         n = len(dense)
         rows = np.unique(np.linspace(0, n - 1, 7).astype(int))
         change = np.arange(1.0, len(rows) + 1)

@@ -1,6 +1,7 @@
-"""The contract of every kernel, as tests to inherit.
+"""The contract of kernels: tests that the test class of a kernel inherits.
 
-Subclass `KernelContract` in a test module, give the two fixtures and, better, the slow twin::
+Subclass `KernelContract` in a test module and define the two fixtures. Define ``twin`` too if you
+can: a slow, simple way to compute the same values::
 
     class TestMyKernel(KernelContract):
         @pytest.fixture
@@ -33,21 +34,23 @@ __all__ = ["KernelContract"]
 
 
 class KernelContract:
-    """Tests that every kernel passes. Supply ``kernel`` and ``samples``, and ``twin`` if you can.
+    """Tests for every kernel. Define ``kernel`` and ``samples``, and ``twin`` if you can.
 
-    Samples should number between 4 and 30, raw as a user would give them.
+    ``samples`` are 4 to 30 raw samples, as a user would give them.
     """
 
     @pytest.fixture
     def kernel(self) -> Kernel:
-        raise NotImplementedError("give a fixture that returns the kernel, not yet bound")
+        raise NotImplementedError(
+            "Define a fixture `kernel` that returns the kernel, not yet bound."
+        )
 
     @pytest.fixture
     def samples(self) -> Any:
-        raise NotImplementedError("give a fixture that returns raw samples")
+        raise NotImplementedError("Define a fixture `samples` that returns 4 to 30 raw samples.")
 
     def twin(self, kernel: Kernel, samples: Any) -> np.ndarray | None:
-        """The Gram matrix of the samples, computed slowly; None: there is no twin."""
+        """The Gram matrix of the samples, computed in a slow way; None means no twin."""
         return None
 
     @pytest.fixture
@@ -73,7 +76,7 @@ class KernelContract:
 
     def test_gram_is_positive_semidefinite(self, kernel, samples):
         if kernel.positive_definite is not True:
-            pytest.skip("the kernel does not promise it")
+            pytest.skip("the kernel does not say that it is positive semidefinite")
         check = check_mercer(kernel, samples)
         assert check.positive_definite, str(check)
 
@@ -92,7 +95,7 @@ class KernelContract:
             assert_allclose(part, K[rows][:, columns], rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
     def test_prepared_rows_give_the_same_block(self, bound, encoded):
-        """Prepared once and sliced, by slices or numbers, alone or beside other samples."""
+        """Rows are prepared once, and selected by slices or by numbers."""
         K = bound.block(encoded, encoded)
         n, scale = encoded.shape[0], np.abs(K).max()
         A, B = bound.sides(encoded, encoded)
@@ -102,7 +105,7 @@ class KernelContract:
         i, j, every = np.array([n - 1, 0, 2]), slice(1, n - 1), np.arange(n)
         for rows, columns in ((i, j), (j, i), (j, j), (slice(None), slice(0, 2)), (i, i), (j, j)):
             part, expected = bound.block(A[rows], B[columns]), K[rows][:, columns]
-            # the distance of a row to its own copy is 0 but for rounding, where some are steep
+            # the distance from a row to its copy is 0 up to rounding, which some kernels enlarge
             copies = every[rows][:, None] == every[columns]
             assert_allclose(part[~copies], expected[~copies], rtol=1e-9, atol=1e-9 * scale)
             assert_allclose(part[copies], expected[copies], rtol=1e-3, atol=1e-3 * scale)
@@ -126,10 +129,10 @@ class KernelContract:
 
     def test_float32_agrees_with_float64(self, bound, encoded):
         if not isinstance(encoded, np.ndarray):
-            pytest.skip("precision is that of the samples' own arrays")
+            pytest.skip("only samples that are arrays have a precision")
         K = bound.block(encoded, encoded)
         numbers = {k: np.float64(v) for k, v in bound.get_params().items() if type(v) is float}
-        bound = bound.copied(**numbers)  # as grids hold them, which must not widen float32
+        bound = bound.copied(**numbers)  # numbers of a grid must not turn float32 into float64
         short = encoded.astype(np.float32)
         K32 = bound.block(short, short)
         assert K.dtype == np.float64
@@ -139,7 +142,7 @@ class KernelContract:
 
     def test_sparse_rows_agree_with_dense_rows(self, bound, encoded):
         if not isinstance(encoded, np.ndarray) or not bound.symmetric:
-            pytest.skip("not a kernel on vectors of one domain")
+            pytest.skip("not a symmetric kernel on vectors")
         rows = sp.csr_array(encoded)
         K = bound.block(rows, rows)
         expected = bound.block(encoded, encoded)
@@ -149,14 +152,14 @@ class KernelContract:
 
     def test_block_equals_inner_products_of_features(self, bound, encoded):
         if not hasattr(bound, "features"):
-            pytest.skip("no finite features")
+            pytest.skip("the kernel has no method features")
         F = bound.features(encoded)
         K = bound.block(encoded, encoded)
         assert_allclose(dense(F @ F.T), K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
     def test_profile_derivative_is_the_slope_of_the_profile(self, bound, encoded):
         if not isinstance(bound, Radial):
-            pytest.skip("not a function of a distance")
+            pytest.skip("the kernel is not a function of a distance")
         D = np.linspace(0.2, 3, 7)
         h = 1e-6
         slope = (bound.profile(D + h) - bound.profile(D - h)) / (2 * h)
@@ -175,7 +178,7 @@ class KernelContract:
         before = repr(kernel)
         bound = kernel.bind(encoded)
         assert repr(kernel) == before
-        assert bound.bind(encoded[:2]) is bound, "a bound kernel must learn nothing more"
+        assert bound.bind(encoded[:2]) is bound, "a bound kernel must not learn anything more"
 
     def test_a_single_sample(self, kernel, samples, bound, encoded):
         one = bound.block(encoded[:1], encoded[:1])
