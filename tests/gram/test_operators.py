@@ -128,12 +128,12 @@ def test_centred_and_shifted_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match=r"\(1100, 70\) is not symmetric: .*give means="):
         CentredGram(rectangular)
     with pytest.raises(
-        ValueError, match="K has 70 columns, but means are of 1100 training samples"
+        ValueError, match="K has 70 columns, but means= is of 1100 training samples"
     ):
         CentredGram(rectangular, CentredGram(TiledGram(RBF(), X64)).means)
-    with pytest.raises(ValueError, match="wanted a square matrix"):
+    with pytest.raises(ValueError, match="give a square K"):
         ShiftedGram(rectangular, 1.0)
-    with pytest.raises(ValueError, match=r"shift \(3,\)"):
+    with pytest.raises(ValueError, match=r"shift has shape \(3,\)"):
         ShiftedGram(TiledGram(RBF(), X64), np.ones(3))
 
 

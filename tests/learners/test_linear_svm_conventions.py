@@ -226,7 +226,7 @@ def test_arguments_that_exclude_each_other_are_named(arguments, message):
 
 def test_a_class_of_no_weight_is_absent():
     X, y = IRIS
-    with pytest.raises(ValueError, match="one class 'b'"):
+    with pytest.raises(ValueError, match="one class, 'b'"):
         LinearSVC().fit(X[:100], np.repeat(["a", "b"], 50), np.repeat([0.0, 1.0], 50))
     model = LinearSVC().fit(X, y, np.repeat([0.0, 1.0, 1.0], 50))
     assert model.classes_.tolist() == [1, 2]

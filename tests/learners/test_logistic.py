@@ -122,7 +122,7 @@ def test_wrong_arguments(args, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         KernelLogisticRegression(**args).fit(X, y)
-    with pytest.raises(ValueError, match=r"y has only the class 0\.0"):
+    with pytest.raises(ValueError, match=r"y has only one class, 0\.0"):
         KernelLogisticRegression().fit(X, np.zeros(150))
 
 

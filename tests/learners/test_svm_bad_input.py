@@ -181,7 +181,7 @@ def test_wrong_targets_are_named(Machine):
         with pytest.raises(ValueError, match=message):
             Machine().fit(X, y)
     if Machine in (SVC, NuSVC):
-        with pytest.raises(ValueError, match="has only the class"):
+        with pytest.raises(ValueError, match="has only one class"):
             Machine().fit(X, np.zeros(60))
         with pytest.raises(ValueError, match=r"Unknown label type|continuous"):
             Machine().fit(X, X[:, 0])

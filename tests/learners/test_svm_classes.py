@@ -73,7 +73,7 @@ def test_shapes(k, multi_class):
 
 
 def test_one_against_the_rest_has_no_pairs():
-    with pytest.raises(ValueError, match=r'needs pairs of classes'):
+    with pytest.raises(ValueError, match=r"needs pairs of classes"):
         SVC(multi_class="ovr", decision_function_shape="ovo").fit(*IRIS)
 
 

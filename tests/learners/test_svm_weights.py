@@ -163,7 +163,7 @@ def test_balanced_weights_make_any_nu_feasible():
 def test_a_class_whose_weights_are_all_0(Classifier):
     X, y = IRIS
     with pytest.raises(
-        ValueError, match=r"y has only the class 1 \(rows of weight 0 do not count\)"
+        ValueError, match=r"y has only one class, 1 \(rows of weight 0 do not count\)"
     ):
         Classifier().fit(X[:100], y[:100], np.repeat([0.0, 1.0], 50))
     model = Classifier(nu=0.2) if Classifier is NuSVC else Classifier()

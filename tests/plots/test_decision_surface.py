@@ -168,7 +168,7 @@ def test_single_precision_stays():
 
 def test_labels_that_are_equal_in_kind_only_are_refused():
     model = ReferenceSVC().fit(X, CODES)
-    with pytest.raises(ValueError, match="y has the label 7, which is none of the classes"):
+    with pytest.raises(ValueError, match="y has the label 7, which is not one of the classes"):
         DecisionSurfaceDisplay.measured(model, X, np.where(CODES == 0, 7, 1))
 
 
@@ -362,9 +362,9 @@ def test_other_than_two_columns_are_refused_with_a_way_out():
     [
         ({"y": None}, ValueError, "y is missing: give the class of each row"),
         ({"y": Y[:5]}, ValueError, r"y has shape \(5,\): give one value for each of the 120 rows"),
-        ({"y": np.full(120, "east")}, ValueError, "label 'east', which is none of the classes"),
+        ({"y": np.full(120, "east")}, ValueError, "label 'east', which is not one of the classes"),
         ({"resolution": 1}, ValueError, "resolution=1: give a whole number >= 2"),
-        ({"margin": -0.1}, ValueError, "margin=-0.1: give a share of the range >= 0"),
+        ({"margin": -0.1}, ValueError, "margin=-0.1: give a part of the range >= 0"),
         ({"feature_names": ["a"]}, ValueError, "give two names"),
         ({"X": np.where(X > 1, np.nan, X)}, ValueError, "NaN or infinity in .* rows, first in row"),
         ({"X": X[:0], "y": Y[:0]}, ValueError, "X has no rows"),
@@ -381,14 +381,16 @@ def test_a_regressor_needs_numbers_of_rows_and_one_output():
     with pytest.raises(ValueError, match="y is missing: give the number of each row"):
         DecisionSurfaceDisplay.from_estimator(ReferenceSVR().fit(X, CODES), X)
     model = LinearRegression().fit(X, X)
-    with pytest.raises(ValueError, match="predicts 2 numbers a row: fit it to one of them"):
+    with pytest.raises(ValueError, match="predicts 2 numbers for each row: fit it to one target"):
         DecisionSurfaceDisplay.from_estimator(model, X, CODES)
 
 
 def test_an_unfitted_or_unsuited_estimator_is_refused():
     with pytest.raises(NotFittedError):
         DecisionSurfaceDisplay.from_estimator(mercer.SVC(), X, Y)
-    with pytest.raises(TypeError, match="KMeans is no classifier, regressor or one-class machine"):
+    with pytest.raises(
+        TypeError, match="KMeans is not a classifier, regressor or one-class machine"
+    ):
         DecisionSurfaceDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X, Y)
 
 

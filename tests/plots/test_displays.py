@@ -72,7 +72,7 @@ def test_a_precomputed_gram_matrix_is_its_own():
 
 
 def test_a_model_without_a_kernel_is_refused():
-    with pytest.raises(TypeError, match="StandardScaler is no kernel learner"):
+    with pytest.raises(TypeError, match="StandardScaler is not a kernel learner"):
         kernel_machine(StandardScaler())
 
 

@@ -233,7 +233,7 @@ def test_wrong_arguments_are_named():
     model = ReferenceSVC().fit(X, Y)
     with pytest.raises(ValueError, match="y is missing: give the true class of each row"):
         MarginDisplay.from_estimator(model, X, None)
-    with pytest.raises(ValueError, match="label 'east', which is none of the classes"):
+    with pytest.raises(ValueError, match="label 'east', which is not one of the classes"):
         MarginDisplay.from_estimator(model, X, np.full(150, "east"))
     with pytest.raises(ValueError, match=r"values has shape \(150,\): for 5 rows of 2 classes"):
         MarginDisplay.from_estimator(model, X, Y[:5])

@@ -221,7 +221,7 @@ def test_penalties_must_be_positive_for_leave_one_out():
 def test_solvers_refuse_operators_that_cannot_give_what_they_need():
     X = np.random.default_rng(0).normal(size=(10, 2))
     K = TiledGram(RBF().bind(X), X, memory=100)
-    with pytest.raises(TypeError, match=r"CholeskySolver needs dense.*memory="):
+    with pytest.raises(TypeError, match=r"CholeskySolver needs 'dense'.*memory="):
         CholeskySolver().solve(K, np.ones(10))
 
 

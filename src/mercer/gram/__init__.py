@@ -1,4 +1,4 @@
-"""K as an operator: memory, tiles, threads and low rank live here. `gram` is the one door."""
+"""Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one."""
 
 from mercer.gram.build import gram
 from mercer.gram.centred import CentredGram, Means, ShiftedGram

@@ -1,4 +1,4 @@
-"""The one door to Gram matrices: from a kernel and samples to the operator that suits them."""
+"""Choose the Gram operator that suits a kernel and samples; all Gram matrices are made here."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def gram(
 ) -> GramOperator:
     """The Gram matrix of a bound kernel between encoded samples, as an operator.
 
-    Nothing is computed yet, but with ``rank``. `GramOperator.held` computes K and keeps it, where
-    it takes at most half of the budget (solvers need room beside it).
+    Nothing is computed yet, unless ``rank`` is given. `GramOperator.held` computes K and keeps it
+    if it needs at most half of the budget (solvers need memory too).
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training sample.
+        Bound to the training samples.
     X, Z : encoded samples
         As ``kernel.encode`` gives them; Z defaults to X.
     memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
+        Budget in bytes or as "4GB"; None means half of the free memory.
     n_jobs : int or None
         Threads; None means all cores.
     rank : int, optional
-        Approximate K by a factor with so many columns, fewer where K has a lower rank.
+        Approximate K by a factor with this number of columns, or fewer if K has a lower rank.
     random_state : int, RandomState or None
-        Of the centres of that factor.
+        Seed of the centres of the factor; used only with ``rank``.
     device : {"cpu"}, optional
-        Where blocks are computed.
+        The device that computes the blocks; None means "cpu".
 
     Returns
     -------
@@ -61,8 +61,10 @@ def gram(
     ((3, 3), array([1.018, 1.037, 1.018]))
     """
     if device not in (None, "cpu"):
-        raise ValueError(f'device={device!r}: Gram matrices are computed on the "cpu" so far.')
-    count_jobs(n_jobs)  # refuses 0, also where nothing needs threads
+        raise ValueError(
+            f'device={device!r}: Gram matrices are computed only on the CPU; give "cpu" or None.'
+        )
+    count_jobs(n_jobs)  # raises an error for 0, even if no threads are needed
     K = _operator(kernel, X, X if Z is None else Z, memory, n_jobs)
     if rank is None:
         return K

@@ -1,6 +1,6 @@
-"""Gram matrices that are another one, centred in feature space or shifted on the diagonal.
+"""A Gram matrix centred in feature space, and a Gram matrix with a shifted diagonal.
 
-Neither touches the entries of the matrix below: products, rows and blocks are corrected.
+They do not change the original matrix: they correct its products, rows and blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Means(NamedTuple):
     columns : ndarray of shape (n,)
         1/n Σ_i k(x_i, x_j).
     all : float
-        That of all values.
+        Mean of all values.
     """
 
     columns: np.ndarray
@@ -30,7 +30,7 @@ class Means(NamedTuple):
 
 
 class CentredGram(GramOperator):
-    r"""The Gram matrix of features less the mean feature of the training samples:
+    r"""The Gram matrix of features minus the mean feature of the training samples:
 
     .. math:: \tilde k(x, z) = k(x, z) - \tfrac1n \sum_i k(x, x_i) - \tfrac1n \sum_i k(x_i, z)
               + \tfrac1{n^2} \sum_{ij} k(x_i, x_j).
@@ -38,15 +38,14 @@ class CentredGram(GramOperator):
     Parameters
     ----------
     K : GramOperator of shape (n, n), symmetric, or (m, n)
-        Between the training samples; or between m new samples and those whose means are given.
+        Between the training samples, or between m new samples and the n training samples.
     means : Means, optional
-        ``means`` of the centred matrix of the training samples, for new samples alone. They are
-        all that is kept of it.
+        For new samples only: the attribute ``means`` of the CentredGram of the training samples.
 
     Raises
     ------
     ValueError
-        K is not symmetric and ``means`` are missing, or are those of another number of samples.
+        K is not symmetric and ``means`` is None, or ``means`` has not one value for each column.
 
     Notes
     -----
@@ -69,14 +68,14 @@ class CentredGram(GramOperator):
     def __init__(self, K: GramOperator, means: Means | None = None):
         if means is None and not K.symmetric:
             raise ValueError(
-                f"K of shape {K.shape} is not symmetric: give means=, those of the CentredGram of "
-                "the training samples, to centre new ones by them."
+                f"K of shape {K.shape} is not symmetric: to centre new samples, give means=, the "
+                "means of the CentredGram of the training samples."
             )
         n = K.shape[1]
         if means is not None and len(means.columns) != n:
             raise ValueError(
-                f"K has {n} columns, but means are of {len(means.columns)} training samples: the "
-                "columns must be the training samples."
+                f"K has {n} columns, but means= is of {len(means.columns)} training samples: give "
+                "K between new samples (rows) and these training samples (columns)."
             )
         self.K = K
         self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
@@ -103,12 +102,13 @@ class CentredGram(GramOperator):
 
 
 class ShiftedGram(GramOperator):
-    """K + diag(shift): the matrix of ridge regression and of repaired kernels.
+    """K + diag(shift), used for ridge regression and to repair kernels.
 
     Parameters
     ----------
     K : GramOperator of shape (n, n)
     shift : float or array of shape (n,)
+        Number that is added to each diagonal entry.
 
     Examples
     --------
@@ -122,8 +122,8 @@ class ShiftedGram(GramOperator):
         n, m = K.shape
         if n != m or np.shape(shift) not in ((), (n,)):
             raise ValueError(
-                f"K has shape {K.shape} and shift {np.shape(shift)}: wanted a square matrix, and a "
-                "number or one for each row."
+                f"K has shape {K.shape} and shift has shape {np.shape(shift)}: give a square K, "
+                "and as shift= one number or one number for each row."
             )
         self.K = K
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))

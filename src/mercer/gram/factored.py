@@ -1,7 +1,7 @@
-"""Gram matrices with a known factor, K = F Fᵀ: the features of a finite map, dense or sparse.
+"""Gram matrices with a known factor F, K = F Fᵀ: F has finitely many features, dense or sparse.
 
 With n rows and m features, a product costs O(n m) and K itself is never formed: this is the primal
-side of a linear kernel. `LowRankGram` has a factor too, of a matrix that it approximates.
+form of a linear kernel. `LowRankGram` has a factor too, which approximates another matrix.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FactoredGram(GramOperator):
 
     @abstractmethod
     def strips(self) -> Iterator[tuple[slice, Any]]:
-        """(rows, F[rows]) covering F once."""
+        """Yield (rows, F[rows]); the strips cover F once."""
 
     def combine(self, i: Rows, coef: np.ndarray) -> np.ndarray:
         """F[i]ᵀ coef, shape (m,), summed over strips in float64."""
@@ -67,14 +67,14 @@ class FactoredGram(GramOperator):
 
 
 class FeatureGram(FactoredGram):
-    """F is held: the samples of a linear kernel, or the features of another finite map.
+    """K = F Fᵀ with F in memory: samples of a linear kernel, or features of another finite map.
 
     Parameters
     ----------
     F : ndarray or CSR matrix of shape (n, m)
     n_jobs : int or None
     memory : int, str or None, default=1
-        Budget in bytes or as "4GB"; where K takes at most half of it, it may be held.
+        Budget in bytes or as "4GB"; if K needs at most half of it, K may be kept in memory.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class FeatureGram(FactoredGram):
     def __init__(self, F: Any, n_jobs: int | None = None, memory: int | float | str | None = 1):
         n, self.rank = F.shape
         self.shape, self.dtype, self.n_jobs = (n, n), F.dtype, n_jobs
-        # the same for any number of threads; slices of a sparse matrix are copies, made once
+        # strips do not depend on the number of threads; slices of a sparse matrix are copied once
         edges = [*range(0, n, STRIP), n]
         self._strips = [(slice(a, b), F[a:b]) for a, b in pairwise(edges)]
         self.F = F
@@ -121,7 +121,7 @@ class FeatureGram(FactoredGram):
 
 
 class CrossFeatureGram(GramOperator):
-    """K = F Gᵀ between two samples, from the features of both.
+    """K = F Gᵀ between two sets of samples, from the features of both.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class CrossFeatureGram(GramOperator):
 
     def diag(self) -> np.ndarray:
         n = min(self.shape)
-        products = self.F[:n] * self.G[:n]  # of sparse arrays too, entry by entry
+        products = self.F[:n] * self.G[:n]  # entry by entry, for sparse arrays too
         return np.asarray(products.sum(axis=1)).ravel()
 
     def __matmul__(self, V: Any) -> np.ndarray:

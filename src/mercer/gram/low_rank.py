@@ -1,8 +1,8 @@
 """A Gram matrix of low rank, K ≈ F Fᵀ, by randomly pivoted Cholesky.
 
-The approximation is Nyström's on well chosen centres S: K ≈ K[:, S] K[S, S]⁻¹ K[S, :]. With
-K[S, S] = L Lᵀ the factor is F = K[:, S] L⁻ᵀ, so a function with coefficients β in the factor's
-coordinates has the coefficients L⁻ᵀ β at the centres, and predicting touches the centres alone.
+This is the Nyström approximation with well chosen centres S: K ≈ K[:, S] K[S, S]⁻¹ K[S, :]. With
+K[S, S] = L Lᵀ the factor is F = K[:, S] L⁻ᵀ. So a function with coefficients β on the columns of F
+has the coefficients L⁻ᵀ β at the centres, and predictions need only the centres.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mercer.threads import ordered_map
 
 __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
-STRIP = 2048  # rows: a strip of F and the products on it stay small beside F
+STRIP = 2048  # rows: a strip of F and its products are small compared to F
 
 
 class LowRankGram(FactoredGram):
-    """K̂ = F Fᵀ of shape (n, n), with F (n, m) held in memory or computed strip by strip.
+    """K̂ = F Fᵀ of shape (n, n), with F (n, m) kept in memory or computed strip by strip.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class LowRankGram(FactoredGram):
     L : ndarray of shape (m, m)
         Lower triangular, K[S, S] = L Lᵀ.
     F : ndarray of shape (n, m), optional
-        The factor, when it is held.
+        The factor; None to compute strips of it from K.
     K : GramOperator, optional
-        The matrix that is approximated, from which strips of F are computed when it is not.
+        The matrix that is approximated; needed if F is None.
     error : float
-        tr(K - K̂) / tr(K) as measured when the centres were chosen.
+        tr(K - K̂) / tr(K), measured when the centres were chosen.
     """
 
     nature = "low rank"
@@ -51,7 +51,9 @@ class LowRankGram(FactoredGram):
         error: float = np.nan,
     ):
         if F is None and K is None:
-            raise ValueError("F and K are both None: give the factor, or the matrix to take it of.")
+            raise ValueError(
+                "F and K are both None: give the factor F, or the matrix K to compute it from."
+            )
         self.centres, self.L, self.F, self.K, self.error = centres, L, F, K, error
         n = len(F) if F is not None else K.shape[0]  # type: ignore[union-attr]
         self.shape = (n, n)
@@ -66,7 +68,7 @@ class LowRankGram(FactoredGram):
         return solve_triangular(self.L, C.T, lower=True, check_finite=False).T
 
     def strips(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """(rows, F[rows]) covering F once."""
+        """Yield (rows, F[rows]); the strips cover F once."""
         for s in range(0, self.shape[0], STRIP):
             rows = slice(s, min(s + STRIP, self.shape[0]))
             yield rows, self.factor(rows)
@@ -75,7 +77,7 @@ class LowRankGram(FactoredGram):
         return f"{super().describe()}, rank {self.rank}"
 
     def lift(self, beta: np.ndarray) -> np.ndarray:
-        """L⁻ᵀ β: from coefficients on F to those at the centres, both of shape (m, ...)."""
+        """L⁻ᵀ β: convert coefficients on F to coefficients at the centres, both (m, ...)."""
         L = self.L.astype(np.float64, copy=False)
         return solve_triangular(L, beta, lower=True, trans=1, check_finite=False)
 
@@ -105,20 +107,21 @@ def pivoted_cholesky(
     K : GramOperator of shape (n, n)
         Symmetric and positive semidefinite.
     rank : int
-        Number of centres wanted; fewer are taken when K is of lower rank.
+        Largest number of centres; there are fewer if K has a lower rank.
     random_state : int, RandomState or None
-        The same seed gives the same centres, whatever the number of threads.
+        The same seed gives the same centres, with any number of threads.
     tol : float, optional
-        Stop when tr(K - F Fᵀ) <= tol · tr(K). The default is what rounding allows.
+        Stop when tr(K - F Fᵀ) <= tol · tr(K). None means the rounding unit of K's precision.
     n_jobs : int or None
+        Threads; None means all cores.
 
     Notes
     -----
-    Pivots are drawn in proportion to what the factor does not explain yet, so that outliers and
-    dense regions both get centres; the expected error is near that of the best approximation
-    of that rank. Blocks of proposals are thinned by rejection, so that the law of the centres
-    is that of the sequential method while the work is in matrix products: n m² operations and
-    n m values of K, n m numbers of memory.
+    The probability of a pivot is proportional to the part of its diagonal entry that the factor
+    does not explain yet, so that outliers and dense regions both get centres. The expected error
+    is near that of the best approximation of the same rank. Blocks of proposals are thinned by
+    rejection: the centres have the same distribution as in the sequential method, but the work
+    is in matrix products. It takes n m² operations, n m values of K and memory for n m numbers.
 
     References
     ----------
@@ -149,14 +152,14 @@ def pivoted_cholesky(
     centres = np.empty(rank, np.intp)
     filled, proposals = 0, max(10, -(-rank // 10))
     while filled < rank:
-        u[u <= floor] = 0  # rounding: such rows are explained
+        u[u <= floor] = 0  # only rounding errors are left: the factor explains these rows
         if not u.sum() > tol * trace:
             break
         J = random.choice(n, size=proposals, p=u / u.sum())  # with replacement
         H = K.block(J, J).astype(np.float64) - np.asarray(F[J, :filled] @ F[J, :filled].T)
         accepted, L = _thin(H, random, floor)
         accepted, L = accepted[: rank - filled], L[: rank - filled, : rank - filled]
-        if not len(accepted):  # rounding alone: in exact arithmetic the first is always taken
+        if not len(accepted):  # only due to rounding: exact arithmetic always takes the first
             u[J] = 0
             continue
         pivots = J[accepted]
@@ -165,10 +168,10 @@ def pivoted_cholesky(
         centres[new] = pivots
         u[pivots] = 0
         filled = new.stop
-        # aim at a quarter of the proposals rejected: more blocks cost passes, larger ones waste
+        # reject about a quarter: smaller blocks need more passes, larger blocks waste work
         rejected = 1 - len(pivots) / len(J)
         proposals = int(np.clip(proposals * (1.5 if rejected < 0.25 else 0.75), 10, max(10, rank)))
-    if filled == 0:  # K = 0: one centre that explains nothing
+    if filled == 0:  # K = 0: one centre with a factor of zeros
         return LowRankGram(np.zeros(1, np.intp), np.eye(1, dtype=dtype), np.zeros((n, 1), dtype), K)
     centres, F = centres[:filled], F[:, :filled]
     error = float(u.sum() / trace) if trace > 0 else 0.0
@@ -176,9 +179,9 @@ def pivoted_cholesky(
 
 
 def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
-    """Accept proposal j with probability H_jj(now) / H_jj(at first), eliminating as we go.
+    """Accept proposal j with probability H_jj(now) / H_jj(at first), and eliminate it from H.
 
-    Returns the accepted positions and the Cholesky factor of H between them.
+    Returns the accepted positions and the Cholesky factor of H at these positions.
     """
     now, draws = H.diagonal().copy(), random.uniform(size=len(H)) * H.diagonal()
     C, accepted = np.empty_like(H), []
@@ -193,7 +196,7 @@ def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
 
 
 def _append(K, F, new, pivots, L, u, n_jobs):
-    """F[:, new] = (K[:, pivots] - F F[pivots]ᵀ) L⁻ᵀ, and u less its squared rows."""
+    """Set F[:, new] = (K[:, pivots] - F F[pivots]ᵀ) L⁻ᵀ, and subtract its squared rows from u."""
     P = F[pivots, : new.start].copy()
 
     def strip(s: int) -> np.ndarray:
@@ -217,14 +220,14 @@ def low_rank_gram(
 ) -> LowRankGram:
     """A low-rank approximation of a Gram matrix within a memory budget.
 
-    The factor of n x rank numbers is held when it takes at most half of the budget. Otherwise
-    the centres are chosen among as many random rows as do fit, and the factor is computed strip
-    by strip whenever it is read.
+    The factor of n x rank numbers is kept in memory if it needs at most half of the budget.
+    Otherwise the centres are chosen from as many random rows as fit, and the factor is computed
+    strip by strip each time it is read.
 
     Raises
     ------
     MemoryError
-        The budget has no room for as many rows of the factor as its rank is.
+        Fewer than ``rank`` rows of the factor fit in half of the budget.
     """
     from sklearn.utils import check_random_state
 
@@ -235,8 +238,8 @@ def low_rank_gram(
         return pivoted_cholesky(K, rank, random_state=random, n_jobs=n_jobs)
     if rows < rank:
         raise MemoryError(
-            f"memory={memory!r} holds {rows} rows of a factor of rank {rank}, which needs at least "
-            f"{rank}: give a larger memory=, or a smaller rank=."
+            f"memory={memory!r} holds {rows} rows of a factor of rank {rank}, but at least {rank} "
+            "rows are needed: give a larger memory=, or a smaller rank=."
         )
     sample = np.sort(random.choice(n, size=rows, replace=False))
     part = pivoted_cholesky(K.part(sample), rank, random_state=random, n_jobs=n_jobs)

@@ -1,4 +1,4 @@
-"""The memory budget: what ``memory=`` means, and how much this process may take."""
+"""The memory budget: what ``memory=`` means, and how much memory this process may use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
          "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 
 
-#: bytes of which nobody asks whether there is room: to ask takes a millisecond
+#: bytes that are always assumed to be free: to measure free memory takes a millisecond
 FEW = 2**25
 
 
 def memory_budget(memory: int | float | str | None = None, wanted: int | float = np.inf) -> int:
-    """Bytes for ``memory``: a number of bytes, "4GB", "500 MB", or None for half of what is free.
+    """The number of bytes that ``memory`` means.
 
-    ``wanted`` are the most that the caller has a use for; of few there is always room.
+    Parameters
+    ----------
+    memory : int, float, str or None
+        A number of bytes, or a text such as "4GB" or "500 MB"; None means half of the free memory.
+    wanted : int or float
+        The most bytes that the caller can use. If they are few and ``memory`` is None, free memory
+        is not measured.
 
     Examples
     --------
@@ -33,7 +39,7 @@ def memory_budget(memory: int | float | str | None = None, wanted: int | float =
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
         if not match:
-            raise ValueError(f'memory={memory!r}: give bytes or a text such as "4GB".')
+            raise ValueError(f'memory={memory!r}: give a number of bytes or a text such as "4GB".')
         memory = float(match[1]) * UNITS[match[2]]
     if not memory > 0:
         raise ValueError(f"memory={memory!r}: give a positive number of bytes.")
@@ -41,7 +47,7 @@ def memory_budget(memory: int | float | str | None = None, wanted: int | float =
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: what is free, within the limits of its cgroups."""
+    """Bytes that this process may still use: free memory within the limits of its cgroups."""
     import psutil
 
     free = psutil.virtual_memory().available
@@ -55,7 +61,7 @@ def available_memory() -> int:
 
 
 def _given_back(cgroup: Path) -> int:
-    """Bytes of files that the system keeps for a cgroup, and gives back when memory is short."""
+    """Bytes of cached files of a cgroup, which the system frees when memory is short."""
     try:
         text = (cgroup / "memory.stat").read_text()
     except OSError:
@@ -65,10 +71,10 @@ def _given_back(cgroup: Path) -> int:
 
 
 def _cgroups() -> Iterator[tuple[Path, str, str]]:
-    """Each cgroup that this process is in, its ancestors among them, and the names of its files.
+    """Yield each cgroup of this process and its parents, with the names of its two files.
 
-    A limit of any of them holds. Lines of /proc/self/cgroup are number:controllers:path; number
-    and controllers are 0 and empty for version 2 (cgroups(7)).
+    The limits of all of them apply. Lines of /proc/self/cgroup are number:controllers:path; in
+    version 2 the number is 0 and controllers is empty (cgroups(7)).
     """
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()

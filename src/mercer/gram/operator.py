@@ -1,8 +1,9 @@
-"""The one interface of all Gram matrices K[i, j] = k(X[i], Z[j]): products, rows, blocks.
+"""The interface of all Gram matrices K[i, j] = k(X[i], Z[j]): products, rows, blocks.
 
-Learners and solvers see this interface alone. What is not cheap for every operator stands in
-``cheap``, and a solver that needs it is refused before it starts (`require`). Beside it here is
-what every operator may turn into: a part of it, its transpose, an array in memory.
+Learners and solvers use only this interface. ``cheap`` names the operations that are cheap for
+some operators only; `require` raises an error before a solver starts if it needs one that is not
+cheap. This file also has the operators that every operator can give: a part of it, its transpose,
+an array in memory.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from mercer.threads import ordered_map
 
 __all__ = ["DenseGram", "GramOperator", "MatrixPart", "TransposedGram", "require"]
 
-STRIP = 64  # rows of a matrix that are copied at a time: they stay in a core's cache
-RUNS = 16  # runs of neighbouring columns, up to which these are copied run by run
+STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
+RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run
 
 Rows = slice | np.ndarray
 
@@ -30,16 +31,16 @@ class GramOperator(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
-    #: K is square and K == K.T
+    #: whether K is square and K == K.T
     symmetric: bool = False
-    #: which of "dense" (K fits the memory whole) and "rows" (a row costs what its values cost)
+    #: cheap operations: "dense" (all of K fits in memory), "rows" (a row costs only its values)
     cheap: frozenset[str] = frozenset({"rows"})
-    #: what a solver makes of it, in words for users: "in the primal", "low rank"; most say nothing
+    #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators
     nature: str = ""
 
     @abstractmethod
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        """K[i, j] for row and column slices or index arrays; fresh, shape (len(i), len(j))."""
+        """K[i, j] for row and column slices or index arrays; a new array (len(i), len(j))."""
 
     @abstractmethod
     def diag(self) -> np.ndarray:
@@ -51,7 +52,7 @@ class GramOperator(ABC):
         return self if self.symmetric else TransposedGram(self)
 
     def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
-        """K[i], shape (len(i), m); written to ``out``, in its precision, if it is given."""
+        """K[i], shape (len(i), m); written to ``out``, in the precision of ``out``, if given."""
         values = self.block(i, slice(None))
         if out is None:
             return values
@@ -59,11 +60,12 @@ class GramOperator(ABC):
         return out
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
-        """The operator between some rows and columns (the same ones when j is None)."""
+        """The operator of rows i and columns j; j=None means the same numbers as i."""
         return PartGram(self, i, i if j is None else j)
 
     def tiles(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """(rows, columns, K[rows, columns]) covering K once; the upper triangle when symmetric."""
+        """Yield (rows, columns, K[rows, columns]); covers K once, or its upper triangle only if K
+        is symmetric."""
         n, m = self.shape
         step = self.edge()
         for s in range(0, n, step):
@@ -72,7 +74,7 @@ class GramOperator(ABC):
                 yield i, j, self.block(i, j)
 
     def edge(self) -> int:
-        """Rows of the square tiles that K is computed by."""
+        """Number of rows of the square tiles in which K is computed."""
         return EDGE if np.dtype(self.dtype).itemsize <= 4 else 3 * EDGE // 4
 
     def __matmul__(self, V: Any) -> np.ndarray:
@@ -83,36 +85,37 @@ class GramOperator(ABC):
         return np.concatenate(strips)
 
     def dense(self) -> np.ndarray:
-        """K as an array, shape (n, m), not to be written to."""
+        """K as an array, shape (n, m). Do not write to it."""
         return self.block(slice(None), slice(None))
 
     def held(self) -> GramOperator:
-        """This matrix, computed and kept in memory where it fits; else as it is."""
+        """This matrix, computed and kept in memory if it fits; else this operator itself."""
         return DenseGram(self.dense(), self.symmetric) if "dense" in self.cheap else self
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        """Where a solver that asks for rows of K, some of them again and again, gets them.
+        """The source of rows of K for a solver that reads some of the rows many times.
 
         Parameters
         ----------
         cache_bytes : int
-            What rows that are kept may take.
+            Most bytes for rows that are kept.
         room : float
-            The relative error of K's entries that the solver's tolerance leaves room for.
+            The largest relative error of K's entries that the solver's tolerance allows.
         n_jobs : int or None
+            Threads; None means all cores.
         """
         if is_small(self, cache_bytes):
             return HeldRows(self.dense(), n_jobs)
         return CachedRows(self, cache_bytes, room, n_jobs)
 
     def describe(self) -> str:
-        """The operator in words: its class, shape and precision."""
+        """A description of the operator: its class, shape and precision."""
         n, m = self.shape
         return f"{type(self).__name__} {n} x {m} {np.dtype(self.dtype).name}"
 
 
 class PartGram(GramOperator):
-    """Rows i and columns j of an operator K, as an operator of their own."""
+    """The operator of rows i and columns j of an operator K."""
 
     def __init__(self, K: GramOperator, i: np.ndarray, j: np.ndarray):
         self.K, self.i, self.j = K, i, j
@@ -188,7 +191,7 @@ class DenseGram(GramOperator):
         return self
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        # in float32 where the tolerance and the memory have room for that: half the bytes to read
+        # in float32 if the tolerance and the memory allow it: half the bytes to read
         if rounds_to_float32(self.diag(), room) and self.K.nbytes // 2 <= cache_bytes:
             K = np.empty(self.shape, np.float32)
 
@@ -202,15 +205,16 @@ class DenseGram(GramOperator):
 
 
 class MatrixPart(GramOperator):
-    """Some rows and columns of an array in memory, which are copied when they are asked for.
+    """Some rows and columns of an array in memory, which are copied only when they are read.
 
     Parameters
     ----------
     K : ndarray of shape (N, M)
     i, j : ndarray of row and column numbers
     symmetric : bool
-        Of the part.
+        Whether the part is symmetric.
     n_jobs : int or None
+        Threads; None means all cores.
     """
 
     cheap = frozenset({"rows", "dense"})
@@ -248,8 +252,7 @@ class MatrixPart(GramOperator):
         return MatrixPart(self.K.T, self.j, self.i, n_jobs=self.n_jobs)
 
     def __matmul__(self, V: Any) -> np.ndarray:
-        """Rather than to take columns one by one, coefficients are put where whole rows have
-        theirs."""
+        """K[i][:, j] V by whole rows of K: V is first spread to the columns j of all columns."""
         V = np.asarray(V)
         W = np.zeros((self.K.shape[1], *V.shape[1:]), np.result_type(self.dtype, V))
         np.add.at(W, self.j, V)
@@ -264,13 +267,13 @@ class MatrixPart(GramOperator):
         return self._copied(self.i, self.j, self.dtype)
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        # in float32 where the tolerance has room for that: half the bytes to read
+        # in float32 if the tolerance allows it: half the bytes to read
         if rounds_to_float32(self.diag(), room):
             return HeldRows(self._copied(self.i, self.j, np.dtype(np.float32)), n_jobs)
         return HeldRows(self.dense(), n_jobs)
 
     def _copied(self, i: np.ndarray, j: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """K[i][:, j], fast where the columns come in few runs, as those of folds often do."""
+        """K[i][:, j], fast if the columns form few runs, as the columns of folds often do."""
         out = np.empty((len(i), len(j)), dtype)
         edges = np.flatnonzero(np.diff(j) != 1) + 1
         runs = list(zip([0, *edges], [*edges, len(j)])) if len(j) else []
@@ -289,9 +292,10 @@ class MatrixPart(GramOperator):
 
 
 def require(K: GramOperator, operation: str, solver: str) -> None:
-    """Refuse an operator that lacks a cheap operation that the solver needs."""
+    """Raise TypeError if an operation that the solver needs is not cheap for the operator."""
     if operation not in K.cheap:
         raise TypeError(
-            f"{solver} needs {operation} of the Gram matrix, which {type(K).__name__} cannot give "
-            f"cheaply (it gives {sorted(K.cheap)}). Choose another solver, or a larger memory=."
+            f"{solver} needs {operation!r} of the Gram matrix, but this is not cheap for "
+            f"{type(K).__name__} (cheap are {sorted(K.cheap)}): choose another solver, or a larger "
+            "memory=."
         )

@@ -1,6 +1,6 @@
-"""Gram matrices of pairs of classes, from blocks that they share: those of the classes.
+"""Gram matrices of pairs of classes; pairs share the blocks of their classes.
 
-A pair's matrix is held in blocks, those of its two classes and one between, and not put together.
+The matrix of a pair is kept as blocks: one for each of its two classes and one between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["PairGram", "PairGrams"]
 
 
 class PairGram(GramOperator):
-    """K = [[A, B], [Bᵀ, D]], symmetric, from its blocks; it is not put together.
+    """K = [[A, B], [Bᵀ, D]], symmetric, kept as its blocks.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class PairGram(GramOperator):
     across : ndarray of shape (a, d)
         B.
     room : ndarray of (a + d)² numbers, optional
-        Memory for rows that a solver puts together: fresh memory is slow, and several pairs, one
-        after the other, may use the same.
+        Memory for rows that a solver puts together. New memory is slow, so several pairs can use
+        the same memory one after the other.
     """
 
     symmetric = True
@@ -69,11 +69,11 @@ class PairGram(GramOperator):
 
 
 class PairGrams:
-    """Gram matrices of pairs of classes, with what they share computed once.
+    """Gram matrices of pairs of classes, with their common blocks computed once.
 
-    The rows of a class against the class itself stand in all its pairs: where pairs are small
-    they are held, n² / k values for k classes, and each pair computes only its rows of one class
-    against those of the other. So each value of K is computed once in all, and K is never held.
+    All pairs of a class need the block of the class with itself. If pairs are small these blocks
+    are kept, n² / k values for k classes, and each pair computes only the block between its two
+    classes. So each value of K is computed only once, and all of K is never kept.
 
     Parameters
     ----------
@@ -81,10 +81,11 @@ class PairGrams:
     codes : ndarray of shape (n,), int
         The class of each row.
     small : int
-        Rows up to which a pair's matrix is held.
+        Most rows of a pair whose matrix is kept.
     memory : int
-        Bytes for what is held: the parts that are shared, and in each thread those of a pair.
+        Most bytes for the shared blocks and for the rows of one pair in each thread.
     n_jobs : int or None
+        Threads; None means all cores.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class PairGrams:
         self.own: dict[int, np.ndarray] = {}
         sizes = sorted(len(rows) for rows in self.rows)
         shared = [c for c, rows in enumerate(self.rows) if len(rows) + sizes[0] <= small]
-        self.largest = min(small, sizes[-1] + sizes[-2])  # rows of a pair that is held
+        self.largest = min(small, sizes[-1] + sizes[-2])  # most rows of a pair that is kept
         numbers = sum(len(self.rows[c]) ** 2 for c in shared)
         jobs = count_jobs(n_jobs)
         numbers += jobs * 2 * self.largest**2
@@ -104,20 +105,19 @@ class PairGrams:
             self.own = dict(zip(shared, parts))
 
     def _room(self) -> np.ndarray:
-        """Memory for rows of K, the same for all pairs of a thread: fresh memory is slow."""
+        """Memory for rows of K; all pairs of a thread use it, because new memory is slow."""
         if not hasattr(self.here, "room"):
             self.here.room = np.empty(self.largest**2, self.K.dtype)
         return self.here.room
 
     def rows_of(self, first: int, second: int) -> np.ndarray:
-        """The rows of a pair, those of the first class first; of two classes all, in order."""
+        """The rows of a pair, first class first; all rows in order if there are two classes."""
         if len(self.rows) == 2:
             return np.arange(self.K.shape[0])
         return np.concatenate([self.rows[first], self.rows[second]])
 
     def of(self, first: int, second: int) -> tuple[np.ndarray, GramOperator]:
-        """The rows of a pair and K between them, which a thread may use until it asks for the
-        next pair."""
+        """The rows of a pair and K between them, valid until the thread gets the next pair."""
         rows = self.rows_of(first, second)
         if len(self.rows) == 2:
             return rows, self.K

@@ -1,4 +1,4 @@
-"""Which samples may be compared in float32, though they came in float64."""
+"""Decide which float64 samples can be compared in float32."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["in_single_precision"]
 
 
 def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
-    """Samples in float32 on which the kernel is within ``error`` of its values on X, else X.
+    """Centred samples in float32 if the kernel's error on them is at most ``error``, else X.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound.
+        Bound to the training samples.
     X : encoded samples
     error : float
-        Absolute.
+        Largest absolute error of a kernel value.
 
     Notes
     -----
-    For radial kernels of the Euclidean distance, which centred samples leave as they are. With
-    norms up to R and unit rounding u, ‖x‖² + ‖z‖² - 2<x, z> is off by about 8 u R² (sums of d
-    terms round like √d, and 8 covers d up to thousands), and the kernel by its largest slope times
-    that. Other kernels keep X.
+    Only for radial kernels of the Euclidean distance, which do not change if samples are centred;
+    other kernels keep X. With norms up to R and unit rounding u, ‖x‖² + ‖z‖² - 2<x, z> has an
+    error of about 8 u R² (sums of d terms have rounding errors of order √d, and the factor 8 is
+    enough for d in the thousands). The kernel's error is this times its largest slope.
 
     Examples
     --------
@@ -49,6 +49,6 @@ def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
     if not square < np.finfo(np.float32).max / 8:
         return X
     rounding = 8 * np.finfo(np.float32).eps * square
-    # profiles fall steepest at the origin: nearer to it than the rounding nothing is resolved
+    # profiles are steepest at 0, but distances below the rounding error are not resolved
     slope = abs(float(kernel.profile_derivative(np.array([max(rounding, 1e-300)]))[0]))
     return centred.astype(np.float32) if slope * rounding <= error else X

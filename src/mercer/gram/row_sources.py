@@ -1,8 +1,8 @@
-"""Where SMO gets K from: held whole, row by row through a cache, or as a product of factors.
+"""Sources from which SMO gets K: an array in memory, a cache of rows, or a product of factors.
 
-All answer the same two questions: the block of K between the rows of a working set, and what a
-change of some coefficients adds to K β. What differs is what they compute for it. An operator
-chooses the source that suits it (`GramOperator.row_source`).
+Each source gives the block of K between the rows of a working set, and adds K times a change of
+some coefficients to K β. Sources differ in how they compute this. An operator chooses the source
+that suits it (`GramOperator.row_source`).
 """
 
 from __future__ import annotations
@@ -32,30 +32,29 @@ __all__ = [
     "rounds_to_float32",
 ]
 
-SMALL = 2048  # rows up to which K is computed whole, and the problem solved at once
-ROUNDED_ROWS = 2000  # from which on rows of K are kept in float32, if the tolerance has room
-SHARED = 1_000_000  # numbers from which on threads share the update
-PASSING = 512  # rows at a time that are used once and not kept
-TILE = 2**19  # numbers of them in a strip of columns, which stays in a core's cache
+SMALL = 2048  # with at most so many rows, all of K is computed, and the problem solved at once
+ROUNDED_ROWS = 2000  # with at least so many, rows of K are kept in float32 if the tolerance allows
+SHARED = 1_000_000  # with at least so many numbers, threads share the update
+PASSING = 512  # rows at a time of those that are used once and not kept
+TILE = 2**19  # numbers in a strip of columns of these rows, which stays in a core's cache
 
 
 def is_small(K: GramOperator, cache_bytes: int) -> bool:
-    """Whether K is computed whole at once, which takes less time than row by row."""
+    """Whether all of K is computed at once, because this is faster than row by row."""
     n = K.shape[0]
     return K.symmetric and n <= SMALL and n * n * np.dtype(K.dtype).itemsize <= cache_bytes
 
 
 def rounding_room(tol: float, C: np.ndarray) -> float:
-    """The relative error of K's entries that optimality within ``tol`` leaves room for.
+    """The largest relative error of K's entries that optimality within ``tol`` allows.
 
-    f is a sum of entries with weights up to C.
+    (f is a sum of entries with weights up to C.)
     """
     return tol / (10 * max(1.0, float(C.max(initial=0))))
 
 
 def rounds_to_float32(diag: np.ndarray, room: float) -> bool:
-    """Whether K, of this diagonal, is large and its entries may be off by their rounding to
-    float32."""
+    """Whether K with this diagonal is large, and ``room`` allows to round it to float32."""
     if len(diag) < ROUNDED_ROWS or diag.dtype == np.float32:
         return False
     rounding = float(np.finfo(np.float32).eps) / 2  # relative, at most
@@ -63,58 +62,62 @@ def rounds_to_float32(diag: np.ndarray, room: float) -> bool:
 
 
 class Square:
-    """K between the rows of a subproblem, for its steps."""
+    """K between the rows of a subproblem, for the steps of its solver."""
 
     def __init__(self, K: np.ndarray):
         self.K = K
 
     def smo(self, *problem: Any) -> int:
-        """Steps of two variables at a time: arguments and result as `_native.smo_solve`."""
+        """Take steps of two variables; arguments and result are those of `_native.smo_solve`."""
         return _native.smo_solve(self.K, *problem)
 
     def array(self) -> np.ndarray:
-        """All of it."""
+        """The whole block."""
         return self.K
 
 
 class RowSource(ABC):
-    """Abstract: K between n rows and columns, of which a solver may leave some out for a while."""
+    """Abstract: K between n rows and columns; a solver can leave some of them out for a time."""
 
     #: whether columns can be left out, see `narrow`
     can_narrow = False
-    #: variables of a working set at least: many, where a round costs the same for few
+    #: smallest working set; large if a round costs the same for few variables
     least_set = 1
-    #: whether rows are only read when steps ask for them: then all variables are the working set
+    #: whether rows are read only when steps need them: then all variables are the working set
     whole = False
 
-    def begin(self) -> None:  # noqa: B027 - most keep no state of a problem
-        """A new problem: K β is 0."""
+    def begin(self) -> None:  # noqa: B027 - most sources keep no state of a problem
+        """Start a new problem, where K β = 0."""
 
     @abstractmethod
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """K between rows[place]; ``rows`` ascend and are distinct."""
+        """K between rows[place]; ``rows`` must be ascending and distinct."""
 
     def square(self, rows: np.ndarray, place: np.ndarray) -> Square:
-        """The same for steps, which may read few of the values."""
+        """The same block for steps of two variables, which may read only few of its values."""
         return Square(self.block(rows, place))
 
     @abstractmethod
     def add(
         self, rows: np.ndarray, change: np.ndarray, g: np.ndarray, again: np.ndarray | None = None
     ) -> None:
-        """g += K[:, rows] change, in place and in float64; ``again`` masks the rows that are likely
-        to be asked for again, None are all."""
+        """g += K[:, rows] change, in place and in float64.
+
+        ``again`` is a mask of the rows that will probably be needed again; None means all.
+        """
 
     def narrow(self, kept: np.ndarray) -> RowSource:
-        """The source for some of the rows and columns, ascending; this one is not used again.
+        """The source for some of the rows and columns, ascending; do not use this one again.
 
-        Only where ``can_narrow``.
+        Only if ``can_narrow``.
         """
-        raise TypeError(f"{type(self).__name__} keeps all of its columns.")
+        raise TypeError(
+            f"{type(self).__name__} cannot leave out columns: check can_narrow before narrow()."
+        )
 
 
 def add_rows(values, slots, change, g, n_jobs) -> None:
-    """g += values[slots].T change, in strips of columns over the threads."""
+    """g += values[slots].T change; the threads share strips of columns."""
     if len(g) * len(slots) < SHARED:
         _native.smo_add_rows(values, slots, change, g, 0, len(g))
         return
@@ -129,8 +132,10 @@ def add_rows(values, slots, change, g, n_jobs) -> None:
 
 
 def add_products(K: GramOperator, rows, columns, change, g, n_jobs) -> None:
-    """g += K[columns, rows] change in float64, from tiles of K that are not kept; columns None
-    are all."""
+    """g += K[columns, rows] change in float64, from tiles of K that are not kept.
+
+    ``columns=None`` means all columns.
+    """
     for first in range(0, len(rows), PASSING):
         part = rows[first : first + PASSING]
         delta, slots = change[first : first + PASSING], np.arange(len(part))
@@ -146,7 +151,7 @@ def add_products(K: GramOperator, rows, columns, change, g, n_jobs) -> None:
 
 
 def gather(values, slots, columns, n_jobs) -> np.ndarray:
-    """values[slots, columns] as a square block; lines of negative slots are left empty."""
+    """values[slots, columns] as a square block; rows with negative slots are not filled."""
     count = len(columns)
     out = np.empty((count, count), values.dtype)
     jobs = count_jobs(n_jobs) if count * count >= SHARED // 4 else 1
@@ -179,16 +184,16 @@ class HeldRows(RowSource):
 
 
 class PairRows(RowSource):
-    """K in blocks: a row is put together when a step reads it first, and few are.
+    """K in blocks: a row is put together when a step reads it for the first time.
 
-    Of 1,000 rows with 60 support vectors that is a tenth of the matrix.
+    Few rows are read: with 1,000 rows and 60 support vectors, a tenth of the matrix.
     """
 
     whole = True
 
     def __init__(self, K: PairGram, n_jobs: int | None):
         self.K, self.n_jobs = K, n_jobs
-        self.slots = np.full(len(K.room), -1)  # rows of K.room where those of K are
+        self.slots = np.full(len(K.room), -1)  # for each row of K, its row in K.room, or -1
         self.blocks = K.first, K.across, K.second, K.room, self.slots
 
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -207,7 +212,7 @@ class PairRows(RowSource):
 
 
 class PairSquare(Square):
-    """All of a pair, in its blocks."""
+    """The whole matrix of a pair, in blocks."""
 
     def __init__(self, K: PairGram, blocks: tuple):
         self.pair, self.blocks = K, blocks
@@ -237,15 +242,15 @@ class FactorRows(RowSource):
 
     def add(self, rows, change, g, again=None) -> None:
         w = self.w + self.K.combine(rows, change)
-        g[:] = self.K.project(w)  # anew each time: rounding does not add up
+        g[:] = self.K.project(w)  # computed new each time, so that rounding errors do not add up
         self.w = w
 
 
 class CachedRows(RowSource):
-    """Rows are computed when they are asked for; those used last are kept in a budget of bytes.
+    """Rows are computed when they are needed; the last used rows are kept, up to ``cache_bytes``.
 
-    Rows of a large K are kept in float32 where the tolerance leaves room for that: as in LIBSVM,
-    K is rounded and sums are not.
+    Rows of a large K are kept in float32 if the tolerance allows it: as in LIBSVM, K is rounded
+    and sums are not.
     """
 
     can_narrow = True
@@ -268,7 +273,7 @@ class CachedRows(RowSource):
         self.clock = 0
 
     def narrow(self, kept: np.ndarray) -> CachedRows:
-        """Rows that are known stay known: their columns move together in place."""
+        """Keep the computed rows: the columns that stay are moved together in place."""
         known, n = int(np.flatnonzero(self.row_in >= 0).max(initial=-1)) + 1, len(kept)
         _native.smo_narrow(self.values, known, kept)
         place = np.full(len(self.slot_of), -1)
@@ -285,7 +290,7 @@ class CachedRows(RowSource):
         return self
 
     def fetch(self, rows: np.ndarray) -> np.ndarray:
-        """Slots of ``values`` that hold the rows, computed when they are not there."""
+        """The slots of the rows in ``values``; missing rows are computed."""
         self.clock += 1
         slots = self.slot_of[rows]
         self.used[slots[slots >= 0]] = self.clock
@@ -303,7 +308,7 @@ class CachedRows(RowSource):
         return np.ascontiguousarray(slots, np.int64)
 
     def _scatter(self, rows: np.ndarray, slots: np.ndarray) -> None:
-        """K[rows] to slots that do not stand together, by strips of columns."""
+        """Write K[rows] to slots that are not next to each other, by strips of columns."""
         step = max(TILE // len(rows), 256)
 
         def strip(s: int) -> None:
@@ -314,18 +319,18 @@ class CachedRows(RowSource):
             pass
 
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """Whole rows are not computed for it: many variables of a working set end where they
-        began, and only of the others is all of the row needed."""
+        """Compute only the block: many variables of a working set do not change, and the whole row
+        is needed only for variables that change."""
         slots, columns = self.slot_of[rows], np.ascontiguousarray(rows[place], np.int64)
         missing = np.flatnonzero(slots < 0)
         out = gather(self.values, slots[place], columns, self.n_jobs)
         if len(missing):
-            with blas_limit(0):  # it is small
+            with blas_limit(0):  # the block is small
                 part = self.K.block(rows[missing], rows)
             lines = np.flatnonzero(slots[place] < 0)
             if len(lines) == len(missing) and np.array_equal(place, np.arange(len(rows))):
                 out[lines] = part
-            else:  # variables that share rows, or stand in another order
+            else:  # variables share rows, or have another order
                 out[lines] = part[np.searchsorted(missing, place[lines])][:, place]
         return out
 
@@ -334,6 +339,6 @@ class CachedRows(RowSource):
             once = (self.slot_of[rows] < 0) & ~again
             add_products(self.K, rows[once], None, change[once], g, self.n_jobs)
             rows, change = rows[~once], change[~once]
-        for s in range(0, len(rows), len(self.values)):  # all at once, where the cache holds them
+        for s in range(0, len(rows), len(self.values)):  # one pass if all rows fit in the cache
             part = slice(s, s + len(self.values))
             add_rows(self.values, self.fetch(rows[part]), change[part], g, self.n_jobs)

@@ -1,4 +1,4 @@
-"""A Gram matrix that is not stored: tiles are computed, used and forgotten."""
+"""A Gram matrix that is not stored: each tile is computed, used and freed."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from mercer.threads import ordered_map
 
 __all__ = ["TiledGram"]
 
-STRIP = 1024  # columns at least of a block of rows that one thread computes at a time
-WIDE = 2**20  # numbers at most in such a block of more columns
+STRIP = 1024  # least columns of a block of rows that one thread computes at a time
+WIDE = 2**20  # most numbers in such a block if it has more columns
 
 
 class TiledGram(GramOperator):
-    """K streamed in cache-sized tiles; of a symmetric K the upper triangle alone is computed.
+    """K computed in tiles that fit the cache; only the upper triangle if K is symmetric.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound.
+        Bound to the training samples.
     X, Z : encoded samples
         Z defaults to X.
     n_jobs : int or None
+        Threads; None means all cores.
     memory : int, str or None
-        Budget in bytes or as "4GB"; where K takes at most half of it, it may be held. None means
-        half of what is free.
+        Budget in bytes or as "4GB"; if K needs at most half of it, K may be kept in memory. None
+        means half of the free memory.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class TiledGram(GramOperator):
         self.Z = X if Z is None else Z
         self.symmetric = self.Z is X and kernel.symmetric
         self.shape = (X.shape[0], self.Z.shape[0])
-        self.cost = kernel.pair_cost(X)  # of one pair
+        self.cost = kernel.pair_cost(X)  # of one pair of samples
         self.dtype = np.result_type(X.dtype, self.Z.dtype)
         self.memory = memory
         twice = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -54,7 +55,7 @@ class TiledGram(GramOperator):
 
     @cached_property
     def sides(self) -> tuple[Any, Any]:
-        """What the kernel's blocks read of X and Z."""
+        """X and Z in the form that the kernel's blocks read."""
         return self.kernel.sides(self.X, self.Z)
 
     def edge(self) -> int:
@@ -64,7 +65,7 @@ class TiledGram(GramOperator):
         A, B = self.sides
         rows = A[i]
         if self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j:
-            return self.kernel.block(rows, rows)  # the same samples: distances of 0 are exact
+            return self.kernel.block(rows, rows)  # one array twice: distances of 0 are exact
         return self.kernel.block(rows, B[j])
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> TiledGram:
@@ -80,12 +81,12 @@ class TiledGram(GramOperator):
         return np.concatenate([self.block(part, part).diagonal() for part in parts])
 
     def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
-        """K[i], the columns shared among the threads."""
+        """K[i]; the threads share the columns."""
         A, B = self.sides
         X, m = A[i], self.shape[1]
         values = np.empty((X.shape[0], m), self.dtype) if out is None else out
-        # wide strips, since threads that return to Python often wait for each other; the same
-        # for any number of threads, so that the result is
+        # wide strips, because threads that often return to Python wait for each other; the width
+        # does not depend on the number of threads, so the result does not either
         step = max(STRIP, min(WIDE // max(X.shape[0], 1), -(-m // 4)))
         costly = self.cost * X.shape[0]
         if costly * step > WORK:
@@ -106,7 +107,8 @@ class TiledGram(GramOperator):
         step = self.edge()
 
         def strip(s: int) -> np.ndarray:
-            """Rows s.. of the product, from the tiles of one block row (and their mirrors)."""
+            """Rows from s on of the product, from the tiles of one block row (if K is symmetric,
+            also from their transposes)."""
             i = slice(s, min(s + step, n))
             part = np.zeros((n - s if self.symmetric else i.stop - s, columns.shape[1]))
             for t in range(s if self.symmetric else 0, m, step):

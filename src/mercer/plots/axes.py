@@ -1,4 +1,4 @@
-"""Axes of the report's figures: where a value stands, and which values are marked."""
+"""Axes of the report's figures: the position of a value, and the values with tick marks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Axis", "brief", "padded"]
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from ``low`` to ``high`` on the drawing's units from ``start`` to ``end``.
+    """An axis that maps values from ``low`` to ``high`` to positions from ``start`` to ``end``.
 
-    ``count`` is about how many values are marked; ``whole`` marks integers only.
+    About ``count`` values get a tick mark; with ``whole`` only integers.
 
     Examples
     --------
@@ -31,14 +31,14 @@ class Axis:
     whole: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value stands."""
+        """The position of a value."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
         return round(self.start + (value - low) / (high - low) * (self.end - self.start), 2)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Round values within the axis, with their labels."""
+        """Yield round values within the axis, with their labels."""
         if self.log:
             yield from self._decades()
             return
@@ -61,13 +61,13 @@ class Axis:
 
 
 def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
-    """A range with room at both ends; a single value gets a range around it."""
+    """The range made larger by ``share`` at both ends; a single value gets a range around it."""
     room = share * (high - low) or abs(high) * 0.5 or 1.0
     return low - room, high + room
 
 
 def brief(value: float, step: float | None = None) -> str:
-    """A number for a tick label: as short as the step between ticks allows.
+    """A number as text for a tick label, as short as the step between ticks allows.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Classes in pictures: their numbers, colours and marks, and a legend that covers no data.
+"""Classes in figures: their numbers, colours and marks, and a legend that covers no data.
 
-Colours are told apart by colour-blind readers (Okabe & Ito, "Color Universal Design", 2008), the
-first two also by their lightness; marks tell classes apart where there is no colour at all.
+Colour-blind readers can distinguish the colours (Okabe & Ito, "Color Universal Design", 2008). The
+first two colours also differ in lightness, and marks distinguish classes without any colour.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["INK", "class_codes", "class_handles", "colour", "diverging", "legend_below", "mark"]
 
-INK = "#1b1f24"  # of lines on a pale surface, which is pale on a dark page too
+INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (
     "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8f98",
 )  # fmt: skip
@@ -46,7 +46,7 @@ def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
     Raises
     ------
     ValueError
-        A label is none of the classes.
+        A label is not one of the classes.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
     unknown = np.flatnonzero(classes[codes] != y)
     if len(unknown):
         raise ValueError(
-            f"{name} has the label {y[unknown[0]].item()!r}, which is none of the classes "
-            f"{classes.tolist()[:10]}: give the labels that the estimator was fitted to."
+            f"{name} has the label {y[unknown[0]].item()!r}, which is not one of the classes "
+            f"{classes.tolist()[:10]}: give labels of the classes that the estimator was fitted to."
         )
     return codes
 
@@ -76,7 +76,7 @@ def class_handles(classes: Any) -> list:
 
 
 def legend_below(ax: Any, handles: list) -> Any:
-    """A legend in rows of up to four under the x axis, whatever the size of axes and letters."""
+    """Add a legend below the x axis, with at most four entries in a row."""
     import matplotlib.pyplot as plt
     from matplotlib.transforms import offset_copy
 

@@ -1,7 +1,7 @@
-"""What a report holds: numbers and words, computed, with no trace of how they are drawn.
+"""The contents of a report: numbers and words, without how they are drawn.
 
 `mercer.plots.measure` computes them from a fitted model, `mercer.plots.report` writes the page.
-Every class here is data; the sentences of the verdict are the only logic.
+The classes here only hold data, except for the sentences of the verdict.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Score:
         return PHRASES.get(self.metric, self.metric)
 
     def text(self, value: float | None = None) -> str:
-        """A value of this metric (its own by default) as a reader wants it: 98.5%, 0.812."""
+        """A value of this metric as text, such as 98.5% or 0.812; None means its own value."""
         value = self.value if value is None else value
         if value != value:
             return "–"
@@ -71,13 +71,13 @@ class Score:
         return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
     def interval_text(self) -> str:
-        """The interval: 92.0 to 99.7%."""
+        """The interval as text, such as "92.0 to 99.7%"."""
         if self.low != self.low:
             return ""
         return f"{self.text(self.low).removesuffix('%')} to {self.text(self.high)}"
 
     def reached_by(self, other: Score) -> bool:
-        """Whether another score lies within this one's interval, or is better than all of it."""
+        """Whether another score is in the interval of this score, or better than the interval."""
         if METRICS[self.metric].higher_is_better:
             return other.value >= self.low
         return other.value <= self.high
@@ -92,10 +92,11 @@ class Contender:
     name, detail : str
     role : {"winner", "kernel", "linear", "trivial"}
     validation : float or None
-        The score that the search chose by, on the training rows alone.
+        The score that the search used to choose, from the training rows only.
     unseen : Score or None
-        The score on the held-out rows, of the winner and the baselines only.
+        The score on the held-out rows; only for the winner and the baselines.
     seconds : float or None
+        Time of the fits.
     """
 
     name: str
@@ -108,10 +109,10 @@ class Contender:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column: what it was taken for and why, and the distribution of its values.
+    """A column: its inferred kind and the reason, and the distribution of its values.
 
-    ``counts`` are of twelve equal intervals from ``low`` to ``high`` for numbers and for
-    lengths of texts, else of the most frequent ``levels`` or items.
+    ``counts`` has the rows in twelve equal intervals from ``low`` to ``high`` for numbers and for
+    lengths of texts; for other kinds the rows of the most frequent ``levels`` or items.
     """
 
     name: str
@@ -144,12 +145,12 @@ class Confusion:
 
     @property
     def recall(self) -> np.ndarray:
-        """Of the rows of each class, the share that is predicted so; NaN without rows."""
+        """For each class, the share of its rows that are predicted as this class, or NaN."""
         return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=1))
 
     @property
     def precision(self) -> np.ndarray:
-        """Of the rows predicted as each class, the share that is so; NaN without any."""
+        """For each class, the share of rows predicted as this class that are of it, or NaN."""
         return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=0))
 
     def mistakes(self, count: int = 8) -> list[tuple[str, str, int]]:
@@ -164,9 +165,9 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Residuals:
-    """True less predicted value against prediction, for held-out rows (or a sample of them).
+    """True minus predicted value, and the prediction, for held-out rows or a sample of them.
 
-    ``half`` and ``most`` are the 50% and 95% points of the absolute residual over all of ``rows``.
+    ``half`` and ``most`` are the 50% and 95% quantiles of the absolute residual over all ``rows``.
     """
 
     predicted: np.ndarray
@@ -178,10 +179,10 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often what was given a probability came true, over equal bins of the probability.
+    """How often an event happened, for each of equal bins of its predicted probability.
 
-    ``low`` and ``high`` are Wilson's 95% interval of ``observed``; ``event`` is the class that is
-    predicted, empty when it is whichever the model answers.
+    ``low`` and ``high`` are Wilson's 95% interval of ``observed``. The event is that a row is of
+    the class ``event``; or, if this is empty, of the class that the model predicts.
     """
 
     event: str
@@ -195,7 +196,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the page is from, and how to make it again."""
+    """How the page was made, and how to make it again."""
 
     versions: dict[str, str]
     seed: int | None = None
@@ -214,11 +215,11 @@ class ReportData:
     target, task : str
         The task is "classification" or "regression".
     score : Score
-        Of the fit on ``fitted_rows`` rows, on rows that it has not seen.
+        Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
     fitted_rows, final_rows : int
-        Rows of the fit that was scored, and of the final fit that is in the model file.
+        Rows of the fit that was scored, and rows of the final fit in the model file.
     texts : list of TextPieces
-        The words of each text column that change the answers most.
+        For each text column, the words that change the predictions most.
     dropped_rows : int
         Rows without a target.
     """
@@ -247,7 +248,7 @@ class ReportData:
 
     @property
     def verdict(self) -> str:
-        """What the model is worth, in one sentence."""
+        """One sentence that says how good the model is."""
         score, trivial = self.score, self._unseen("trivial")
         if score.value != score.value:
             return f"{score.rows} rows set aside are too few to tell what the model is worth."
@@ -269,7 +270,7 @@ class ReportData:
 
     @property
     def simpler(self) -> str:
-        """The sentence that a simpler model does as well; empty when none does."""
+        """The sentence that a simpler model is as good; empty if no simpler model is."""
         for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
             other = self._unseen(role)
             if other is not None and self.score.reached_by(other):
@@ -285,9 +286,9 @@ class ReportData:
         return next((c.unseen for c in self.contenders if c.role == role and c.unseen), None)
 
     def numbers(self) -> dict[str, Any]:
-        """The whole report as what JSON can say: the block embedded in the page.
+        """The whole report in types of JSON, for the block that is embedded in the page.
 
-        The Gram matrix itself is left out: its picture holds it, to 1/255 of its range.
+        The Gram matrix is left out: its picture in the page has it to 1/255 of its range.
         """
         out = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         out["verdict"], out["simpler"] = self.verdict, self.simpler

@@ -1,4 +1,4 @@
-"""What a fitted estimator says over the plane of two features, for one model or side by side."""
+"""Draw the predictions of fitted estimators over the plane of two features."""
 
 from __future__ import annotations
 
@@ -34,58 +34,60 @@ __all__ = ["DecisionSurfaceDisplay"]
 class DecisionSurfaceDisplay:
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
-    What the surface shows depends on the estimator:
+    The surface shows, depending on the estimator:
 
-    - two classes: the decision function f(x), white where f = 0; the decision line f = 0 is solid,
-      the margins f = ±1 are dashed. Without ``decision_function``, the probability of the second
-      class, with the line at 1/2;
+    - two classes: the decision function f(x), white at f = 0. The decision line f = 0 is solid,
+      the margins f = ±1 are dashed. If there is no ``decision_function``, the surface shows the
+      probability of the second class, with the line at 1/2;
     - more classes: the regions of ``predict``;
     - a one-class machine (an outlier detector): its score f(x), with the boundary f = 0;
-    - a regressor: the predicted number.
+    - a regressor: the predicted value.
 
-    Support vectors are ringed.
+    Support vectors have a ring.
 
     Parameters
     ----------
     x, y : array-like of shape (r,)
-        The grid's coordinates, ascending.
+        The coordinates of the grid, ascending.
     values : array-like of shape (r, r)
-        ``values[i, j]`` at (x[j], y[i]): decision function, score, probability or number; for
-        regions, the class's position in ``classes``.
+        ``values[i, j]`` at (x[j], y[i]): decision function, score, probability or predicted value;
+        for regions, the position of the class in ``classes``.
     points : array-like of shape (n, 2)
-        The rows that are drawn.
+        The rows to draw.
     target : array-like of shape (n,), optional
-        Each row's position in ``classes``, or its number; None leaves the rows without colour.
+        The position of each row's class in ``classes``, or the row's number; None draws the rows
+        without colour.
     classes : sequence, optional
         The classes in order; for a one-class machine "outside" and "inside".
     support : array-like of int, optional
-        Which rows are ringed.
+        Numbers of the rows that get a ring.
     boundary : float, optional
-        The value on the decision line; None where there is none (regions, numbers).
+        The value on the decision line; None if there is no line.
     margins : tuple of float
         The values on the dashed lines.
     limits : (float, float), optional
-        Ends of the colour scale. Without them it is the range of the values or, where there is a
-        boundary, reaches on either side 1.5 times the median distance of the grid's values from
-        it, so that no far corner decides the scale.
+        Ends of the colour scale. None means the range of the values; with a boundary, the boundary
+        ± 1.5 times the median distance of the grid's values from it, so that extreme values do not
+        determine the scale.
     label : str
-        What the values are: the label of the colour bar.
+        Label of the colour bar.
     names : (str, str)
         Labels of the axes.
     title : str
-        Of the panel, where several are drawn side by side.
+        Title of the panel, if several are drawn side by side.
 
     Attributes
     ----------
     levels : ndarray
-        Edges of the bands of colour, at round numbers. Values beyond them have the colour of the
-        outermost band. Empty for regions.
+        Edges of the colour bands, at round numbers. Values outside have the colour of the last
+        band. Empty for regions.
     ax_, figure_, surface_, boundary_, margins_, points_, rings_, colorbar_
-        What `plot` drew; None for what there is not. ``points_`` is a list, one entry a class.
+        The matplotlib objects that `plot` drew, or None. ``points_`` is a list with one entry for
+        each class.
 
     Notes
     -----
-    Cost: one prediction for each grid point, ``resolution`` squared of them.
+    Cost: ``resolution`` squared predictions, one for each grid point.
 
     Examples
     --------
@@ -137,29 +139,29 @@ class DecisionSurfaceDisplay:
         margin: float = 0.1,
         feature_names: Sequence[str] | None = None,
     ) -> DecisionSurfaceDisplay:
-        """Evaluate the estimator on a grid around X; nothing is drawn.
+        """Evaluate the estimator on a grid around X, without drawing.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Of this library or of scikit-learn, bare, at the end of a pipeline or in a search.
+            An estimator of this library or of scikit-learn, a pipeline that ends in one, or a
+            search over them.
         X : array or data frame of shape (n, 2)
-            The training sample. Of other rows the support vectors are not known, and none is
-            ringed.
+            The training samples. With other rows no support vectors are shown.
         y : array-like of shape (n,), optional
-            Classes or numbers; not needed for a one-class machine, where it is ignored and rows
-            have the colour of the side on which they fall.
+            Classes or numbers. Not used for a one-class machine, where the colour of a row shows
+            its predicted side.
         resolution : int >= 2, default=200
             Grid points along each axis.
         margin : float >= 0, default=0.1
-            Room around the rows, as a share of their range.
+            Space around the rows, as a part of their range.
         feature_names : two str, optional
-            Labels of the axes; by default a data frame's names.
+            Labels of the axes; None means the column names of a data frame.
 
         Raises
         ------
         ValueError
-            X has other than two columns of finite numbers, y is missing or does not fit.
+            X has not two columns of finite numbers, or y is missing or does not match X.
         sklearn.exceptions.NotFittedError
             The estimator is not fitted.
         """
@@ -168,7 +170,7 @@ class DecisionSurfaceDisplay:
         if not (isinstance(resolution, (int, np.integer)) and resolution >= 2):
             raise ValueError(f"resolution={resolution!r}: give a whole number >= 2.")
         if not margin >= 0:
-            raise ValueError(f"margin={margin!r}: give a share of the range >= 0, such as 0.1.")
+            raise ValueError(f"margin={margin!r}: give a part of the range >= 0, such as 0.1.")
         names = axis_names(X, feature_names)
         target, classes = row_target(estimator, X, y)
         ends = zip(points.min(axis=0).tolist(), points.max(axis=0).tolist())
@@ -185,29 +187,29 @@ class DecisionSurfaceDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any
     ) -> DecisionSurfaceDisplay:
-        """Evaluate and draw. ``kwargs`` (resolution, margin, feature_names) go to `measured`."""
+        """Evaluate the estimator and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, **kwargs).plot(ax)
 
     @classmethod
     def compare(
         cls, estimators: Any, X: Any, y: Any = None, **kwargs: Any
     ) -> list[DecisionSurfaceDisplay]:
-        """Draw several estimators side by side: the same rows, axes, limits and colour scale.
+        """Draw several estimators side by side, with the same rows, axes, limits and colours.
 
         Parameters
         ----------
         estimators : dict of name -> fitted estimator, or list of fitted estimators
-            A panel is titled by its name, or in a list by its kernel; the number of support
-            vectors stands below.
+            The title of a panel is the name, or for a list the kernel, and below it the number of
+            support vectors.
         X, y : as in `measured`
-            The sample to which all were fitted.
+            The samples that all estimators were fitted to.
         **kwargs
-            Go to `measured`.
+            Passed to `measured`.
 
         Returns
         -------
         list of DecisionSurfaceDisplay
-            One a panel, in the given order; ``figure_`` is the same for all.
+            One for each panel, in the given order; all have the same ``figure_``.
         """
         import matplotlib.pyplot as plt
 
@@ -246,10 +248,15 @@ class DecisionSurfaceDisplay:
         return displays
 
     def plot(self, ax: Any = None, **kwargs: Any) -> DecisionSurfaceDisplay:
-        """Draw surface, lines and rows. ``kwargs`` go to ``ax.scatter`` of the rows.
+        """Draw the surface, the lines and the rows.
 
-        An ``ax`` of your own needs room below for the legend, which
-        ``plt.subplots(layout="constrained")`` makes.
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            It needs free space below for the legend: make it by
+            ``plt.subplots(layout="constrained")``. None makes a new figure.
+        **kwargs
+            Passed to ``ax.scatter`` of the rows.
         """
         import matplotlib.pyplot as plt
 
@@ -289,13 +296,13 @@ class DecisionSurfaceDisplay:
             cmap=ListedColormap([colour(c, 0.35) for c in range(k)]),
             norm=BoundaryNorm(np.arange(k + 1) - 0.5, k),
         )  # fmt: skip
-        for code in np.unique(self.values)[:-1]:  # those of the last are borders of the others
-            # labels change from one grid point to the next: without their steps
+        for code in np.unique(self.values)[:-1]:  # the last region has no borders of its own
+            # labels jump from one grid point to the next: make the border smooth
             inside = gaussian_filter((self.values == code).astype(float), 0.8, mode="nearest")
             ax.contour(self.x, self.y, inside, [0.5], colors=INK, linewidths=1.4)
 
     def _line(self, ax: Any, levels: Sequence[float], **style: Any) -> Any:
-        """Contours at those levels that the surface reaches; matplotlib warns of the others."""
+        """Draw contours at the levels that the surface reaches; matplotlib warns about others."""
         low, high = self.values.min(), self.values.max()
         reached = [level for level in levels if low < level < high]
         if not reached:
@@ -329,7 +336,7 @@ class DecisionSurfaceDisplay:
         return float(np.clip(6000 / max(len(self.points), 1), 8, 30))
 
     def _draw_scale(self, axes: list) -> None:
-        """The colour bar, with the lines of the surface on it."""
+        """Draw the colour bar, with the lines of the surface on it."""
         if self.boundary is None and self.classes is not None:
             return
         bar = self.figure_.colorbar(self.surface_, ax=axes, label=self.label)
@@ -346,7 +353,7 @@ class DecisionSurfaceDisplay:
         bar.minorticks_off()
 
     def _handles(self) -> list:
-        """Legend entries of what was drawn."""
+        """Legend entries of the classes and the support vectors that were drawn."""
         from matplotlib.lines import Line2D
 
         coloured = self.classes is not None and self.target is not None
@@ -360,13 +367,13 @@ class DecisionSurfaceDisplay:
 
 
 def _listed(estimators: Any) -> list:
-    """Estimators to compare, out of a dict or a list."""
+    """The estimators of a dict or a list."""
     if isinstance(estimators, Mapping):
         estimators = list(estimators.values())
     if not isinstance(estimators, (list, tuple)):
         raise TypeError(
             f"estimators is a {type(estimators).__name__}: give a dict of name -> fitted "
-            "estimator, or a list; for a single one there is from_estimator."
+            "estimator, or a list; for one estimator use from_estimator."
         )
     if not estimators:
         raise ValueError("estimators is empty: give one fitted estimator or more.")
@@ -374,7 +381,7 @@ def _listed(estimators: Any) -> list:
 
 
 def _levels(displays: list[DecisionSurfaceDisplay]) -> np.ndarray:
-    """Edges of the bands of colour that displays of one kind share."""
+    """Edges of the colour bands that displays of the same kind share."""
     first = displays[0]
     values = np.concatenate([display.values.ravel() for display in displays])
     if first.limits is not None:

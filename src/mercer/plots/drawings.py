@@ -1,7 +1,7 @@
-"""Where the marks of the report's figures stand: geometry, computed once, drawn by the template.
+"""Positions of the marks in the report's figures; the template draws them.
 
-A drawing is 360 units wide, the width of a phone's text column, so that its letters are never
-scaled down. ``x`` and ``y`` are axes; marks are given in drawing units.
+A drawing is 360 units wide, the text width on a phone, so that its letters are never made smaller.
+``x`` and ``y`` are axes; marks have positions in drawing units.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
     high = 10.0 ** np.ceil(np.log10(values[0]) + 1e-12)
     y = Axis(low, high if high > low else 10 * low, BOTTOM, TOP, log=True)
     ranks = np.arange(1, len(values) + 1)
-    # a rank that moves the line by less than half a unit is not drawn
+    # a rank is not drawn if it is less than half a unit from the one before
     steps = np.floor(2 * np.log10(ranks) / np.log10(x.high) * (RIGHT - LEFT))
     drawn = np.flatnonzero(np.diff(steps, prepend=-1, append=np.inf)[:-1] > 0)
     points = [(x.at(ranks[i]), y.at(values[i]), ranks[i], values[i]) for i in drawn]
@@ -61,7 +61,7 @@ def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
 
 
 def calibration_drawing(calibration: Calibration) -> dict[str, Any]:
-    """Observed share against stated probability, with intervals and the number of rows below."""
+    """Observed share against predicted probability, with intervals and numbers of rows."""
     x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, BOTTOM, TOP)
     most = calibration.counts.max()
     points = [
@@ -91,7 +91,7 @@ def residuals_drawing(residuals: Residuals) -> dict[str, Any]:
 
 
 def histogram_drawing(target: TargetSummary) -> dict[str, Any]:
-    """Rows in each interval of a target of numbers."""
+    """Number of rows in each interval of a numeric target."""
     assert target.edges is not None
     edges = target.edges.tolist()
     x = Axis(edges[0], edges[-1], LEFT, RIGHT)
@@ -105,7 +105,7 @@ def histogram_drawing(target: TargetSummary) -> dict[str, Any]:
 
 
 def confusion_drawing(confusion: Confusion) -> dict[str, Any]:
-    """Cells of a matrix too large for numbers: one square of 300 units, empty cells left out."""
+    """Cells of a confusion matrix that is too large for numbers, without the empty cells."""
     k = len(confusion.classes)
     size, totals = 300 / k, np.maximum(confusion.matrix.sum(axis=1), 1)
     cells = [
@@ -120,7 +120,7 @@ def confusion_drawing(confusion: Confusion) -> dict[str, Any]:
 
 
 def score_tracks(contenders: list[Contender], score: Score) -> dict[str, Any]:
-    """Held-out scores of winner and baselines on one scale, in percent of its width."""
+    """Held-out scores of the winner and the baselines on one scale, in percent of its width."""
     shown = [c for c in contenders if c.unseen is not None and c.unseen.value == c.unseen.value]
     order = {"winner": 0, "linear": 1, "trivial": 2}
     shown.sort(key=lambda c: order.get(c.role, 3))
@@ -143,10 +143,12 @@ def score_tracks(contenders: list[Contender], score: Score) -> dict[str, Any]:
 
 
 def relevance_tracks(relevance: RelevanceDisplay) -> dict[str, Any]:
-    """Bars and whiskers in percent of the track, whose zero is marked."""
+    """Bars and whiskers in percent of the width of their track, and the position of 0."""
     low, high = (np.nan_to_num(a) for a in (relevance.low, relevance.high))
     bottom = float(min(0, low.min(), relevance.loss.min()))
-    top = float(max(high.max(), relevance.loss.max(), 0.005))  # less than the last digit shown
+    top = float(
+        max(high.max(), relevance.loss.max(), 0.005)
+    )  # 0.005 is less than the last digit shown
     axis = Axis(bottom, top, 0, 100)
     zero = axis.at(0)
     rows = []

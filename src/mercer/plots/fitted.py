@@ -1,8 +1,8 @@
 """The kernel machine inside a model, and its Gram matrix on a sample of rows.
 
-Searches and the automatic estimators hold a ``best_estimator_``, pipelines a last step: the
-functions below look through both, so that every display takes whichever the user has fitted.
-Scikit-learn's own SVC, SVR and KernelRidge are read as well.
+Searches have a ``best_estimator_``, and pipelines have a last step. The functions below find the
+kernel learner in both, so that every display takes the estimator that the user has fitted.
+Scikit-learn's SVC, SVR and KernelRidge work too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["bound_kernel", "is_precomputed", "kernel_machine", "sample_gram", "s
 
 
 def kernel_machine(model: Any) -> tuple[list, Any]:
-    """The transformers that data pass through, in order, and the kernel learner at the end.
+    """The transformers of a model, in order, and the kernel learner at its end.
 
     Raises
     ------
     TypeError
-        There is no kernel learner in the model.
+        The model has no kernel learner.
     """
     if hasattr(model, "best_estimator_"):
         return kernel_machine(model.best_estimator_)
@@ -37,15 +37,15 @@ def kernel_machine(model: Any) -> tuple[list, Any]:
     if hasattr(model, "kernel_") or hasattr(model, "kernel"):
         return [], model
     raise TypeError(
-        f"{type(model).__name__} is no kernel learner, and holds none: give a fitted learner with "
-        "a kernel, a pipeline that ends in one, or a search over them."
+        f"{type(model).__name__} is not a kernel learner and does not contain one: give a fitted "
+        "learner with a kernel, a pipeline that ends in one, or a search over them."
     )
 
 
 def bound_kernel(machine: Any, X: Any) -> Kernel:
-    """The kernel of a fitted learner, with what it learnt from its training sample.
+    """The bound kernel of a fitted learner.
 
-    Scikit-learn's learners keep a name and parameters.
+    Scikit-learn's learners have only a name and parameters, so their kernel is bound to X.
     """
     if hasattr(machine, "kernel_"):
         return machine.kernel_
@@ -58,14 +58,14 @@ def bound_kernel(machine: Any, X: Any) -> Kernel:
 def sample_gram(
     model: Any, X: Any, *, max_samples: int = 1000, random_state: Any = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """K between rows drawn from X without replacement, and the rows' numbers.
+    """K between random rows of X (without replacement), and the numbers of these rows.
 
     Parameters
     ----------
     model : fitted estimator
-        A kernel learner, or anything around one (see `kernel_machine`).
-    X : data as the model predicts for
-        All rows are taken when there are at most ``max_samples``.
+        A kernel learner, or a model that contains one (see `kernel_machine`).
+    X : data in the form that the model predicts for
+        All rows are used if there are at most ``max_samples``.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def sample_gram(
 
 
 def is_precomputed(machine: Any) -> bool:
-    """Whether a kernel learner was fitted to a Gram matrix in place of samples."""
+    """Whether a kernel learner was fitted to a Gram matrix instead of samples."""
     if hasattr(machine, "kernel_"):
         return machine.kernel_.kind == "precomputed"
     return isinstance(machine.kernel, str) and machine.kernel == "precomputed"

@@ -1,4 +1,4 @@
-"""A Gram matrix as a picture, its rows ordered by class or by target."""
+"""Draw a Gram matrix as a picture, with rows in the order of their class or target."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ __all__ = ["GramDisplay"]
 
 
 class GramDisplay:
-    """K between sampled rows, those of one class side by side (or by ascending target).
+    """K between random rows, with the rows of a class side by side, or by ascending target.
 
-    A kernel that suits the task shows blocks along the diagonal: rows of one class are more alike
-    than rows of two.
+    If the kernel suits the task, there are blocks along the diagonal: rows of the same class are
+    more similar than rows of different classes.
 
     Parameters
     ----------
     K : array-like of shape (n, n)
         In the order in which it is drawn.
     classes : array-like of shape (g,), optional
-        The classes, in the order of their blocks; None for a target of numbers.
+        The classes, in the order of their blocks; None for a numeric target.
     sizes : array-like of shape (g,), optional
-        How many rows each block has.
+        Number of rows of each block.
 
     Attributes
     ----------
     within, between : float or None
-        Mean of K over pairs of different rows of the same class, and of two classes.
+        Mean of K over pairs of different rows of the same class, and over pairs of rows of
+        different classes; None if there are no such pairs.
     limits : (float, float)
-        Least and greatest value off the diagonal (or in all of K, when those are equal): the ends
-        of the colour scale.
+        Ends of the colour scale: the smallest and largest value off the diagonal, or of all of K
+        if these are equal.
     ax_, figure_, image_
-        What `plot` drew.
+        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class GramDisplay:
 
     @classmethod
     def from_gram(cls, K: np.ndarray, y: Any, *, classes: Any = None) -> GramDisplay:
-        """Order a matrix by y: by class, in the order of ``classes``, or by ascending number."""
+        """Sort a matrix by y: by class in the order of ``classes``, or by ascending number."""
         K, y = np.asarray(K), np.asarray(y)
         if classes is None:
             order = np.argsort(y, kind="stable")
@@ -84,7 +85,7 @@ class GramDisplay:
         return cls.from_gram(K, take(y, rows), classes=classes).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> GramDisplay:
-        """Draw the matrix with lines between the classes. ``kwargs`` go to ``ax.imshow``."""
+        """Draw the matrix, with lines between classes. ``kwargs`` are passed to ``ax.imshow``."""
         import matplotlib.pyplot as plt
 
         self.ax_ = plt.subplots()[1] if ax is None else ax

@@ -1,4 +1,4 @@
-"""How far rows lie on the right side of a classifier: the distribution of functional margins."""
+"""Draw the distribution of functional margins: how far rows are on the right side."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 class MarginDisplay:
-    r"""Where rows lie relative to the margin, class by class.
+    r"""Histogram of the functional margins of rows, for each class.
 
-    The functional margin of row i is :math:`m_i = y_i f(x_i)`, with :math:`y_i = \pm 1`: an error
-    where it is negative, inside the margin up to 1, and beyond it above. A support vector machine
-    pays :math:`C \max(0, 1 - m_i)` for the row, so that only rows up to 1 are support vectors. For
-    more than two classes it is the margin of the true class over the best other one: the least of
-    the one-against-one machines' margins for an `SVC`, and the difference of the two values of
-    ``decision_function`` for others.
+    The functional margin of row i is :math:`m_i = y_i f(x_i)`, with :math:`y_i = \pm 1`. The row is
+    an error if it is negative, inside the margin if it is below 1, and else on the margin or beyond
+    it. A row adds :math:`C \max(0, 1 - m_i)` to the loss of a support vector machine, so that only
+    rows with :math:`m_i \le 1` are support vectors. For more than two classes it is the margin of
+    the true class over the best other class: for an `SVC` the smallest margin of its
+    one-against-one machines, for other classifiers the difference of two values of
+    ``decision_function``.
 
     Parameters
     ----------
     margins : array-like of shape (n,)
         Functional margins.
     codes : array-like of shape (n,)
-        Each row's position in ``classes``.
+        The position of each row's class in ``classes``.
     classes : sequence
         The classes, in order.
     width : float or array-like, optional
-        Geometric margin :math:`1 / \|w\|`, one for each machine.
+        Geometric margin :math:`1 / \|w\|` of each machine.
     tolerance : float, default=1e-3
-        Margins this close to 1 are on the margin: as near as the solver's ``tol`` brings them.
+        A margin that differs from 1 by at most this counts as 1; use the solver's ``tol``.
 
     Attributes
     ----------
     errors, inside, beyond : int
-        Rows with m < 0, with 0 <= m < 1, and on the margin or beyond it.
+        Number of rows with m < 0, with 0 <= m < 1, and with m >= 1.
     edges : ndarray of shape (bins + 1,)
-        Of the bars; 0 is among them, and 1 where bars are at most 1 wide. The outer bars also hold
-        what lies far outside: more than 6 times the median of abs(m).
+        Edges of the bars; 0 is one of them, and 1 too if bars are at most 1 wide. The first and
+        the last bar also count rows far outside, with abs(m) above 6 times its median.
     counts : ndarray of shape (classes, bins)
-        Rows of each class in each bar.
+        Number of rows of each class in each bar.
     ax_, figure_, bars_
-        What `plot` drew; ``bars_`` is a list, one entry a class.
+        The matplotlib objects that `plot` drew; ``bars_`` is a list with one entry for each class.
 
     Notes
     -----
-    Margins of training rows flatter: those of held-out rows, as by
-    ``cross_val_predict(..., method="decision_function")``, go to `from_values`.
+    Margins of training rows are too optimistic. For held-out rows, pass the values of
+    ``cross_val_predict(..., method="decision_function")`` to `from_values`.
 
     Examples
     --------
@@ -95,18 +96,19 @@ class MarginDisplay:
     def from_values(
         cls, values: Any, y: Any, *, classes: Any = None, width: Any = None
     ) -> MarginDisplay:
-        """Margins from decision values; nothing is drawn.
+        """Compute margins from decision values, without drawing.
 
         Parameters
         ----------
         values : array-like of shape (n,) or (n, classes)
-            Positive for the second class; for more classes the largest value is the prediction.
+            Two classes: positive for the second class. More classes: the class with the largest
+            value is the prediction.
         y : array-like of shape (n,)
             True classes.
         classes : array-like, optional
-            In ascending order; by default those of y.
+            All classes in ascending order; None means the classes in y.
         width : float or array-like, optional
-            Geometric margin.
+            Geometric margin of each machine.
         """
         values, y = np.asarray(values, dtype=np.float64), np.asarray(y)
         classes = np.unique(y) if classes is None else np.asarray(classes)
@@ -133,8 +135,8 @@ class MarginDisplay:
         Parameters
         ----------
         estimator : fitted classifier
-            With ``decision_function``; bare, at the end of a pipeline or in a search.
-        X : data as the estimator predicts for
+            A classifier with ``decision_function``, a pipeline that ends in one, or a search.
+        X : data in the form that the estimator predicts for
         y : array-like of shape (n,)
             True classes.
         ax : matplotlib axes, optional
@@ -142,9 +144,9 @@ class MarginDisplay:
         Raises
         ------
         TypeError
-            The estimator is no classifier, or has no ``decision_function``.
+            The estimator is not a classifier, or has no ``decision_function``.
         ValueError
-            y is missing, does not fit X, or holds a class that the estimator does not know.
+            y is missing, does not match X, or has a class that the estimator does not know.
         """
         check_is_fitted(estimator)
         if not (is_classifier(estimator) and hasattr(estimator, "decision_function")):
@@ -167,7 +169,7 @@ class MarginDisplay:
 
     @property
     def words(self) -> str:
-        """The counts, as a sentence says them."""
+        """The counts in words."""
         if len(self.classes) > 2:
             wrong = "behind another class"
         else:
@@ -177,7 +179,7 @@ class MarginDisplay:
         )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> MarginDisplay:
-        """Draw bars, one class on the other, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
+        """Draw bars, stacked by class, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
         import matplotlib.pyplot as plt
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
@@ -228,24 +230,24 @@ def _machine(estimator: Any) -> Any:
 
 
 def _pair_values(estimator: Any, X: Any) -> np.ndarray:
-    """f of the machine of each pair of classes, (n, pairs), whatever shape the user asked for."""
+    """f of the machine of each pair of classes, (n, pairs), also if the user chose "ovr"."""
     copied = deepcopy(estimator)
     _machine(copied).decision_function_shape = "ovo"
     return np.asarray(copied.decision_function(X), dtype=np.float64)
 
 
 def _least_of_pairs(values: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """The true class's margin against each other class; the least of them, (n,)."""
+    """The smallest margin of the true class against another class, (n,)."""
     margins = np.full(len(codes), np.inf)
     for column, (first, second) in enumerate(combinations(range(k), 2)):
-        f = values[:, column]  # positive for the first
+        f = values[:, column]  # positive for the first class
         own = np.where(codes == first, f, np.where(codes == second, -f, np.inf))
         margins = np.minimum(margins, own)
     return margins
 
 
 def _edges(m: np.ndarray) -> np.ndarray:
-    """Edges of equal bars over the margins, about 2√n of them, with 0 and 1 in the range."""
+    """Edges of about 2√n bars of equal width, with 0 and 1 in their range."""
     reach = 6 * float(np.median(np.abs(m))) or 1.0
     low = min(0.0, max(float(m.min()), -reach))
     high = max(1.0, min(float(m.max()), reach))

@@ -1,4 +1,4 @@
-"""From a fitted model and rows that it has not seen to everything that a report shows."""
+"""Compute everything that a report shows, from a fitted model and held-out rows."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ from mercer.selection.values import as_numbers, read_columns
 
 __all__ = ["report_data"]
 
-BINS = 10  # of the calibration curve
-TEXTS = 3  # columns of texts whose words are weighed
-POINTS = 1500  # residuals that are drawn
+BINS = 10  # bins of the calibration curve
+TEXTS = 3  # most text columns whose words are measured
+POINTS = 1500  # most residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
-#: how the encoder of the automatic estimators presents a number to the kernel
+#: how the encoder of the automatic estimators passes a number to the kernel
 SCALES = {
-    "rank": "A number enters by its rank among the training rows, scaled to unit variance.",
-    "scaled": "A number enters less its mean and divided by its standard deviation.",
+    "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
+    "scaled": "From a number its mean is subtracted; then it is divided by its standard deviation.",
 }
 ROLES = {"trivial": "trivial", "linear (spline)": "linear"}
 
@@ -79,7 +79,7 @@ def report_data(
     data_path: str = "",
     seed: int | None = None,
 ) -> ReportData:
-    """Measure a fitted model, for a report.
+    """Measure a fitted model for a report.
 
     Parameters
     ----------
@@ -87,23 +87,25 @@ def report_data(
         `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
     X, y : the rows that ``model`` was fitted to
     holdout : (X, y)
-        Rows that it has not seen: scores, errors, calibration and relevance are of these.
+        Held-out rows: scores, errors, calibration and relevance are measured on these.
     scored : HeldOut, optional
-        What `score_held_out` said of an automatic estimator on the same rows; computed if absent.
+        The result of `score_held_out` for an automatic estimator on the same rows; None computes
+        it.
     final : fitted estimator, optional
-        The fit on all rows that is kept, whose kernel is described; ``model`` by default.
+        The final fit on all rows, whose kernel the report describes; None means ``model``.
     final_rows : int, optional
-        How many rows that fit has seen.
+        Number of rows of the final fit; None means the rows of X.
     metric : str, optional
-        As the automatic estimators have it; by default theirs, else "accuracy" or "r2".
+        A metric of the automatic estimators; None means the metric of ``model``, else "accuracy" or
+        "r2".
     target : str
         Name of the target.
     notices : sequence of str
-        To be shown after the model's own.
+        Shown after the notices of the model.
     dropped_rows : int
-        Rows without a target.
+        Number of rows without a target.
     command, model_path, data_path, seed
-        Where the model is from, to be shown.
+        Shown as the origin of the model.
 
     Returns
     -------
@@ -159,8 +161,11 @@ def report_data(
 
 
 def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
-    """The calibration of probabilities P (n, classes): of the second class of two, else of the
-    predicted class, whichever it is."""
+    """The calibration of probabilities P (n, classes).
+
+    For two classes of the probability of the second class, else of the probability of each row's
+    predicted class.
+    """
     if len(classes) == 2:
         event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
     else:
@@ -183,7 +188,7 @@ def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
+    """Versions of the libraries that the numbers depend on, and the platform."""
     import scipy
 
     return {
@@ -200,7 +205,7 @@ def versions() -> dict[str, str]:
 
 
 def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
-    """Numbers, or probabilities (n, classes); of a classifier without any, 0 and 1."""
+    """Predicted numbers, or probabilities (n, classes); 0 and 1 without ``predict_proba``."""
     if task == "regression":
         return np.asarray(model.predict(X))
     if hasattr(model, "predict_proba"):
@@ -214,7 +219,7 @@ def _score(scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: in
 
 
 def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]:
-    """The leaderboard, with the held-out scores of winner and baselines."""
+    """The leaderboard, with held-out scores of the winner and the baselines."""
     classes = getattr(model, "classes_", None)
     if scored is None:
         dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
@@ -251,7 +256,7 @@ def _residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residu
 
 
 def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay | None:
-    """None where there is nothing to compare: one column, one class, or samples without columns."""
+    """None if there is nothing to compare: one column, one class, or samples without columns."""
     used = sum(column.used for column in columns)
     if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
         return None
@@ -259,7 +264,7 @@ def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay |
 
 
 def _texts(model: Any, X: Any, seed: int | None) -> list[TextPieces]:
-    """Words that matter, of the first text columns that a model of a table reads."""
+    """The words that matter in the first text columns that a model of a table uses."""
     if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
         return []
     names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]

@@ -1,4 +1,4 @@
-"""What in a text speaks for an answer: predictions with and without a word."""
+"""Find the words of a text that change a prediction, by predictions with and without each word."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from mercer.selection.values import read_columns
 
 __all__ = ["Piece", "TextPieces", "text_pieces"]
 
-ROWS = 1000  # of the sample that pieces are taken from
-FEWEST = 3  # rows that a piece must stand in
-PIECES, EACH = 150, 10  # pieces that are tried, and rows in which each is left out
-SHOWN = 10  # for each answer
-LETTERS = 4  # of a piece of a text without words
-LEAST = 0.02  # effect that is told, of the standard deviation of answers
-WORDS = 2  # a word on average: fewer, and the text has none
+ROWS = 1000  # most rows from which pieces are taken
+FEWEST = 3  # least rows that contain a piece
+PIECES, EACH = 150, 10  # most pieces that are tried, and most rows in which each is left out
+SHOWN = 10  # most pieces for each answer
+LETTERS = 4  # letters of a piece, in a text without words
+LEAST = 0.02  # least effect that is shown, in standard deviations of the answers
+WORDS = 2  # texts with fewer words on average count as texts without words
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, or a few letters, and what it does to the answer.
+    """A word, or a few letters, and its effect on the prediction.
 
     Attributes
     ----------
     text : str
     rows : int
-        Of the sample, in which it stands.
+        Number of rows of the sample that contain it.
     towards : str
-        The class that it speaks for; "more" or "less" of a number.
+        The class that it makes more probable; for a number "more" or "less".
     effect : float
-        By how much, on average: log-odds of that class, or units of the number.
+        Mean change of the prediction, in log-odds of that class or units of the number.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class TextPieces:
-    """The pieces of a column that change the answers most, those for one answer together."""
+    """The pieces of a column that change the predictions most, grouped by ``towards``."""
 
     column: str
     noun: str
@@ -55,7 +55,7 @@ class TextPieces:
     pieces: list[Piece]
 
     def sentences(self, most: int = 6) -> list[str]:
-        """For each answer, the pieces that speak for it most."""
+        """For each answer, the pieces with the largest effects towards it."""
         found: dict[str, list[str]] = {}
         for piece in self.pieces:
             found.setdefault(piece.towards, []).append(piece.text)
@@ -63,17 +63,17 @@ class TextPieces:
 
 
 def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextPieces | None:
-    """What the commonest words of a text column do to the answers of a fitted model.
+    """The effects of the most frequent words of a text column on the predictions of a model.
 
-    Each is left out of up to 10 texts that hold it. Of texts without words, such as DNA, runs of 4
-    letters are covered by a letter that is nowhere else. None where no piece stands in 3 texts, or
-    none changes an answer.
+    Each word is left out of up to 10 texts that contain it. In texts without words, such as DNA,
+    runs of 4 letters are replaced by a letter that occurs nowhere else. Returns None if no word is
+    in 3 texts, or if no word changes a prediction.
 
     Parameters
     ----------
     model : fitted automatic estimator
     X : data frame
-        Of at most 1,000 rows pieces are taken.
+        Words are taken from at most 1,000 random rows.
     column : name of a column of texts
     """
     X = take(X, sample_rows(X.shape[0], ROWS, random_state))
@@ -115,7 +115,7 @@ def _names(model: Any) -> list[str]:
 
 
 def _answers(model: Any, X: Any) -> np.ndarray:
-    """Log-odds of each class, or a number and its negative: (n, answers)."""
+    """The log-odds of each class, or the predicted number and its negative; (n, answers)."""
     if not hasattr(model, "predict_proba"):
         f = np.asarray(model.predict(X))
         return np.stack([f, -f], axis=1)
@@ -131,7 +131,7 @@ def _without(text: str, piece: str, spoken: bool) -> str:
 
 
 def _replaced(X: Any, column: Any, texts: list[str]) -> Any:
-    """X with other texts in a column."""
+    """X with new texts in a column."""
     if isinstance(X, np.ndarray):
         changed = X.astype(object)
         changed[:, column] = texts

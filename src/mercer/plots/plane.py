@@ -1,7 +1,4 @@
-"""An estimator seen over the plane of two features: what it is given, what it says, what it keeps.
-
-`DecisionSurfaceDisplay` draws what these functions find.
-"""
+"""Data for `DecisionSurfaceDisplay`: rows, predictions and support vectors over two features."""
 
 from __future__ import annotations
 
@@ -31,27 +28,29 @@ __all__ = [
 
 
 def two_columns(X: Any) -> np.ndarray:
-    """X as numbers, (n, 2), or an error that says what to give."""
+    """X as finite floats, (n, 2); raise an error if it is not."""
     shape = np.shape(X)
     if len(shape) != 2 or shape[1] != 2:
         raise ValueError(
-            f"X is {describe(X)}: a surface is drawn over two columns. Choose two, fit the "
-            "estimator to these, and give the same two here."
+            f"X is {describe(X)}: a surface is drawn over two columns. Choose two columns, fit the "
+            "estimator to these, and give the same two columns here."
         )
     if sp.issparse(X):
-        raise TypeError("X is a sparse matrix: give X.toarray(), whose two columns are drawn.")
+        raise TypeError("X is a sparse matrix: give X.toarray().")
     if not shape[0]:
         raise ValueError("X has no rows: give the training sample.")
     others = number_columns(X)[1]
     if others:
         raise ValueError(
-            f"X has no numbers in {others}: choose two columns of numbers, and fit to these."
+            f"X has columns without numbers, {others}: choose two columns of numbers, and fit the "
+            "estimator to these."
         )
     points = np.asarray(X, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"X has NaN or infinity in {len(bad)} rows, first in row {bad[0]}: leave those out."
+            f"X has NaN or infinity in {len(bad)} rows, first in row {bad[0]}: leave out these "
+            "rows."
         )
     return points
 
@@ -60,20 +59,21 @@ def axis_names(X: Any, feature_names: Sequence[str] | None) -> tuple[str, str]:
     if feature_names is None:
         first, second = column_names(X) if is_frame(X) else ("$x_1$", "$x_2$")
     elif isinstance(feature_names, str) or len(feature_names) != 2:
-        raise ValueError(f"feature_names={feature_names!r}: give two names, one a column.")
+        raise ValueError(f"feature_names={feature_names!r}: give two names, one for each column.")
     else:
         first, second = feature_names
     return str(first), str(second)
 
 
 def row_target(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, list | None]:
-    """What colours the rows, and the classes it counts in (None for numbers)."""
+    """The target that gives rows their colours, and the classes (None for numbers)."""
     n = np.shape(X)[0]
     if is_outlier_detector(estimator):
         return (np.asarray(estimator.predict(X)) > 0).astype(int), ["outside", "inside"]
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise TypeError(
-            f"{type(estimator).__name__} is no classifier, regressor or one-class machine."
+            f"{type(estimator).__name__} is not a classifier, regressor or one-class machine: give "
+            "one of these."
         )
     if y is None:
         what = "class" if is_classifier(estimator) else "number"
@@ -88,7 +88,7 @@ def row_target(estimator: Any, X: Any, y: Any) -> tuple[np.ndarray, list | None]
 
 
 def as_given(grid: np.ndarray, X: Any) -> Any:
-    """Grid points as the estimator was given its rows: a frame of the same library, or floats."""
+    """Grid points in the type of X: a data frame of the same library, or an array of floats."""
     if is_frame(X):
         import narwhals as nw
 
@@ -102,13 +102,13 @@ def as_given(grid: np.ndarray, X: Any) -> Any:
 def surface_values(
     estimator: Any, grid: Any, classes: list | None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Values at the grid points, and what they mean."""
+    """The values at the grid points, and keyword arguments that say what they mean."""
     if classes is None:
         values = np.asarray(estimator.predict(grid))
         if values.ndim != 1:
             raise ValueError(
-                f"{type(estimator).__name__} predicts {values.shape[1]} numbers a row: fit it to "
-                "one of them."
+                f"{type(estimator).__name__} predicts {values.shape[1]} numbers for each row: fit "
+                "it to one target."
             )
         return values, {"label": "predicted value"}
     if len(classes) == 2 and hasattr(estimator, "decision_function"):
@@ -123,10 +123,13 @@ def surface_values(
 
 
 def _machine(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The kernel learner inside and X as it sees it; without one, the estimator itself and X."""
+    """The kernel learner in an estimator and X after its transformers.
+
+    Without a kernel learner, the last step of the estimator and None.
+    """
     try:
         transformers, machine = kernel_machine(estimator)
-    except TypeError:  # no kernel learner: a forest, say
+    except TypeError:  # no kernel learner: for example a forest
         return getattr(estimator, "steps", [(None, estimator)])[-1][1], None
     for transformer in transformers:
         X = transformer.transform(X)
@@ -134,7 +137,7 @@ def _machine(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def support_rows(estimator: Any, X: Any) -> np.ndarray | None:
-    """Which rows of X are support vectors; None where there are none, or X is another sample."""
+    """Numbers of the rows of X that are support vectors; None if X are not the training rows."""
     machine, Z = _machine(estimator, X)
     if Z is None or not hasattr(machine, "support_vectors_"):
         return None
@@ -150,11 +153,11 @@ def support_rows(estimator: Any, X: Any) -> np.ndarray | None:
 
 
 def panel_title(estimator: Any, X: Any) -> str:
-    """The kernel, or the estimator's name, and below it how many support vectors there are."""
+    """The kernel or the name of the estimator, and below it the number of support vectors."""
     machine, Z = _machine(estimator, X)
     kernel = None if Z is None else bound_kernel(machine, Z)
     text = type(machine).__name__ if kernel is None else repr(kernel)
-    text = " ".join(text.split()).replace(" ,", ",")  # long reprs have line breaks of their own
+    text = " ".join(text.split()).replace(" ,", ",")  # long reprs have line breaks
     text = re.sub(r"np\.float\d+\(([^)]*)\)", r"\1", text)
     text = re.sub(r"\d+\.\d{4,}(e-?\d+)?", lambda number: f"{float(number[0]):.3g}", text)
     lines = textwrap.wrap(text, 36)

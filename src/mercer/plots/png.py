@@ -1,4 +1,4 @@
-"""Matrices as PNG files of 256 colours, written with the standard library alone."""
+"""Matrices as PNG files of 256 colours, written only with the standard library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["PALETTE", "indexed_png", "levels"]
 
-#: anchors of cividis, which readers with any colour vision see alike (Nuñez et al., PLOS ONE 2018)
+#: colours of cividis, which looks the same to colour-blind readers (Nuñez et al., PLOS ONE 2018)
 ANCHORS = np.array([
     (0, 32, 77), (0, 48, 111), (57, 72, 107), (92, 99, 109), (123, 123, 120),
     (156, 148, 118), (192, 175, 107), (229, 205, 84), (255, 234, 70),

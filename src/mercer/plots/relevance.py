@@ -1,4 +1,4 @@
-"""Leave-one-feature-out relevance: what a model loses when a column tells it nothing."""
+"""Leave-one-feature-out relevance: how much worse a model is without a column."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 class RelevanceDisplay:
     r"""The part of the explained variation that is lost without each column.
 
-    One column at a time is held constant, in training rows and test rows alike, the model is
-    fitted again with its hyperparameters unchanged, and both fits are scored on the same test rows.
-    To a radial kernel, to `Match` and to a product of them a constant column is an absent one. The
-    loss of column j is
+    One column at a time is made constant in training rows and test rows. The model is fitted again
+    with the same hyperparameters, and both fits are scored on the same test rows. For a radial
+    kernel, for `Match` and for a product of them a constant column has no effect. The loss of
+    column j is
 
     .. math:: (L_j - L) / L_0,
 
-    with L the mean squared error of the full fit, :math:`L_j` that without the column, and
-    :math:`L_0` that of the constant prediction: for numbers the R² that is lost, for classes the
-    same of the class probabilities (1 - Brier score / that of the class frequencies). A
-    classifier without ``predict_proba`` is scored by the share of correct rows.
+    where L is the mean squared error of the full fit, :math:`L_j` the error without the column, and
+    :math:`L_0` the error of a constant prediction. For numbers this is the lost R². For classes it
+    is the same for the class probabilities: the lost part of 1 - Brier score / (Brier score of the
+    class frequencies). A classifier without ``predict_proba`` is scored by its accuracy.
 
     Parameters
     ----------
@@ -46,18 +46,19 @@ class RelevanceDisplay:
     full : float
         The score of the fit with all columns.
     measure : str
-        What the score is, in words.
+        Name of the score.
     n_train, n_test : int
-        Rows of the sample that the fits used, and rows that they were scored on.
+        Number of rows that the fits used, and number of rows that they were scored on.
     n_columns : int
-        How many columns there are, when only the foremost were measured.
+        Number of all columns, if only some were measured.
 
     Notes
     -----
-    Columns that carry the same information replace each other, and then both lose little: a small
-    loss means that a column is not needed beside the others, not that it is unrelated to the
-    target. Cost: one fit a column on at most ``max_samples`` rows. With more than ``max_columns``
-    columns those are measured that change the predictions of the full fit most when held constant.
+    Columns with the same information can replace each other, so both have a small loss. A small
+    loss means that a column is not needed if the others are there; the column can still be related
+    to the target. Cost: one fit for each column on at most ``max_samples`` rows. With more than
+    ``max_columns`` columns only those are measured that change the predictions of the full fit most
+    if they are made constant.
 
     Examples
     --------
@@ -105,18 +106,18 @@ class RelevanceDisplay:
         max_columns: int = 40,
         random_state: Any = 0,
     ) -> RelevanceDisplay:
-        """Fit without each column and compare; nothing is drawn.
+        """Fit without each column and compare the scores, without drawing.
 
         Parameters
         ----------
         estimator : estimator
-            A learner or pipeline to clone; of a search, its ``best_estimator_``. A fitted automatic
-            estimator keeps its kernel with all weights; its penalty is chosen again for the sample.
+            A learner or pipeline, which is cloned; of a search, its ``best_estimator_``. A fitted
+            automatic estimator keeps its kernel with all weights, but chooses its penalty again.
         X, y : training data
-            A data frame or a 2-D array; at most ``max_samples`` rows are drawn, of every class its
-            share.
-        X_test, y_test : rows that the model has not seen
-            At most ``max_samples`` of them are drawn.
+            A data frame or a 2-D array. At most ``max_samples`` random rows are used, with the
+            class shares of y.
+        X_test, y_test : held-out rows
+            At most ``max_samples`` random rows are used.
         """
         refit, names = _refit(estimator, X)
         random = check_random_state(random_state)
@@ -155,11 +156,11 @@ class RelevanceDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> RelevanceDisplay:
-        """Measure and draw. ``kwargs`` go to `measured`."""
+        """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, X_test, y_test, **kwargs).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> RelevanceDisplay:
-        """Draw one bar a column, the greatest loss on top. ``kwargs`` go to ``ax.barh``."""
+        """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
         import matplotlib.pyplot as plt
 
         self.ax_ = plt.subplots()[1] if ax is None else ax
@@ -173,7 +174,7 @@ class RelevanceDisplay:
 
 
 def _refit(estimator: Any, X: Any) -> tuple[Callable, list]:
-    """A function of (X, y) that fits with the hyperparameters kept, and the columns that matter."""
+    """A function that fits to (X, y) with the same hyperparameters, and the columns in use."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     if hasattr(estimator, "encoder_"):
         used = [column.name for column in estimator.columns_ if column.used]
@@ -183,17 +184,17 @@ def _refit(estimator: Any, X: Any) -> tuple[Callable, list]:
 
 
 class _Winner:
-    """Fits of an automatic estimator's winning machine to other rows, its kernel kept.
+    """Fits the winning machine of an automatic estimator to other rows, with the same kernel.
 
-    Penalty and calibration are those of the first fit, by leave-one-out; the others are one
-    Cholesky factorisation each.
+    The first fit chooses the penalty and the calibration by leave-one-out. Each later fit is one
+    Cholesky factorisation.
     """
 
     def __init__(self, model: Any):
         self.model, self.first = model, None
 
     def fit(self, X: Any, y: np.ndarray) -> _Fit:
-        """The machine on these rows."""
+        """Fit the machine to these rows."""
         model, M = self.model, self.model.encoder_.transform(X)
         if model.task == "regression":
             task: Any = Regression()
@@ -213,7 +214,7 @@ class _Winner:
 
 
 class _Fit:
-    """What `_Winner` makes: ``predict`` of a regression, ``predict_proba`` of classes."""
+    """A fit of `_Winner`: it has ``predict`` for regression, ``predict_proba`` for classes."""
 
     def __init__(self, model: Any, outputs: Callable):
         if model.task == "regression":
@@ -223,7 +224,7 @@ class _Fit:
 
 
 def held_constant(X: Any, X_test: Any, column: Any) -> tuple[Any, Any]:
-    """Both data with one column set to one value of X: the middle number, or the commonest."""
+    """X and X_test with one column set to a value of X: the median, or the most frequent value."""
     if isinstance(X, np.ndarray):
         train, test = X.copy(), X_test.copy()
         row = _typical(X[:, column], column in number_columns(X)[0])
@@ -240,7 +241,7 @@ def held_constant(X: Any, X_test: Any, column: Any) -> tuple[Any, Any]:
 
 
 def _typical(values: np.ndarray, numbers: bool) -> int:
-    """Row of the middle number, or of the commonest value; missing ones are passed over."""
+    """Row of the median number (without missing ones), or of the most frequent value."""
     if numbers:
         present = np.flatnonzero(~np.isnan(values.astype(float)))
         order = np.argsort(values[present].astype(float), kind="stable")
@@ -251,7 +252,7 @@ def _typical(values: np.ndarray, numbers: bool) -> int:
 
 
 def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):
-    """Squared error of each test row, its mean for the constant prediction, and what it is."""
+    """The error of each test row, its mean for a constant prediction, and the score's name."""
     if not classifier:
         trivial = float(np.mean((y_test - y_test.mean()) ** 2)) or 1.0
         return (y_test - fit.predict(X_test)) ** 2, trivial, "R²"
@@ -266,7 +267,7 @@ def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.n
 
 
 def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np.ndarray:
-    """About ``size`` row numbers, of every class its share and at least one row."""
+    """About ``size`` row numbers with the class shares of y, at least one row of each class."""
     share = min(1.0, size / len(y))
     _, codes = np.unique(y, return_inverse=True)
     groups = [random.permutation(np.flatnonzero(codes == c)) for c in range(codes.max() + 1)]
@@ -274,7 +275,7 @@ def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np
 
 
 def _foremost(fit: Any, X: Any, X_test: Any, names: list, max_columns: int) -> list:
-    """All columns, or those that change the predictions of one fit most when held constant."""
+    """All columns, or those that change the predictions of a fit most if they are constant."""
     if len(names) <= max_columns:
         return names
     X_test = take(X_test, np.arange(min(300, X_test.shape[0])))

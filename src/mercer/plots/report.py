@@ -1,7 +1,7 @@
-"""The report: one HTML file that holds everything, asks for nothing, and runs no script.
+"""The report: one HTML file that contains everything, loads nothing and runs no script.
 
-`report_data` measures a fitted model, `write_report` writes the page. Its numbers are also in a
-block of JSON, ``<script type="application/json" id="mercer-report">``, for machines.
+`report_data` measures a fitted model, `write_report` writes the page. The numbers are also in a
+block of JSON for programs, ``<script type="application/json" id="mercer-report">``.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without number
 
 
 def write_report(path: str | os.PathLike, data: ReportData) -> None:
-    """Write a report, whole or not at all.
+    """Write a report to a file; after an error no part of it is written.
 
     Parameters
     ----------
     path : str or path
         An existing file is replaced.
     data : ReportData
-        From `report_data`.
+        The result of `report_data`.
 
     Raises
     ------
     ImportError
         jinja2 is not installed: it comes with the ``cli`` extra.
     OSError
-        The file cannot be written; an existing one is then unchanged.
+        The file cannot be written. An existing file does not change then.
     """
     write_whole(path, render(data).encode("utf-8"))
 
@@ -62,7 +62,7 @@ def render(data: ReportData) -> str:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise ImportError(
-            'The report needs jinja2, which the cli extra brings: pip install "mercer[cli]"'
+            'The report needs jinja2, which is not installed: run pip install "mercer[cli]"'
         ) from error
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
@@ -100,13 +100,13 @@ def _drawings(data: ReportData) -> dict[str, Any]:
 
 
 def _embedded(data: ReportData) -> str:
-    """The numbers as JSON in which no text can end the script element that holds it."""
+    """The numbers as JSON, escaped so that no text can end the script element around it."""
     text = json.dumps(data.numbers(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _class_bars(data: ReportData) -> list[tuple[str, int, float]]:
-    """(class, rows, percent of the largest), the most frequent first."""
+    """(class, rows, percent of the largest class), the most frequent class first."""
     counts, classes = data.target_summary.counts, data.target_summary.classes
     order = np.argsort(-counts, kind="stable")
     most = max(int(counts.max()), 1)
@@ -114,7 +114,7 @@ def _class_bars(data: ReportData) -> list[tuple[str, int, float]]:
 
 
 def _blocks(data: ReportData) -> list[dict[str, Any]]:
-    """The classes of the Gram picture: where their blocks begin and how large they are, in %."""
+    """The classes of the Gram picture, with the start and size of their blocks in percent."""
     if data.gram.classes is None or data.gram.sizes is None:
         return []
     total, ends = len(data.gram.K), np.cumsum(data.gram.sizes)

@@ -1,4 +1,4 @@
-"""The eigenvalues of a Gram matrix: how many directions of feature space the data fill."""
+"""Draw the eigenvalues of a Gram matrix: how many directions of feature space the data use."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["SpectrumDisplay"]
 class SpectrumDisplay:
     r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \dots` of K / n, in decreasing order.
 
-    A steep fall means that few directions carry the kernel, so that a low-rank model does; a flat
-    one that every sample is alike only to itself.
+    If they fall fast, few directions of feature space matter, and a low-rank model is enough. If
+    they hardly fall, every sample is similar only to itself.
 
     Parameters
     ----------
     eigenvalues : array-like of shape (n,)
-        Of K / n, so that they do not grow with the sample. In any order.
+        Eigenvalues of K / n, so that they do not grow with n; in any order.
     precision : float, optional
-        Relative error of the entries of K: what is below n · precision · λ₁ is rounding.
+        Relative error of the entries of K: values below n · precision · λ₁ are rounding errors.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (n,)
-        Decreasing.
+        In decreasing order.
     ax_, figure_, line_
-        What `plot` drew.
+        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -66,21 +66,21 @@ class SpectrumDisplay:
 
     @property
     def visible(self) -> np.ndarray:
-        """The eigenvalues above what rounding leaves of a zero: those that are drawn."""
+        """The eigenvalues that are larger than rounding errors; only these are drawn."""
         return self.eigenvalues[self.eigenvalues > self._rounding()]
 
     @property
     def indefinite(self) -> bool:
-        """Whether the lowest eigenvalue is negative beyond rounding."""
+        """Whether the smallest eigenvalue is negative, and not only by rounding errors."""
         return bool(self.eigenvalues[-1] < -10 * self._rounding())
 
     def rank(self, share: float) -> int:
-        """How many of the largest eigenvalues make up a share of the trace."""
+        """The number of largest eigenvalues whose sum is at least this share of the trace."""
         sums = np.cumsum(np.maximum(self.eigenvalues, 0))
         return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> SpectrumDisplay:
-        """Draw eigenvalue against rank, both logarithmic. ``kwargs`` go to ``ax.plot``."""
+        """Draw eigenvalue against rank on log scales. ``kwargs`` are passed to ``ax.loglog``."""
         import matplotlib.pyplot as plt
 
         self.ax_ = plt.subplots()[1] if ax is None else ax

@@ -1,4 +1,4 @@
-"""Kernels in words and in mathematical notation, for readers who have never met them."""
+"""Kernels in words and in mathematical notation, for readers who do not know kernels."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class KernelWords:
-    """A kernel, explained.
+    """The explanation of a kernel.
 
     Attributes
     ----------
@@ -96,9 +96,9 @@ class KernelWords:
         One or two sentences.
     parameters : list of (symbol or name, value)
     parts : list of dict
-        For a table: ``columns``, ``formula``, ``weight`` (None when parts have none).
+        For a table: ``columns``, ``formula``, ``weight`` (None if parts have no weights).
     code : str
-        The kernel as Python writes it.
+        The kernel as Python code.
     """
 
     formula: str
@@ -115,7 +115,7 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
     ----------
     kernel : Kernel
     label : callable
-        From a column, as the kernel names it, to the name that the reader knows.
+        Gives the name of a column for the reader, from its name in the kernel.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def _with_values(kernel: Any) -> str:
 
 
 def _of_one(formula: str) -> str:
-    """A formula for a single column, where a norm is an absolute value."""
+    """The formula for a single column, where the norm is an absolute value."""
     for norm, plain in (
         ("‖x − z‖₁", "|x − z|"),
         ("‖x − z‖", "|x − z|"),

@@ -1,20 +1,20 @@
-"""Numerical problems, given a Gram operator. Solvers never see a kernel or a sample.
+"""Solvers of numerical problems with a Gram operator. They never need a kernel or a sample.
 
 **A solver is a value**, a frozen dataclass: the penalty, tolerances and limits are its fields. It
 has ``solve(K, y, weights=None)`` for an operator K (n, n), targets y of shape (n,) or (n, outputs)
 and weights that mean repetition, and returns a `Result`: coefficients, a certificate, and why it
 stopped. Solvers of ridge regression take one ``penalty``, or one for each output; `RidgeSweep`
 takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K, and
-`SmoSolver` a `DualProblem` in the place of y.
+`SmoSolver` takes a `DualProblem` instead of y.
 
-**A factorisation** is what a solver can keep between right sides or penalties. It is made by
-``factorise(K, weights)`` and has ``solve`` and ``leave_one_out``: `CholeskyFactor` is for one
-penalty, `EigenFactor` and `LowRankFactor` are for all. `RidgeFolds` is for all folds of a
-cross-validation.
+**A factorisation** is the part of the work that a solver can use again for other right sides or
+penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_one_out``. A
+`CholeskyFactor` is for one penalty, `EigenFactor` and `LowRankFactor` are for all penalties.
+`RidgeFolds` is for all folds of a cross-validation.
 
 **A preconditioner** is a value as well, with ``prepare(K, weights)``; see `Preconditioner`.
 
-A solver of your own can be held against numpy's by `mercer.testing.solvers.check_ridge_solver`.
+To compare your own solver with numpy's, use `mercer.testing.solvers.check_ridge_solver`.
 """
 
 from mercer.solvers.cholesky import CholeskyFactor, CholeskySolver

@@ -1,4 +1,4 @@
-"""Which variables of a coordinate descent are in play, as the native loops read it."""
+"""The active variables of a coordinate descent, in the form that the native loops read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ActiveSet"]
 
 
 class ActiveSet:
-    """Which variables of a coordinate descent are in play, and the state of its shuffle."""
+    """The active variables of a coordinate descent, and the state of its shuffle."""
 
     def __init__(self, variables: int, seed: int):
         self.active = np.arange(variables, dtype=np.int64)
@@ -21,14 +21,14 @@ class ActiveSet:
 
     @property
     def violation(self) -> float:
-        """The largest of the last epoch."""
+        """The largest violation in the last epoch."""
         return float(self._violation[0])
 
     def take(self, variables: np.ndarray) -> None:
-        """Only these are in play."""
+        """Make only these variables active."""
         self.active[: len(variables)] = variables
         self._state[0], self._violation[0] = len(variables), np.inf
 
     def take_all(self) -> None:
-        """All are looked at again; what is further from moving than the last violation goes."""
+        """Make all variables active; the next epoch drops those that are far from a change."""
         self._state[0] = len(self.active)

@@ -1,9 +1,10 @@
 """Newton steps on the free variables of a working set.
 
-SMO moves two variables at a time, and needs very many steps where the kernel matrix of the free
-variables is ill-conditioned (large C, wide kernels). Those that are off their bounds solve a linear
-system, though: f = ρ for all of them, their sums as they are. One Cholesky factor gives the step;
-it is cut, or bent along the bounds, to where it stays feasible and lowers the objective.
+SMO changes two variables at a time, and needs very many steps if the kernel matrix of the free
+variables is ill-conditioned (large C, wide kernels). But the variables that are not at a bound
+solve a linear system: f = ρ for all of them, and their sums stay the same. One Cholesky factor
+gives the step. The step is projected on the bounds or made shorter, so that it is feasible and
+lowers the objective.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from mercer.threads import blas_limit
 
 __all__ = ["newton_steps"]
 
-STEPS = 8  # at most, for each call
-LENGTHS = (1.0, 0.3, 0.1)  # of a step that is bent along the bounds
-MOST_HELD = 64  # variables that reach a bound before H is factored anew, or a 16th of all
-RIDGES = (64.0, 1e5, 1e8)  # on the diagonal, in roundings of K: from Newton's step to a careful one
+STEPS = 8  # most steps in a call
+LENGTHS = (1.0, 0.3, 0.1)  # lengths of a step that is projected on the bounds
+MOST_HELD = 64  # if more variables (or a 16th of all, if more) reach a bound, H is factored again
+RIDGES = (64.0, 1e5, 1e8)  # added to the diagonal, in units of K's rounding; larger is more careful
 
 
 def newton_steps(
@@ -31,10 +32,10 @@ def newton_steps(
     tol: float,
     steps: int = STEPS,
 ) -> bool:
-    """Lower the objective over the free variables, until f is the same for all within ``tol``.
+    """Lower the objective over the free variables, until f is equal for all within ``tol``.
 
     The arguments are those of `_native.smo_solve`: α and f are updated in place, and α stays
-    feasible. False if no step lowered the objective. O(m³) for m free variables.
+    feasible. Returns False if no step lowered the objective. O(m³) for m free variables.
     """
     system = None
     moves = False
@@ -63,35 +64,35 @@ def newton_steps(
 
 
 def _parts(free: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """The free variables of each of the two groups that exchange."""
+    """The free variables of the first group and of the second group."""
     return free[free < split], free[free >= split]
 
 
 class _System:
-    """(H + ridge) Δ + f = ρ within each group and Σ Δ = 0 there, H = K on some free variables.
+    """(H + ridge) Δ + f = ρ and Σ Δ = 0 in each group, where H = K on some free variables.
 
-    H is factored once. A variable that has reached a bound since is held there by one more
-    constraint, Δ = 0, which costs two triangular solves instead of another factor.
+    H is factored once. A variable that reaches a bound later is fixed there by one more
+    constraint, Δ = 0, which costs two triangular solves instead of a new factor.
     """
 
     def __init__(self, K: np.ndarray, free: np.ndarray, sizes: list[int], ridge: float):
         m = len(free)
         self.free, self.sizes = free, sizes
         self.H = K[np.ix_(free, free)]
-        self.factor = self.H.copy().T  # symmetric, and now in the order that LAPACK wants
+        self.factor = self.H.copy().T  # H is symmetric: this is the order that LAPACK needs
         peak = float(self.H.diagonal().max())
         self.factor[np.diag_indices(m)] += ridge * np.finfo(K.dtype).eps * peak
         with blas_limit(m):
             self.is_definite = cholesky_factor(self.factor)
         self.sums = np.repeat(np.eye(len(sizes)), sizes, axis=0)
-        self.held = np.empty(0, np.int64)  # places in ``free`` of what has reached a bound
-        self.solved = np.empty((m, 0))  # H⁻¹ of the constraints' columns
+        self.held = np.empty(0, np.int64)  # positions in ``free`` of variables fixed at a bound
+        self.solved = np.empty((m, 0))  # H⁻¹ times the columns of the constraints
 
     def step(self, free, y, C, alpha, f) -> tuple[np.ndarray, np.ndarray] | None:
-        """β of the variables after a step that lowers the objective, and before it."""
+        """β of the variables after and before a step that lowers the objective; None if none."""
         if not (self.is_definite and self._hold(np.flatnonzero(~free[self.free]))):
             return None
-        # in terms of β = y α, whose bounds are 0 and y C
+        # use β = y α, whose bounds are 0 and y C
         rows = self.free
         beta, edge = y[rows] * alpha[rows], y[rows] * C[rows]
         direction = self._direction(f[rows])
@@ -104,7 +105,7 @@ class _System:
         return None if moved is None else (moved, beta)
 
     def _hold(self, places: np.ndarray) -> bool:
-        """Constraints for these variables; False where there are too many for this factor."""
+        """Add constraints for these variables; False if they are too many for this factor."""
         new = np.setdiff1d(places, self.held)
         if len(places) > max(MOST_HELD, len(self.free) // 16):
             return False
@@ -126,19 +127,22 @@ class _System:
         step = downhill - self.solved @ nu
         if not np.isfinite(step).all():
             return None
-        # what rounding left of the sums, or a singular H
+        # correct the sums, which rounding or a singular H can change
         inside = self.sums.copy()
         inside[self.held] = step[self.held] = 0
         return step - inside @ ((self.sums.T @ step) / np.maximum(inside.sum(axis=0), 1))
 
     def _values(self, columns: np.ndarray) -> np.ndarray:
-        """Of the constraints: sums over groups, and entries of what is held."""
+        """Values of the constraints: sums over groups, and entries of the fixed variables."""
         return np.concatenate([self.sums.T @ columns, columns[self.held]])
 
 
 def _feasible_step(H, f, beta, step, bounds, sizes) -> np.ndarray | None:
-    """β after the first of some steps along the bent path that lowers the objective enough, else
-    after the straight one as far as it is feasible; None where neither lowers it."""
+    """β after a feasible step that lowers the objective; None if there is none.
+
+    First try some lengths of the step, projected on the bounds; then the straight step up to the
+    first bound.
+    """
     low, high = bounds
     for length in LENGTHS:
         moved = _project(beta + length * step, low, high, beta, sizes)
@@ -153,13 +157,13 @@ def _feasible_step(H, f, beta, step, bounds, sizes) -> np.ndarray | None:
 
 
 def _decrease(H: np.ndarray, f: np.ndarray, change: np.ndarray) -> tuple[float, float]:
-    """fᵀΔ, and by how much the objective falls."""
+    """fᵀΔ, and the decrease of the objective."""
     slope = float(f @ change)
     return slope, -(slope + float(change @ (H @ change.astype(H.dtype))) / 2)
 
 
 def _project(wanted, low, high, beta, sizes) -> np.ndarray:
-    """The nearest point within the bounds with the sums of β in each group, by bisection."""
+    """The nearest point in the bounds that has the sum of β in each group, by bisection."""
     if (wanted >= low).all() and (wanted <= high).all():
         return wanted
     out = np.empty_like(wanted)
@@ -172,7 +176,7 @@ def _project(wanted, low, high, beta, sizes) -> np.ndarray:
         def total_at(shift, s=s):
             return np.clip(wanted[s] - shift, low[s], high[s]).sum()
 
-        # bounds may be infinite: the bracket grows until the sum lies within
+        # bounds may be infinite: the bracket grows until it contains the sum
         least, most = np.min(wanted[s] - high[s]), np.max(wanted[s] - low[s])
         smallest, largest = max(least, 0.0), min(most, 0.0)
         reach = max(abs(total_at(0.0) - target), np.finfo(float).tiny)
@@ -187,7 +191,7 @@ def _project(wanted, low, high, beta, sizes) -> np.ndarray:
         more, less = (np.clip(wanted[s] - end, low[s], high[s]) for end in (smallest, largest))
         span = more.sum() - less.sum()
         out[s] = less + (more - less) * ((target - less.sum()) / span if span > 0 else 0.0)
-        rest = target - out[s].sum()  # rounding, given to the one with most room for it
+        rest = target - out[s].sum()  # a rounding error, added where there is most room
         room = (high[s] - out[s]) if rest > 0 else (out[s] - low[s])
         out[start - size + int(room.argmax())] += np.sign(rest) * min(abs(rest), room.max())
     return out

@@ -1,9 +1,9 @@
-r"""Crammer and Singer's machine for several classes: one loss over all of them.
+r"""Crammer and Singer's machine for several classes: one loss over all classes.
 
 Minimise :math:`\tfrac12 \sum_m |w_m|^2 + \sum_i C_i \max_m (w_m x_i - w_{y_i} x_i + [m \ne y_i])`.
-The dual has a block of one variable per class for each row: `ClassRows` and `ClassDual` are to
-`mercer.solvers.linear_svm.LinearSolver` what `LinearRows` and `LinearDual` are, with the vectors of
-all classes one after the other.
+The dual has a block of one variable per class for each row. The solver
+`mercer.solvers.linear_svm.LinearSolver` uses `ClassRows` and `ClassDual` in the same way as
+`LinearRows` and `LinearDual`; the vectors of all classes come one after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mercer.solvers.linear_rows import FACTORED, LinearRows, conjugate_gradients
 
 __all__ = ["ClassDual", "ClassRows"]
 
-CHEAP = 200  # order of a Newton system that is soon set up, from products of each pair of classes
+CHEAP = 200  # up to this order it is cheap to set up a Newton system, one product per class pair
 
 
 class ClassRows:
@@ -36,7 +36,7 @@ class ClassRows:
         return np.concatenate([self.X.combined(c) for c in beta.reshape(self.classes, -1)])
 
     def system(self) -> ClassRows:
-        """What has ``inverse_times``."""
+        """The object with the method ``inverse_times``."""
         return self
 
     def inverse_times(self, slope: tuple[np.ndarray, np.ndarray], g: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ class ClassRows:
         return conjugate_gradients(product, g, np.ones_like(g))
 
     def _system(self, free: np.ndarray, step: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """I + Xᵀ J X, the blocks on and below the diagonal."""
+        """I + Xᵀ J X; only the blocks on and below the diagonal."""
         width = self.X.shape[1]
         H = np.eye(self.shape[1])
         for m in range(self.classes):
@@ -71,10 +71,10 @@ class ClassDual:
     Parameters
     ----------
     codes : ndarray of shape (n,)
-        y, numbers of classes.
+        y as numbers of classes, from 0.
     C : ndarray of shape (n,), > 0
     classes : int
-        k.
+        The number of classes, k.
     """
 
     squared = False
@@ -101,17 +101,17 @@ class ClassDual:
 
 
 class RoundedClasses:
-    """The α' that minimise (f + [m ≠ y]) α' + pull |α' - α|² / 2 within their bounds, by row."""
+    """For each row, the α' that minimise (f + [m ≠ y]) α' + pull |α' - α|² / 2 in their bounds."""
 
     def __init__(self, dual: ClassDual, alpha: np.ndarray, pull: np.ndarray):
         self.shift, self.pull = dual.wrong - pull * alpha, pull
         self.bound = dual.bound
 
     def nearest(self, f: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """α' and its slope, as `ClassRows.inverse_times` takes it.
+        """α' and its slope, in the form that `ClassRows.inverse_times` needs.
 
-        α'_m = min(bound_m, (b - B_m) / pull), with the b that makes the sum 0: Newton's method
-        from below, each step of which leaves fewer classes free.
+        α'_m = min(bound_m, (b - B_m) / pull), with the b that makes the sum 0. Newton's method
+        finds b from below; each step has fewer free classes.
         """
         B = f.reshape(self.bound.shape) + self.shift
         room = self.pull * self.bound
@@ -131,7 +131,7 @@ class RoundedClasses:
 
 
 class ClassDescent:
-    """Epochs of coordinate descent over the rows, all classes of a row at once.
+    """Epochs of coordinate descent over the rows; a step changes all classes of a row.
 
     Keerthi et al., "A Sequential Dual Method for Large Scale Multi-class Linear SVMs", KDD 2008.
     """

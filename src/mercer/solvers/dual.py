@@ -1,12 +1,12 @@
-"""The dual problems of support vector machines, all in one form, for `SmoSolver`.
+"""The dual problems of all support vector machines in one form, for `SmoSolver`.
 
-The problem, in LIBSVM's form (Chang & Lin, ACM TIST 2011, sections 2 and 4), has v variables that
-read the rows of K[row, row]:
+The problem, in LIBSVM's form (Chang & Lin, ACM TIST 2011, sections 2 and 4), has v variables; each
+belongs to a row of K:
 
     min ½ αᵀQα + pᵀα,   0 <= α_i <= C_i,   Q_ij = y_i y_j K[row_i, row_j],   y_i = ±1
 
-Machines with C keep yᵀα = 0. Machines with ν keep Σ α of each sign at a given sum instead, which
-is one constraint more; the one-class machine has the sign + alone.
+Machines with C have the constraint yᵀα = 0. Machines with ν have two constraints instead: Σ α over
+y = +1 and Σ α over y = -1 are given. The one-class machine has only y = +1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["DualProblem"]
 
 @dataclass(frozen=True)
 class DualProblem:
-    """The data of the problem beside K.
+    """The data of the problem, without K.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class DualProblem:
     C : ndarray of shape (v,)
         Upper bounds; infinite for a hard margin.
     sums : (float, float), optional
-        Σ α over y = +1 and over y = -1, where both are prescribed.
+        Σ α over y = +1 and over y = -1 if they are given; None for the constraint yᵀα = 0.
     """
 
     rows: np.ndarray
@@ -44,40 +44,40 @@ class DualProblem:
 
     @classmethod
     def classification(cls, y: np.ndarray, C: np.ndarray) -> DualProblem:
-        """max Σα - ½ αᵀQα: the soft-margin machine for labels ±1."""
+        """The soft-margin machine for labels ±1: max Σα - ½ αᵀQα."""
         n = len(y)
         return cls(np.arange(n), y.astype(float), -np.ones(n), C.astype(float))
 
     @classmethod
     def regression(cls, target: np.ndarray, C: np.ndarray, epsilon: float) -> DualProblem:
-        """ε-insensitive regression: variables α above the tube, then α* below it."""
+        """ε-insensitive regression: first the variables α above the tube, then α* below it."""
         rows, y, p, C = _above_and_below(target, C)
         return cls(rows, y, p + epsilon, C)
 
     @classmethod
     def nu_classification(cls, y: np.ndarray, w: np.ndarray, nu: float) -> DualProblem:
-        """ν-classification before the division by ρ: Σ α is ν Σ w, half of it in each class."""
+        """ν-classification before the division by ρ: Σ α = ν Σ w / 2 in each class."""
         half = nu * float(w.sum()) / 2
         return cls(np.arange(len(y)), y.astype(float), np.zeros(len(y)), w.astype(float),
                    (half, half))  # fmt: skip
 
     @classmethod
     def nu_regression(cls, target: np.ndarray, C: np.ndarray, nu: float) -> DualProblem:
-        """ν-regression, whose ε is a multiplier: Σ α = Σ α* = ν Σ C / 2."""
+        """ν-regression, where ε is a multiplier: Σ α = Σ α* = ν Σ C / 2."""
         rows, y, p, bounds = _above_and_below(target, C)
         half = nu * float(C.sum()) / 2
         return cls(rows, y, p, bounds, (half, half))
 
     @classmethod
     def one_class(cls, w: np.ndarray, nu: float) -> DualProblem:
-        """The plane that parts the rows from the origin, with Σ α = ν Σ w."""
+        """The hyperplane that separates the rows from the origin, with Σ α = ν Σ w."""
         n = len(w)
         return cls(np.arange(n), np.ones(n), np.zeros(n), w.astype(float), (nu * float(w.sum()), 0))
 
     def feasible(self, alpha: np.ndarray | None = None) -> np.ndarray:
-        """α within the box and with the sums that are wanted, near a given one.
+        """A feasible α (in the box, with the right sums) near a given α, or near 0 for None.
 
-        Without prescribed sums the heavier sign is scaled down to the lighter one.
+        If the sums are not given, α of the sign with the larger sum is scaled down.
         """
         if alpha is None and self.sums is None:
             return np.zeros(len(self.y))
@@ -101,7 +101,7 @@ def _above_and_below(target: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...
 
 
 def _with_sum(alpha: np.ndarray, C: np.ndarray, wanted: float) -> np.ndarray:
-    """α scaled down, or filled up in order, until it has a sum that the bounds allow."""
+    """α with the sum ``wanted``: scaled down, or raised to the bounds one after the other."""
     total = alpha.sum()
     if total >= wanted:
         return alpha * (wanted / total) if total > 0 else alpha

@@ -1,8 +1,8 @@
 """Coordinate descent on the dual of a linear support vector machine: cheap epochs, row by row.
 
-Rows that sit at their bounds are set aside until the others have converged. Where the columns
-are of like scale and C is small, few epochs suffice; `mercer.solvers.linear_newton` is for the
-rest.
+Rows whose variables stay at their bounds are left out until the others have converged. If the
+columns have similar scales and C is small, few epochs are enough; for other problems use
+`mercer.solvers.linear_newton`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mercer.solvers.result import Reason
 
 __all__ = ["descend"]
 
-WORK = 5e7  # stored values visited between two looks at the gap, at the most
+WORK = 5e7  # most stored values that are visited before the gap is computed again
 
 
 def descend(
     point: LinearPoint, tol: float, epochs: int, seed: int, look: Callable[[str, int], None]
 ) -> tuple[Reason, int]:
-    """Up to so many epochs from β = 0, until the gap is below tol times the objective.
+    """Run at most ``epochs`` epochs from β = 0, until the gap is below tol times the objective.
 
     Hsieh et al., "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008; Ho &
     Lin, "Large-scale Linear Support Vector Regression", JMLR 2012.
@@ -39,6 +39,6 @@ def descend(
             return Reason.CONVERGED, done
         if descent.active.violation <= within:
             descent.active.take_all()
-            # the gap falls about as the violation does: no further than is needed
+            # the gap falls about as fast as the violation: do not go further than needed
             within *= min(max(0.5 * tol * point.objective / point.gap, 0.1), 0.5)
     return Reason.LIMIT, done

@@ -1,9 +1,9 @@
 r"""Linear support vector machines as one problem: its primal, its dual, and the gap between them.
 
-A machine minimises :math:`\tfrac12 |w|^2 + \sum_i \ell_i(x_i w)` over w, whose last entry is the
-intercept. Its dual has one variable per row, w = Σ β_i x_i, and is the same for the hinge, for the
-ε-insensitive loss and for the squares of both, but for the bounds (`LinearDual`). `RowDescent` is
-its coordinate descent; `mercer.solvers.linear_descent` says when that has come far enough.
+A machine minimises :math:`\tfrac12 |w|^2 + \sum_i \ell_i(x_i w)` over w; the last entry of w is the
+intercept. Its dual has one variable per row, w = Σ β_i x_i. The hinge loss, the ε-insensitive loss
+and the squares of both have the same dual with different bounds (`LinearDual`). `RowDescent` is
+its coordinate descent; `mercer.solvers.linear_descent` decides when it stops.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ __all__ = ["LinearDual", "LinearPoint", "LinearResult", "RowDescent"]
 
 @dataclass(frozen=True)
 class LinearResult(Result):
-    """A `Result` with ``coef`` w, and the duality gap, which is absolute, as ``gap``.
+    """A `Result` where ``coef`` is w and ``gap`` is the absolute duality gap.
 
-    The primal is strongly convex, so that ½ |w - w*|² <= gap for the solution w*.
+    The primal is strongly convex, so ½ |w - w*|² <= gap for the solution w*.
 
     Attributes
     ----------
     beta : ndarray of shape (n,)
-        Dual variables of that gap.
+        The dual variables that give this gap.
     """
 
     beta: np.ndarray | None = None
 
     def scaled(self, factor: float) -> LinearResult:
-        """The same where the objective is so many times as large."""
+        """The result with objective and gap times a factor."""
         return replace(self, objective=factor * self.objective, gap=factor * self.gap)
 
 
 class LinearDual:
     r"""Minimise :math:`\tfrac12 |X^T β|^2 + \sum_i (λ_i β_i^2/2 - y_i β_i + ε |β_i|)` in a box.
 
-    The dual of :math:`C_i \max(0, |y_i - f| - ε)`, where λ = 0 and the box is |β| <= C, or of C
-    times its square, where λ = 1 / 2C and the box is infinite. One-sided losses, which count
-    errors in the direction of y alone, have β of the sign of y: for labels ±1 and ε = 0 that is
-    the hinge loss.
+    This is the dual of the loss :math:`C_i \max(0, |y_i - f| - ε)`, with λ = 0 and the box
+    |β| <= C; or of C times the square of the maximum, with λ = 1 / 2C and an infinite box.
+    One-sided losses count only errors in the direction of y, and β has the sign of y: for labels
+    ±1 and ε = 0 this is the hinge loss.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class LinearDual:
         return cls(y, C, squared=squared, one_sided=False, epsilon=epsilon, unit=unit)
 
     def losses(self, f: np.ndarray) -> np.ndarray:
-        """ℓ_i(f_i): the largest (y - f) β - λ β² / 2 - ε |β| in the box."""
+        """ℓ_i(f_i), the maximum of (y - f) β - λ β² / 2 - ε |β| over β in the box."""
         r = self.target - f
         above, below = np.maximum(r - self.epsilon, 0), np.maximum(-r - self.epsilon, 0)
         if not self.squared:
@@ -96,7 +96,10 @@ class LinearDual:
         return (self.curvature * beta / 2 - self.target) * beta + self.epsilon * np.abs(beta)
 
     def rounded(self, beta: np.ndarray, width: float) -> RoundedLosses:
-        """The losses rounded within a width, in units of y - f; squared ones have no kink."""
+        """The losses, made smooth within ``width`` (in units of y - f) of their kinks.
+
+        Squared losses have no kink and do not change.
+        """
         pull: float | np.ndarray = 0.0
         if not self.squared:
             pull = width * self.unit / np.maximum(self.high, -self.low)
@@ -113,11 +116,11 @@ class RowDescent:
         self.X, self.unit = X, dual.unit
         self.loss = dual.epsilon, dual.squared, dual.one_sided
         self.active = ActiveSet(X.shape[0], seed)
-        # as the native loop lays them out
+        # in the layout that the native loop reads
         self._variables = np.column_stack([np.zeros(X.shape[0]), dual.target, dual.C, X.squares()])
 
     def run(self, epochs: int, within: float, w: np.ndarray) -> int:
-        """So many epochs, or until no violation is larger; w = Xᵀ β is kept."""
+        """Run at most ``epochs`` epochs, or until all violations are <= within; update w = Xᵀ β."""
         return _native.linear_dual_epochs(
             *self.X.arrays, self._variables, *self.loss, w, *self.active.arrays, epochs, within
         )
@@ -128,9 +131,9 @@ class RowDescent:
 
 
 class RoundedLosses:
-    """The dual variables as functions of the outputs, with a pull towards given ones.
+    """The dual variables β' as functions of the outputs f, with a pull towards given β.
 
-    They minimise λ β'²/2 - (y - f) β' + ε |β'| + pull (β' - β)²/2 in the box.
+    β' minimises λ β'²/2 - (y - f) β' + ε |β'| + pull (β' - β)²/2 in the box.
     """
 
     def __init__(self, dual: LinearDual, beta: np.ndarray, pull: np.ndarray | float):
@@ -144,14 +147,14 @@ class RoundedLosses:
         return near, slope
 
     def along(self, f: np.ndarray, change: np.ndarray, size: float, near: np.ndarray) -> float:
-        """change · (β' at f + size · change, less `near`)."""
+        """change · (β'(f + size · change) - near)."""
         return _native.linear_along(*self._box, f, change, size, near)
 
 
 class LinearPoint:
-    """The w and the β of the smallest gap so far.
+    """The w and the β with the smallest gap so far.
 
-    For a `LinearDual` on `LinearRows`, or what else has their methods.
+    For a `LinearDual` on `LinearRows`, or for other objects with the same methods.
 
     Attributes
     ----------
@@ -187,7 +190,7 @@ class LinearPoint:
         return float(w @ w / 2 + losses.sum())
 
     def offer(self, w: np.ndarray, f: np.ndarray, beta: np.ndarray, u: np.ndarray) -> None:
-        """Take w, β or both, where that makes the gap smaller; f = X w and u = Xᵀ β."""
+        """Take over w, β or both if the gap becomes smaller; f = X w and u = Xᵀ β."""
         primal = w.copy(), f.copy(), self.dual.losses(f)
         dual = beta.copy(), u.copy(), self.dual.conjugates(beta)
         for pair in ((primal, self._dual), (self._primal, dual), (primal, dual)):
@@ -206,7 +209,7 @@ class LinearPoint:
 
 
 def _gap(primal: tuple, dual: tuple) -> float:
-    """The primal at w less the dual at β, as a sum of terms none of which is negative."""
+    """The primal at w minus the dual at β, as a sum of terms that are never negative."""
     (w, f, losses), (beta, u, conjugates) = primal, dual
     rows = float(losses.sum() + conjugates.sum() + f @ beta)
     return max(rows, 0.0) + float((w - u) @ (w - u)) / 2

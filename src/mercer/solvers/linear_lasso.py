@@ -1,9 +1,9 @@
 r"""Linear support vector machines with few weights: the l1 penalty and the squared hinge loss.
 
-Minimise :math:`|w|_1 + \sum_i C_i \max(0, 1 - y_i x_i w)^2` by proximal Newton steps: each replaces
-the loss by its second-order model on the rows inside the margin, minimises model and penalty by
-coordinate descent, and searches along the line to the minimum. The model of few columns is kept as
-the factor of its Hessian, so that an epoch of the descent costs d² instead of n d.
+Minimise :math:`|w|_1 + \sum_i C_i \max(0, 1 - y_i x_i w)^2` by proximal Newton steps. Each step
+replaces the loss by its second-order model on the rows inside the margin, minimises the model plus
+the penalty by coordinate descent, and searches along the line to this minimum. With few columns
+the model is stored as the factor of its Hessian, so that an epoch costs d² instead of n d.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mercer.threads import blas_limit
 
 __all__ = ["solve_lasso"]
 
-ROUNDS = 50  # of ten epochs of descent on one model, where they are cheap
-CROSSINGS = 20  # weights that may reach 0 after ten epochs
-WAITING = 0.1  # of the gradient, short of which a weight may leave 0
+ROUNDS = 50  # most rounds of ten epochs of descent on one model, if they are cheap
+CROSSINGS = 20  # most weights that may reach 0 after ten epochs
+WAITING = 0.1  # a weight may leave 0 if its gradient is so close to the limit 1
 
 
 def solve_lasso(X: LinearRows, y: np.ndarray, C: np.ndarray, solver: LinearSolver) -> LinearResult:
-    """w for labels y of ±1; of the solver's settings the method means nothing here.
+    """Solve for w, with labels y = ±1; ``solver.method`` is not used.
 
     Yuan, Ho & Lin, "An Improved GLMNET for L1-regularized Logistic Regression", JMLR 2012, with
     the squared hinge loss.
@@ -41,7 +41,7 @@ def solve_lasso(X: LinearRows, y: np.ndarray, C: np.ndarray, solver: LinearSolve
         try:
             reason = _newton(point, solver, solver.tol, solver.max_iter)
             if reason is Reason.CONVERGED and X.small:
-                _newton(point, solver, EXACT, point.steps + POLISH)  # which often ends it
+                _newton(point, solver, EXACT, point.steps + POLISH)  # often reaches the solution
         except KeyboardInterrupt:
             reason = Reason.INTERRUPTED
     return LinearResult(
@@ -51,7 +51,8 @@ def solve_lasso(X: LinearRows, y: np.ndarray, C: np.ndarray, solver: LinearSolve
 
 
 class _Point:
-    """w after some steps, its objective, the loss's gradient g and curvatures h of the rows."""
+    """w after some steps, with its objective, the gradient g of the loss, and the curvature h of
+    each row."""
 
     def __init__(self, X: LinearRows, y: np.ndarray, C: np.ndarray):
         self.X, self.y, self.C = X, y, C
@@ -72,7 +73,7 @@ class _Point:
         return max(self.objective - self.bound, 0.0)
 
     def _dual(self, alpha: np.ndarray) -> float:
-        """The largest dual value Σ α - Σ α² / 4C at a multiple of α with |Xᵀ (y α)| <= 1."""
+        """The largest dual value Σ α - Σ α² / 4C over multiples of α with |Xᵀ (y α)| <= 1."""
         total, square = float(alpha.sum()), float(np.sum(alpha**2 / self.C)) / 4
         largest = float(np.abs(self.g).max())
         if not square > 0:
@@ -83,7 +84,7 @@ class _Point:
         return scale * total - scale**2 * square
 
     def move(self, v: np.ndarray) -> None:
-        """To where the objective is least on the way to v."""
+        """Move w to the smallest objective on the line to v."""
         step, w = v - self.w, self.w
         change = self.X.outputs(step)
 
@@ -115,10 +116,10 @@ def _newton(point: _Point, solver: LinearSolver, tol: float, max_iter: int) -> R
             return Reason.LIMIT
         try:
             v = _model_minimum(X, columns, point.h, point.g, point.w, active)
-        except (np.linalg.LinAlgError, ValueError):  # values beyond the range
+        except (np.linalg.LinAlgError, ValueError):  # numbers overflow
             break
         w, g, gap = point.w, point.g, point.gap
-        same = np.sign(v) == np.sign(w)  # there without the difference of close numbers
+        same = np.sign(v) == np.sign(w)  # for these, do not subtract numbers that are close
         change = np.where(same, (g + np.sign(w)) * (v - w), g * (v - w) + np.abs(v) - np.abs(w))
         promised = float(change.sum())
         if not promised < 0:
@@ -130,11 +131,11 @@ def _newton(point: _Point, solver: LinearSolver, tol: float, max_iter: int) -> R
 
 
 def _model_minimum(X, columns, h, g, w, active: ActiveSet) -> np.ndarray:
-    """v that minimises |v|₁ + g·v + ½ (v - w)ᵀ Xᵀ diag(h) X (v - w), nearly."""
+    """A v that nearly minimises |v|₁ + g·v + ½ (v - w)ᵀ Xᵀ diag(h) X (v - w)."""
     if columns is None:
         H = X.gram(h)
         H = np.tril(H) + np.tril(H, -1).T
-        H[np.diag_indices_from(H)] += 1e-13 * H.diagonal() + 1e-300  # columns may depend
+        H[np.diag_indices_from(H)] += 1e-13 * H.diagonal() + 1e-300  # columns may be dependent
         factor = cholesky(H, lower=True)
         A = LinearRows(factor, 0.0)
     else:
@@ -156,7 +157,7 @@ def _model_minimum(X, columns, h, g, w, active: ActiveSet) -> np.ndarray:
 
 
 def _settled(H: np.ndarray, g: np.ndarray, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """To the minimum over the weights that are not 0, without those that reach 0 on the way."""
+    """The minimum over the weights that are not 0; weights that reach 0 on the way stay 0."""
     v = v.copy()
     for _ in range(CROSSINGS):
         used = np.flatnonzero(v)
@@ -175,7 +176,7 @@ def _settled(H: np.ndarray, g: np.ndarray, w: np.ndarray, v: np.ndarray) -> np.n
 
 
 def _transposed(X: LinearRows) -> Any:
-    """The columns of (x, bias), each as a row."""
+    """The columns of (x, bias) as rows."""
     bias = np.full((1, X.shape[0]), X.bias, X.X.dtype)
     if X.sparse:
         return sp.csr_array(sp.vstack([X.X.T, sp.csr_array(bias)], format="csr"))
@@ -183,7 +184,7 @@ def _transposed(X: LinearRows) -> Any:
 
 
 def _scaled(columns: Any, factors: np.ndarray) -> LinearRows:
-    """Columns, each a row, with their entries scaled."""
+    """``columns`` (each one is a row) with entry i times factor i."""
     factors = factors.astype(columns.dtype)
     if not sp.issparse(columns):
         return LinearRows(columns * factors, 0.0)

@@ -1,11 +1,11 @@
-r"""Semismooth Newton for linear support vector machines: exact on the rows that are free.
+r"""Semismooth Newton for linear support vector machines: exact on the free rows.
 
 A squared loss has a piecewise quadratic primal, and Newton's method with an exact step length
-ends after a few steps (Keerthi & DeCoste 2005). A loss with a kink is first rounded off within a
-distance of its kink, by a pull of the dual variables towards the last ones: the method of
-multipliers. Each round solves the rounded problem and moves the pull; the distance shrinks from
-round to round, and with it the number of rows in the Newton system. Unscaled columns and large C,
-on which coordinate descent does not converge, do no harm here.
+ends after a few steps (Keerthi & DeCoste 2005). A loss with a kink is first made smooth near its
+kink, by a pull of the dual variables towards their last values: the method of multipliers. Each
+round solves the smooth problem and updates the pull. The width of the smooth part becomes smaller
+in each round, and so does the number of rows in the Newton system. Columns of different scales and
+a large C, with which coordinate descent does not converge, are no problem here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mercer.solvers.result import Reason
 __all__ = ["newton"]
 
 NARROWEST = 1e-12  # width of the rounding, in units of the residuals
-OFTEN = 10  # steps between two looks at the gap
-SHRINK = 0.35  # of that width from round to round
+OFTEN = 10  # the gap is computed after so many steps
+SHRINK = 0.35  # factor of that width in each round
 
 
 def newton(
     point: LinearPoint, tol: float, max_iter: int, width: float, look: Callable[[str, int], None]
 ) -> tuple[Reason, int]:
-    """Up to so many steps from the point at hand, until the gap is below tol times the objective.
+    """Take at most ``max_iter`` steps from ``point``, until gap <= tol times the objective.
 
-    ``width``, in units of the residuals, is how far from its kink a loss is rounded at first.
+    ``width``, in units of the residuals, is the first width in which a loss is made smooth.
 
     Keerthi & DeCoste, "A Modified Finite Newton Method for Fast Solution of Large Scale Linear
     SVMs", JMLR 2005; Rockafellar, "Augmented Lagrangians and Applications of the Proximal Point
@@ -48,7 +48,7 @@ def newton(
             square = float(gradient @ gradient)
             solved = square / 2 <= 0.3 * max(SHRINK * point.gap, tol * point.objective)
             if solved or steps >= min(max_iter, measured + OFTEN):
-                f = X.outputs(w)  # without the rounding of the updates
+                f = X.outputs(w)  # without the rounding errors of the updates
                 near, slope = rounded.nearest(f)
                 u = X.combined(near)
                 point.offer(w, f, near, u)
@@ -59,15 +59,15 @@ def newton(
                     return Reason.LIMIT, steps
                 measured = steps
                 if solved and not dual.squared:
-                    break  # what is left of the gap is due to the rounding of the losses
+                    break  # the rest of the gap comes from the smooth losses
                 gradient = w - u
                 square = float(gradient @ gradient)
             try:
                 direction = -system.inverse_times(slope, gradient)
-            except (np.linalg.LinAlgError, ValueError):  # values beyond the range
+            except (np.linalg.LinAlgError, ValueError):  # numbers overflow
                 return Reason.STALLED, steps
             if -float(direction @ gradient) <= 1e-15 * point.objective and square > last / 4:
-                break  # as far as the arithmetic goes
+                break  # the limit of the arithmetic
             change = X.outputs(direction)
             size = step_length(rounded, f, near, gradient, direction, change)
             w, f, last = w + size * direction, f + size * change, square
@@ -81,10 +81,10 @@ def newton(
 
 
 def step_length(rounded, f, near, gradient, direction, change) -> float:
-    """Where the rounded primal is nearly least along a direction, whose outputs are `change`.
+    """The step length that nearly minimises the smooth primal along a direction.
 
-    Its slope is continuous and increases: that at 0, and what the direction and the dual
-    variables add, as differences, so that it is right close to the solution too.
+    ``change`` is X times the direction. The slope is continuous and increasing. It is computed as
+    the slope at 0 plus differences, so that it is accurate close to the solution too.
     """
     at_0, bend = float(gradient @ direction), float(direction @ direction)
     low, at_low, high, at_high = 0.0, at_0, np.inf, np.inf
@@ -99,7 +99,7 @@ def step_length(rounded, f, near, gradient, direction, change) -> float:
             high, at_high = size, here
         if not np.isfinite(high):
             size = 2 * size
-        elif k % 2:  # false position can creep, halving cannot
+        elif k % 2:  # false position can be very slow, bisection cannot
             size = (low + high) / 2
         else:
             size = (low * at_high - high * at_low) / (at_high - at_low)

@@ -1,8 +1,8 @@
-"""Rows of samples as linear machines see them: their products, by native loops, in float64.
+"""Rows of samples for linear machines: their products, by native loops, in float64.
 
-A row is dense or CSR, in float32 or float64, and a constant column stands beside it, whose weight
-is the intercept. Large samples are worked on in blocks of rows by several threads; the blocks do
-not depend on the number of threads, and so neither do the sums.
+A row is dense or CSR, in float32 or float64, plus a constant column whose weight is the intercept.
+Several threads work on blocks of rows. The blocks do not depend on the number of threads, so the
+sums do not either.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mercer.threads import ordered_map
 
 __all__ = ["FACTORED", "LinearRows", "NewtonSystem", "conjugate_gradients", "solved"]
 
-BLOCK = 500_000  # stored values in a block that is worth a thread
-SMALL = 100_000  # stored values of samples that are worth solving to the last digit
-FACTORED = 1500  # order of the largest matrix that is factored at each step
-GRAM_ROWS = 1024  # of a dense block, which stays in cache while it is multiplied
+BLOCK = 500_000  # least stored values in a block for one thread
+SMALL = 100_000  # problems with at most so many stored values are solved to the last digit
+FACTORED = 1500  # order of the largest matrix that is factored in each step
+GRAM_ROWS = 1024  # rows of a dense block, which stays in cache while it is multiplied
 
 
 class LinearRows:
@@ -40,11 +40,11 @@ class LinearRows:
     ----------
     shape : (n, d + 1)
     cheap : bool
-        Whether matrices of order d + 1 are factored in little time.
+        Whether it is cheap to factor matrices of order d + 1.
     small : bool
-        Whether that is so of all the work.
+        Whether all the work is cheap.
     arrays : tuple
-        What the native loops take: values, columns and starts (None when dense), and the bias.
+        Arguments of the native loops: values, columns and starts (None if dense), and the bias.
     """
 
     def __init__(self, X: Any, bias: float, n_jobs: int | None = 1):
@@ -55,7 +55,10 @@ class LinearRows:
         self.cheap = d < FACTORED
         if self.sparse:
             if d >= 2**31:
-                raise ValueError(f"X has {d} columns: at most 2^31 - 1 are supported.")
+                raise ValueError(
+                    f"X has {d} columns, but a sparse X can have at most 2^31 - 1: remove or hash "
+                    "columns."
+                )
             self.arrays: tuple = (
                 np.require(X.data, requirements="A"),
                 X.indices.astype(np.int32, copy=False),
@@ -94,12 +97,12 @@ class LinearRows:
         return out
 
     def taken(self, rows: np.ndarray) -> Any:
-        """Some of the rows (x, bias) as a matrix in float64."""
+        """Some rows (x, bias) as a float64 matrix."""
         A, bias = self.X[rows].astype(np.float64), np.full((len(rows), 1), self.bias)
         return sp.csr_array(sp.hstack([A, bias])) if self.sparse else np.hstack([A, bias])
 
     def gram(self, h: np.ndarray) -> np.ndarray:
-        """Xᵀ diag(h) X, shape (d + 1, d + 1), the lower triangle of it filled."""
+        """Xᵀ diag(h) X, shape (d + 1, d + 1); only its lower triangle is valid."""
         H = np.zeros((self.shape[1],) * 2)
         if self.sparse:
 
@@ -117,7 +120,7 @@ class LinearRows:
         return H
 
     def _dense_grams(self, h: np.ndarray) -> Iterator[np.ndarray]:
-        """Parts of the same for h >= 0, in blocks of rows."""
+        """Terms of Xᵀ diag(h) X for h >= 0, one for each block of rows."""
         used = np.flatnonzero(h)
 
         def part(s: int) -> np.ndarray:
@@ -151,14 +154,14 @@ class LinearRows:
 
 
 class NewtonSystem:
-    """I + Xᵀ diag(h) X for one h after the other, of which most entries stay as they are."""
+    """I + Xᵀ diag(h) X for a sequence of h, where most entries of h do not change."""
 
     def __init__(self, X: LinearRows):
         self.X = X
         self._h, self._H = np.zeros(X.shape[0]), np.zeros((0, 0))
 
     def gram(self, h: np.ndarray) -> np.ndarray:
-        """Xᵀ diag(h) X, the lower triangle of it filled; an array of the caller's own."""
+        """A new array with Xᵀ diag(h) X; only its lower triangle is valid."""
         change = h - self._h
         if len(self._H) and 2 * np.count_nonzero(change) < np.count_nonzero(h):
             self._H += self.X.gram(change)
@@ -168,7 +171,7 @@ class NewtonSystem:
         return self._H.copy()
 
     def inverse_times(self, h: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """(I + Xᵀ diag(h) X)⁻¹ g, from the smaller of two systems or by conjugate gradients."""
+        """(I + Xᵀ diag(h) X)⁻¹ g, by the smaller of two systems or by conjugate gradients."""
         X = self.X
         if X.shape[1] <= FACTORED:
             H = self.gram(h)
@@ -186,8 +189,8 @@ class NewtonSystem:
 
 
 def solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """H⁻¹ g for positive definite H, of which the lower triangle is read; H is overwritten."""
-    scale = 1 / np.sqrt(H.diagonal())  # columns of any scale are alike then
+    """H⁻¹ g for positive definite H; reads only the lower triangle of H and overwrites H."""
+    scale = 1 / np.sqrt(H.diagonal())  # so that the scales of columns do not matter
     H *= scale[:, None]
     H *= scale
     H[np.diag_indices_from(H)] += 1e-14
@@ -197,7 +200,7 @@ def solved(H: np.ndarray, g: np.ndarray) -> np.ndarray:
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, diagonal: np.ndarray
 ) -> np.ndarray:
-    """H⁻¹ g to a hundredth of |g|, for the product with H; its diagonal is the preconditioner."""
+    """H⁻¹ g with a residual of at most |g| / 100; the diagonal of H is the preconditioner."""
     x, r = np.zeros_like(g), g.copy()
     p = z = r / diagonal
     rho = float(r @ z)

@@ -1,7 +1,7 @@
-"""Linear support vector machines of every loss: epochs of descent first, then Newton steps.
+"""Linear support vector machines with any loss: first epochs of descent, then Newton steps.
 
-Descent is cheap and soon near the solution, Newton's method is exact there. The duality gap tells
-when to stop.
+Descent is cheap and soon comes near the solution, where Newton's method is exact. The duality gap
+decides when to stop.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mercer.threads import blas_limit, stopping
 
 __all__ = ["LinearSolver"]
 
-EXACT = 1e-20  # a gap, relative to the objective, that leaves ten digits of the weights
-POLISH = 20  # steps towards it
-NARROW = 1e-3  # width of the rounding there
-FEW, MANY = 5, 100  # epochs before Newton steps that are cheap, and that are not
+EXACT = 1e-20  # with this gap, relative to the objective, ten digits of the weights are right
+POLISH = 20  # most steps to reach this gap
+NARROW = 1e-3  # width of the smooth part of the losses in these steps
+FEW, MANY = 5, 100  # epochs before Newton steps: if these are cheap, and if they are not
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,21 @@ class LinearSolver:
     Parameters
     ----------
     method : {"auto", "descent", "newton"}
-        Coordinate descent on the dual, Newton's method, or the first and then the second.
-    tol : float
+        Coordinate descent on the dual ("descent"), Newton's method ("newton"), or first descent
+        and then Newton's method ("auto").
+    tol : float > 0
+        Largest duality gap divided by the objective.
     max_iter : int
-        Epochs of the descent and, beside them, Newton steps.
+        Most epochs of the descent, and also most Newton steps.
     seed : int >= 0
-        Of the order of the rows in the descent.
+        Seed of the order of the rows in the descent.
     report : callable, optional
-        Called with a line of text at each look at the gap.
+        Called with a line of text each time the gap is computed.
 
     Notes
     -----
-    An epoch costs O(stored values of the rows in play); a Newton step O(stored values) and the
-    factorisation of a matrix whose order is the smaller of d and the number of free rows.
+    An epoch costs O(stored values of the active rows). A Newton step costs O(stored values), plus
+    the factorisation of a matrix whose order is the smaller of d and the number of free rows.
     """
 
     method: str = "auto"
@@ -55,7 +57,7 @@ class LinearSolver:
     report: Callable[[str], None] | None = None
 
     def solve(self, X: Any, dual: Any) -> LinearResult:
-        """``coef`` w for a `LinearDual` on `LinearRows`, or a `ClassDual` on `ClassRows`."""
+        """Solve a `LinearDual` on `LinearRows`, or a `ClassDual` on `ClassRows`."""
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, blas_limit(X.shape[1] if X.cheap else 0):
             return self._solve(LinearPoint(X, dual))
@@ -83,13 +85,14 @@ class LinearSolver:
                 reason, counts[-1] = newton(point, self.tol, self.max_iter, width, look)
             if self.method != "descent" and reason is Reason.CONVERGED and X.small:
                 counts.append(0)
-                _, counts[-1] = newton(point, EXACT, POLISH, NARROW, look)  # often ends it
+                # this often reaches the solution
+                _, counts[-1] = newton(point, EXACT, POLISH, NARROW, look)
         except KeyboardInterrupt:
             reason = Reason.INTERRUPTED
         return point.result(sum(counts), reason, ", then ".join(parts))
 
     def look(self, name: str, count: int, objective: float, gap: float) -> None:
-        """Report, and end the solver where it is told to stop."""
+        """Report the progress, and stop the solver if its work should stop."""
         if self.report is not None:
             self.report(f"{name} {count}: objective {objective:.9g}, gap {gap:.3g}")
         if stopping():

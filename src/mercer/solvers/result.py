@@ -1,4 +1,4 @@
-"""What every solver returns, and why it stopped."""
+"""The result that every solver returns, and the reasons why it stopped."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Result:
     objective : float
         Value of the minimised function at the solution.
     gap : float
-        Certificate: duality gap or relative residual, as the solver says.
+        Certificate: a duality gap or a relative residual; ``certificate`` says which.
     iterations : int
     converged : bool
     reason : Reason
     solver, certificate : str
-        What found it, and what ``gap`` is, in words.
+        Name of the solver, and name of the number in ``gap``.
     """
 
     coef: np.ndarray
@@ -64,11 +64,11 @@ class Result:
     certificate: str = "gap"
 
     def conclude(self, hint: str = "") -> None:
-        """What a fit ends with, when all that it found is stored.
+        """End a fit: warn if it did not converge. Call this when the solution is stored.
 
-        A solution that did not converge gets a ConvergenceWarning with the measured figure and the
-        remedy; after an interruption (Ctrl-C) KeyboardInterrupt is raised, and the best solution so
-        far is there.
+        If it did not converge, give a ConvergenceWarning with the measured gap and the remedy.
+        After an interruption (Ctrl-C), raise KeyboardInterrupt; the learner has the best solution
+        so far.
         """
         if self.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
@@ -84,5 +84,5 @@ class Result:
 
 
 def worst(results: Sequence[R]) -> R:
-    """The result that a fit of several concludes with: an interrupted one, else the least good."""
+    """The result that stands for all: an interrupted one, else the one with the worst gap."""
     return max(results, key=lambda r: (r.reason is Reason.INTERRUPTED, not r.converged, r.gap))

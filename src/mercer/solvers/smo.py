@@ -2,13 +2,13 @@
 
 The problem is a `DualProblem`. The solver keeps g = Kβ, β_row = Σ y_i α_i, in float64, and
 f_i = y_i ∂/∂α_i = g[row_i] + y_i p_i. At the optimum f is at most ρ for variables that can only
-fall, at least ρ for those that can only rise, and ρ for free ones; by how much a pair misses that
-is the violation. Each round takes a working set of the variables that violate optimality most,
-solves its subproblem on a block of K that stays in cache, and updates g with the rows of K that
-changed (Thunder SVM: Wen et al., JMLR 2018; second-order steps: Fan, Chen & Lin, JMLR 2005); a
-small problem is its own working set. Variables at their bounds that have stopped to matter are left
-out (shrinking: Joachims 1998) and looked at again before the end. What a round does stands in
-smo_state.py, where rows of K come from in smo_rows.py.
+fall, at least ρ for those that can only rise, and ρ for free ones. The violation is the largest
+amount by which a pair of variables misses this. Each round takes a working set of the variables
+that violate optimality most, solves its subproblem on a block of K that stays in cache, and updates
+g with the rows of K whose variables changed (Thunder SVM: Wen et al., JMLR 2018; second-order
+steps: Fan, Chen & Lin, JMLR 2005). In a small problem the working set has all variables. Variables
+that stay at their bounds are left out (shrinking: Joachims 1998) and checked again before the end.
+The work of a round is in smo_state.py; the sources of rows of K are in mercer.gram.row_sources.
 """
 
 from __future__ import annotations
@@ -29,35 +29,36 @@ from mercer.threads import stopping
 
 __all__ = ["SmoResult", "SmoSolver"]
 
-LARGEST = 4096  # working set
-TRIAL = 5  # rounds after which progress is looked at
-SHRINK_ROUNDS = 50  # between looks for variables to leave out
+LARGEST = 4096  # most variables in a working set
+TRIAL = 5  # progress is measured after so many rounds
+SHRINK_ROUNDS = 50  # after so many rounds, variables that can be left out are searched
 
 
 @dataclass(frozen=True)
 class SmoSolver:
-    """Batch SMO.
+    """Batch SMO (sequential minimal optimisation).
 
     Parameters
     ----------
-    tol : float
-        Stop when no pair of variables violates optimality by more (LIBSVM's ``-e``).
+    tol : float > 0
+        Stop when no pair of variables violates optimality by more than this (LIBSVM's ``-e``).
     max_rounds : int
-        Of the outer loop; a limit that ordinary problems stay far below.
+        Most rounds of the outer loop; ordinary problems need far fewer.
     working_set : int
-        Variables of a round at first; it grows where rounds bring little.
+        Variables of the first working sets; they become larger if rounds make little progress.
     whole : int
-        Variables up to which a problem is solved at once, without working sets.
+        Problems with at most so many variables are solved at once, without working sets.
     cache_bytes : int
-        For rows of K, where K is not held in memory.
+        Most bytes for rows of K, if K is not in memory.
     n_jobs : int or None
+        Threads; None means all cores.
     shrinking : bool
-        Leave variables out that have stopped to matter; the result is the same within ``tol``.
+        Leave out variables that no longer change; the result is the same within ``tol``.
     polish : bool
-        At the end, solve for the free variables exactly, where they are few.
+        At the end, solve for the free variables exactly if they are few.
     report : callable, optional
-        Called in each round with its number, the violation, and the numbers of active rows and
-        of variables that are not 0.
+        Called in each round with its number, the violation, the number of active rows and the
+        number of variables that are not 0.
     """
 
     tol: float = 1e-3
@@ -71,7 +72,7 @@ class SmoSolver:
     report: Callable[[int, float, int, int], None] | None = None
 
     def largest_set(self) -> int:
-        """The working set whose block takes an eighth of the cache, up to `LARGEST`."""
+        """Size of the working set whose block needs an eighth of the cache, at most `LARGEST`."""
         return min(LARGEST, max(isqrt(self.cache_bytes // 64), 256, self.working_set))
 
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
@@ -85,22 +86,24 @@ class SmoSolver:
         alpha: np.ndarray | None = None,
         source: RowSource | None = None,
     ) -> SmoResult:
-        """Minimise; ``coef`` is β of shape (n,), ``intercept`` the bias b of f(x) = Σβk + b.
+        """Minimise the problem.
 
         Parameters
         ----------
         K : GramOperator of shape (n, n)
-            Needs rows.
+            "rows" must be cheap.
+        problem : DualProblem
         alpha : ndarray of shape (v,), optional
             A warm start; it is made feasible.
         source : RowSource, optional
-            Rows of K that several problems share, from `rows_of`; nothing is left out then.
+            Rows of K that several problems share, from `rows_of`; turns shrinking off.
 
         Returns
         -------
         SmoResult
-            ``gap`` is the duality gap; ``objective`` is the minimum with its sign changed, the
-            dual's value, which bounds the primal's from below.
+            ``coef`` is β of shape (n,), ``intercept`` is b in f(x) = Σ β_i k(x, x_i) + b and
+            ``gap`` is the duality gap. ``objective`` is minus the minimum: the value of the dual,
+            which is a lower bound of the primal.
         """
         require(K, "rows", "SmoSolver")
         state = State(
@@ -123,7 +126,7 @@ class SmoSolver:
                     if state.is_whole():
                         reason = Reason.STALLED
                         break
-                    state.widen()  # what was left out is looked at again
+                    state.widen()  # check again the variables that were left out
                     continue
                 if state.is_unbounded():
                     reason = Reason.INFEASIBLE
@@ -154,7 +157,8 @@ class SmoResult(Result):
     square : float
         βᵀKβ = ‖w‖².
     levels : tuple of float
-        ρ, the common value of f at the free variables; one for each group that exchanges.
+        ρ, the common value of f at the free variables, for each group of variables (see
+        `Optimum`).
     """
 
     alpha: np.ndarray | None = None
@@ -162,7 +166,7 @@ class SmoResult(Result):
     levels: tuple[float, ...] = ()
 
     def scaled(self, factor: float) -> SmoResult:
-        """The result for β, and the function, times a factor; α stays that of the problem."""
+        """The result with β and f times a factor; α does not change."""
         return replace(
             self, coef=self.coef * factor, intercept=float(self.intercept) * factor,
             objective=self.objective * factor**2, gap=self.gap * factor**2,

@@ -1,4 +1,4 @@
-"""The variables of `SmoSolver`: how far they are from the optimum, what a round does to them."""
+"""The variables of `SmoSolver`: their distance from the optimum, and the work of a round."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from mercer.solvers.dual import DualProblem
 
 __all__ = ["Optimum", "State"]
 
-INNER_STEPS = 12  # at most for each variable of the working set, before Newton steps
-REFINEMENTS = 3  # calls of Newton steps in a round
-POLISHED = 1000  # free variables at most, for an exact solution at the end
-STALLED_ROUNDS = 20  # without a smaller violation, and without a lower objective
-SHRUNK = 0.75  # the part of the rows that remains at most, or shrinking is not worth its copies
-SHRINKABLE = 1000  # rows, from which on
-WIDENINGS = 3  # after so many looks at what was left out nothing is any more
+INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
+REFINEMENTS = 3  # most calls of Newton steps in a round
+POLISHED = 1000  # most free variables for an exact solution at the end
+STALLED_ROUNDS = 20  # stop after so many rounds without a smaller violation or a lower objective
+SHRUNK = 0.75  # shrinking must leave at most this part of the rows, or it is not worth its copies
+SHRINKABLE = 1000  # least rows for shrinking
+WIDENINGS = 3  # after so many checks of the variables left out, there is no more shrinking
 OVERFLOW = (
     "The dual coefficients or intercepts are not finite: k(x, z) overflows on these samples. Scale "
-    "the columns, for instance by StandardScaler."
+    "the columns, for example with StandardScaler."
 )
-TOUCHING = 1e-8  # squared distance of convex hulls, relative to K, that counts as none
+TOUCHING = 1e-8  # a smaller squared distance of convex hulls, relative to K, counts as 0
 
 
 class Optimum(NamedTuple):
-    """How far the variables are from it.
+    """How far the variables are from the optimum.
 
     Attributes
     ----------
     violation : float
     levels : tuple of float
-        ρ, what f is at free variables; for each group of variables that exchange. Where none is
-        free, the middle of the interval that optimality allows.
+        ρ, the value of f at free variables, for each group: a group is a set of variables that
+        one equality constraint connects. If none is free, the middle of the interval that
+        optimality allows.
     gap : float
-        Of duality: what each α alone could still gain, by complementarity.
+        Duality gap, as the sum of the complementarity terms of all α.
     square, linear : float
         βᵀKβ and pᵀα.
     """
@@ -52,11 +53,11 @@ class Optimum(NamedTuple):
 
 
 class State:
-    """The dual variables, g, and the part of the problem that is active.
+    """The dual variables, g, and the active part of the problem.
 
-    ``y``, ``C``, ``alpha``, ``offset`` and ``rows`` are those of the active variables, ``g`` that
-    of the active rows. ``whole_alpha`` holds all variables, ``whole_g`` all rows as they were when
-    the first were left out.
+    ``y``, ``C``, ``alpha``, ``offset`` and ``rows`` belong to the active variables, ``g`` to the
+    active rows. ``whole_alpha`` has all variables. ``whole_g`` has all rows, with their values
+    from the time when the first rows were left out.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class State:
         narrows: bool,
         n_jobs: int | None,
     ):
-        """``working_set`` is its first and its largest size; see `SmoSolver` for the others."""
+        """``working_set`` is (first size, largest size); see `SmoSolver` for the others."""
         self.K, self.problem, self.open_source = K, problem, open_source
         self.tol, self.narrows, self.n_jobs = tol, narrows, n_jobs
         first, self.largest = working_set
@@ -82,11 +83,11 @@ class State:
         self.whole_alpha = problem.feasible(alpha)
         self.whole_g = np.zeros(self.n)
         self.widenings = 0
-        self.trial = np.inf, 0  # violation and support at the last look
-        self.newton_rounds = 0  # since then
+        self.trial = np.inf, 0  # violation and support when progress was last measured
+        self.newton_rounds = 0  # rounds with Newton steps since then
         self.previous: np.ndarray = np.empty(0, np.int64)
         self.best, self.since = np.inf, 0
-        self.gain = self.gained = 0.0  # by how much the objective fell in a round, and in all
+        self.gain = self.gained = 0.0  # decrease of the objective in the last round, and in total
         self._check_finite()
         self._open_all()
         self.size = max(first, self.source.least_set)
@@ -112,7 +113,7 @@ class State:
         self.source.begin()
         self.active_rows = np.arange(self.n)
         self.g = self.whole_g
-        self._take(slice(None), self.problem.rows)  # α is a view of all
+        self._take(slice(None), self.problem.rows)  # alpha is a view of whole_alpha
 
     def _take(self, variables: np.ndarray | slice, rows: np.ndarray) -> None:
         p = self.problem
@@ -123,14 +124,14 @@ class State:
         self.one_each = len(rows) == len(self.g) and np.array_equal(rows, np.arange(len(rows)))
 
     def support(self) -> int:
-        """Variables that are not 0, among the active ones."""
+        """Number of active variables that are not 0."""
         return int(np.count_nonzero(self.alpha))
 
     def is_whole(self) -> bool:
         return len(self.active_rows) == self.n
 
     def shrink(self) -> None:
-        """Leave out rows whose variables are at a bound, and violate optimality with no other."""
+        """Leave out rows whose variables are at a bound and do not violate optimality."""
         may = self.narrows and self.source.can_narrow and self.widenings < WIDENINGS
         if not may or len(self.active_rows) < SHRINKABLE:
             return
@@ -146,7 +147,7 @@ class State:
         source = self.source.narrow(kept)
         self.whole_alpha[self.variables] = self.alpha
         if self.is_whole():
-            self.then = self.beta()  # whole_g is K times it from here on
+            self.then = self.beta()  # from now on whole_g is K times this
         self.source, self.g, self.active_rows = source, self.g[kept], self.active_rows[kept]
         place = np.full(self.n, -1)
         place[self.active_rows] = np.arange(len(kept))
@@ -155,7 +156,7 @@ class State:
         self.previous = np.empty(0, np.int64)
 
     def widen(self) -> None:
-        """All variables are active again; g of the rows that were left out is made good."""
+        """Make all variables active again, and update g of the rows that were left out."""
         if self.is_whole():
             return
         self.whole_alpha[self.variables] = self.alpha
@@ -181,12 +182,12 @@ class State:
         return (self.g if self.one_each else self.g[self.rows]) + self.offset
 
     def masks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which variables may move up and down."""
+        """Masks of the variables whose y α can rise, and of those whose y α can fall."""
         above, below, positive = self.alpha > 0, self.alpha < self.C, self.y > 0
         return np.where(positive, below, above), np.where(positive, above, below)
 
     def _groups(self) -> list[np.ndarray]:
-        """Variables that may exchange: all, or those of each sign."""
+        """Masks of the groups of variables: all variables, or those of each sign."""
         if self.problem.sums is None:
             return [np.ones(len(self.y), bool)]
         return [group for group in (self.y > 0, self.y < 0) if group.any()]
@@ -205,7 +206,7 @@ class State:
         return self.optimum().violation
 
     def stalls(self, violation: float) -> bool:
-        """Neither the violation nor the objective falls any more."""
+        """Whether neither the violation nor the objective has become smaller for many rounds."""
         better = violation < self.best * (1 - 1e-6)
         lower = self.gain > 1e-10 * self.gained
         self.since = 0 if better or lower else self.since + 1
@@ -213,11 +214,11 @@ class State:
         return self.since > STALLED_ROUNDS
 
     def is_unbounded(self) -> bool:
-        """For a hard margin: the dual grows for ever, since no w satisfies the constraints.
+        """Whether the dual of a hard margin grows for ever, because no w meets the constraints.
 
-        Those ask for ‖w‖ >= |pᵀα| / √(βᵀKβ) whatever α >= 0 with yᵀα = 0 is: for classes, Σα over
-        the distance of two points in their convex hulls. A w that must be longer than what
-        rounding can tell from infinity counts as none.
+        The constraints require ‖w‖ >= |pᵀα| / √(βᵀKβ) for all α >= 0 with yᵀα = 0: for classes,
+        Σα divided by the distance of two points in their convex hulls. If rounding errors hide
+        whether the required ‖w‖ is finite, there is no w.
         """
         if not self.hard:
             return False
@@ -231,9 +232,9 @@ class State:
     # --- a round --------------------------------------------------------------------------------
 
     def grow(self, violation: float) -> None:
-        """A larger working set, where the support is found but the violation does not fall.
+        """Use a larger working set if the support is found but the violation does not fall.
 
-        Then many free variables depend on each other, and a few at a time get nowhere.
+        Then many free variables depend on each other, and small sets make little progress.
         """
         before, known = self.trial
         support = self.support()
@@ -247,14 +248,14 @@ class State:
         if self.source.whole or len(self.y) <= self.whole:
             self._solve(np.arange(len(self.y)), 0.0)
             return
-        # The subproblem is solved to a tenth of its first violation, as in Thunder SVM: more would
-        # be undone by the next working set.
+        # The subproblem is solved to a tenth of its first violation, as in Thunder SVM: the next
+        # working set would undo a more exact solution.
         chosen = self._choose(self.size)
         self._solve(chosen, 0.1)
         self.previous = chosen
 
     def _choose(self, size: int) -> np.ndarray:
-        """The newest half of the last working set, and the worst violators beside it."""
+        """The newest half of the last working set, and the variables with the worst violations."""
         f = self.f()
         kept = self.previous[len(self.previous) // 2 :][-max(size // 2, 1) :]
         kept = kept[: max(size - 2, 0)]  # leave room for a pair
@@ -271,7 +272,7 @@ class State:
         return np.concatenate(parts)
 
     def _solve(self, chosen: np.ndarray, relative_tol: float) -> None:
-        """The subproblem by SMO steps, with Newton steps between them where those take long."""
+        """Solve the subproblem by SMO steps, with Newton steps between them if they take long."""
         variables, rows, place, split = self._in_order(chosen)
         square = self.source.square(rows, place)
         y, C, before = self.y[variables], self.C[variables], self.alpha[variables]
@@ -289,17 +290,20 @@ class State:
         gain = -float((f_before + f) @ moved) / 2
         change = np.bincount(place, moved, len(rows))
         changed = np.flatnonzero(change)
-        g = self.g.copy()  # α and g change together, or not at all
+        g = self.g.copy()  # after an interrupt, α and g must both be old or both be new
         if len(changed):
-            # a row whose variables went from bound to bound is not likely to change again soon
+            # a row whose variables moved from bound to bound will probably not change again soon
             free = np.bincount(place, (alpha > 0) & (alpha < C), len(rows)) > 0
             self.source.add(rows[changed], change[changed], g, free[changed])
         self.g[:], self.alpha[variables] = g, alpha
         self.gain, self.gained = gain, self.gained + gain
 
     def _in_order(self, variables: np.ndarray) -> tuple:
-        """Variables in the order of their rows (and of their signs, where those are groups), the
-        distinct rows, the place of each there, and where the second group begins."""
+        """Sort variables by row (first by sign, if the signs are groups).
+
+        Returns the sorted variables, their distinct rows, the position of each variable's row in
+        these, and the position where the second group begins.
+        """
         groups, split = self.problem.sums is not None, len(variables)
         if self.one_each and not groups and split == len(self.y):
             return slice(None), self.rows, self.rows, split
@@ -312,10 +316,10 @@ class State:
         return variables, *np.unique(self.rows[variables], return_inverse=True), split
 
     def polish(self) -> None:
-        """Solve for the free variables exactly, those at their bounds held there.
+        """Solve for the free variables exactly, and leave the others at their bounds.
 
-        The solution is taken where it violates optimality no more than the one at hand; then it
-        is that of the whole problem up to rounding.
+        The new solution is kept if its violation is not larger than before; it then solves the
+        whole problem up to rounding errors.
         """
         free = np.flatnonzero((self.alpha > 0) & (self.alpha < self.C))
         if not 0 < len(free) <= POLISHED:
@@ -325,7 +329,7 @@ class State:
         y, before = self.y[chosen], alpha[chosen]
         a, f = before.copy(), self.f()[chosen]
         block = self.source.block(rows, place)
-        steps = STEPS if block.dtype == np.float64 else 1  # a K that is rounded has no exact one
+        steps = STEPS if block.dtype == np.float64 else 1  # more is useless if K is rounded
         newton_steps(block, y, self.C[chosen], a, f, split, 1e-12, steps)
         if np.array_equal(a, before):
             return

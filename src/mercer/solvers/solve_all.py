@@ -1,4 +1,4 @@
-"""Several machines of one learner, solved over threads, that Ctrl-C stops without losing them."""
+"""Solve several machines of one learner in threads; after Ctrl-C their results are kept."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ R = TypeVar("R", bound=Result)
 def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
     """The results of all tasks, ``jobs`` at a time.
 
-    After Ctrl-C each task, begun or not, returns the best that it has; a task that met the
-    interrupt itself says so by its result's reason.
+    After Ctrl-C each task, started or not, returns its best result so far. The result of a task
+    that was itself interrupted has the reason ``INTERRUPTED``.
     """
     results: dict[int, R] = {}
 
@@ -27,7 +27,7 @@ def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
             raise KeyboardInterrupt
 
     try:
-        # several at a time: to hand a task over costs a wait for Python's lock
+        # several tasks at a time, because each transfer to a thread waits for Python's lock
         step = max(1, len(tasks) // (8 * jobs))
         parts = [range(s, min(s + step, len(tasks))) for s in range(0, len(tasks), step)]
         for _ in ordered_map(lambda part: [*map(solve, part)], parts, jobs):

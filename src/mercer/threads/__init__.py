@@ -1,4 +1,4 @@
-"""Threads: the one scheduler that all rooms use, and the one way to stop work that goes on."""
+"""Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
 from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping

@@ -1,7 +1,7 @@
-"""The one tile scheduler: tasks on a thread pool, BLAS limited to one thread meanwhile.
+"""The scheduler: it runs tasks on a thread pool, and limits BLAS to one thread meanwhile.
 
-Results are consumed in the order of the tasks, so that sums are the same whatever the number of
-threads, and at most a few are in flight, so that memory stays bounded.
+Results are used in the order of the tasks, so that sums do not depend on the number of threads.
+Only a few results wait at the same time, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def _blas():
 
 @contextmanager
 def blas_limit(n: int) -> Iterator[None]:
-    """A context with one BLAS thread where n x n matrices are too small to share the work.
+    """Context with one BLAS thread if n x n matrices are too small for several threads.
 
     Below about 1,000 rows the threads of a factorisation wait for each other longer than they
-    compute, and much longer when other processes use the cores.
+    compute, and much longer if other processes use the cores.
     """
-    if n >= 1000 or getattr(_here, "limited", False):  # a limit takes time to set
+    if n >= 1000 or getattr(_here, "limited", False):  # to set a limit takes time
         yield
         return
     with _blas().limit(limits=1, user_api="blas"):
@@ -47,7 +47,7 @@ def blas_limit(n: int) -> Iterator[None]:
 
 
 def count_jobs(n_jobs: int | None) -> int:
-    """Threads for ``n_jobs`` as scikit-learn reads it; None means all the cores we may use."""
+    """Number of threads for ``n_jobs``, as in scikit-learn; None means all cores of the process."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -60,10 +60,10 @@ def count_jobs(n_jobs: int | None) -> int:
 
 
 def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
-    """Yield task(item) in order, computed by ``n_jobs`` threads; at most 2 n_jobs are in flight.
+    """Yield task(item) in order, computed by ``n_jobs`` threads, at most 2 n_jobs ahead.
 
-    Tasks run under a `Stop` of their own, which is set when the map is left before its end: those
-    that still run are told to stop, and are waited for.
+    Tasks run under their own `Stop`. If the caller leaves the map before its end, the stop is set,
+    and the map waits for the tasks that still run.
     """
     items = iter(items)
     first = list(islice(items, 2))  # a single task needs no thread
@@ -94,14 +94,14 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
                 future.cancel()
             if flying:
                 stop.set()
-            wait(flying)  # what still runs may write to arrays of the caller
+            wait(flying)  # running tasks may write to arrays of the caller
 
 
 def _threads_here(wanted: int) -> tuple[int, int]:
-    """How many threads a map may have that is started here, and how many each of its tasks.
+    """How many threads a map that starts here may use, and how many each of its tasks may use.
 
-    A task that starts a map of its own shares its threads with the tasks beside it: with as many
-    tasks as cores, its map runs in its own thread.
+    Tasks that start their own maps share the threads. With as many tasks as cores, the map of a
+    task runs in the task's own thread.
     """
     own = getattr(_here, "share", None)
     jobs = wanted if own is None else min(wanted, own)
@@ -114,10 +114,10 @@ _here = threading.local()
 
 @contextmanager
 def _threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool that is kept for the next call, since threads are slow to start.
+    """A pool that is kept for the next call, because threads are slow to start.
 
-    A task that asks for threads itself gets a pool of its own: waiting for threads that wait for
-    it, it would wait for ever.
+    A task that itself needs threads gets a new pool. In the same pool it could wait for ever for
+    threads that wait for it.
     """
     if hasattr(_here, "share"):
         with ThreadPoolExecutor(jobs) as pool:

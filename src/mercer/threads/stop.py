@@ -1,10 +1,10 @@
-"""How work that lasts long hears that it should stop.
+"""Tell work that takes long to stop.
 
-A `Stop` is a flag that somebody may set: Ctrl-C, an error beside it, a search that has enough. Work
-runs under one (``with stop:``), and what that work starts, also in other threads, hears it too.
-Loops ask in one of two ways. A solver that has a best solution so far asks `stopping` and ends with
-it. A computation whose half is worth nothing calls `raise_if_stopped` between steps, which should
-last at most half a second each.
+A `Stop` is a flag. It is set after Ctrl-C, after an error in another task, or when a search has
+enough results. Work runs under a stop (``with stop:``), and so does all work that it starts, also
+in other threads. Loops check the flag in one of two ways. A solver that has a best solution so far
+calls `stopping` and returns this solution. A computation that is useless before its end calls
+`raise_if_stopped` between its steps; a step should take at most half a second.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _here = threading.local()
 
 
 class Stopped(Exception):
-    """Raised in work whose result nobody will read."""
+    """Raised in work whose result is no longer needed."""
 
 
 class Stop:
-    """A flag that work hears; it is set as well while the one above it is.
+    """A flag that tells work to stop; it also counts as set if the stop above it is set.
 
-    The one above is that of the thread which made it, so that work within work hears both.
+    The stop above is the stop of the thread that made this one, so nested work checks both.
 
     Examples
     --------
@@ -58,19 +58,19 @@ class Stop:
 
 
 def _entered() -> list[Stop | None]:
-    """What this thread goes back to when it leaves the stops that it has entered."""
+    """The earlier stops of this thread, which it uses again when it leaves the newer ones."""
     if not hasattr(_here, "entered"):
         _here.entered = []
     return _here.entered
 
 
 def stopping() -> bool:
-    """Whether the work of this thread should stop and give the best that it has."""
+    """Whether the work of this thread should stop and return its best result so far."""
     stop: Stop | None = getattr(_here, "stop", None)
     return stop is not None and stop.is_set()
 
 
 def raise_if_stopped() -> None:
-    """Raise `Stopped` where the work of this thread should stop."""
+    """Raise `Stopped` if the work of this thread should stop."""
     if stopping():
         raise Stopped
