@@ -25,6 +25,7 @@ _HOME = {
     "save": "mercer.persistence",
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",
+    "learners": "mercer.learners",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",

@@ -1,4 +1,4 @@
-"""A kernel, a distance, a solver and a learner of a user's own work everywhere, as ours do.
+"""Kernels, distances, solvers, learners and indexes of a user's own work everywhere, as ours do.
 
 They are in ``their_package``, one file each, and use only public names. CONTRIBUTING.md quotes
 them.
@@ -20,17 +20,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from their_package import index as their_index
 from their_package.distance import Circular
+from their_package.index import Pivot
 from their_package.kernel import ExponentialDot
 from their_package.learner import PlainRidge
 from their_package.solver import PlainConjugateGradient
 
 import mercer
+from mercer.distances import Edit, Minkowski
 from mercer.gram import gram
 from mercer.kernels import RBF, BlendedSpectrum, FromDistance, Jaccard
 from mercer.search import BruteForce
 from mercer.solvers import CholeskySolver, Reason
-from mercer.testing import DistanceContract, KernelContract, parametrize_with_object_checks
+from mercer.testing import (
+    DistanceContract,
+    KernelContract,
+    check_index,
+    parametrize_with_object_checks,
+)
 
 HERE = Path(__file__).parent
 FILES = sorted((HERE / "their_package").glob("[a-z]*.py"))
@@ -284,6 +292,32 @@ def test_a_file_in_a_program_that_has_not_imported_the_package(tmp_path):
     assert done.stdout == "False\nPlainRidge(kernel=ExponentialDot(gamma=0.3))\n"
 
 
+# --- the index --------------------------------------------------------------------------------
+
+WORDS = ["".join(rng.choice(list("abc"), size)) for size in rng.integers(1, 9, 60)]
+
+
+@pytest.mark.parametrize(
+    ("distance", "samples"),
+    [(Minkowski(), rng.normal(size=(90, 3))), (Circular(), HOURS), (Edit(), WORDS)],
+)
+def test_the_index_finds_what_brute_force_finds(distance, samples, monkeypatch):
+    monkeypatch.setattr(their_index, "TILE", 8)
+    check_index(Pivot, distance, samples, trusted=(Circular,))
+
+
+def test_the_index_leaves_rows_out(monkeypatch):
+    compared = []
+    within = Minkowski.within
+    monkeypatch.setattr(
+        Minkowski, "within",
+        lambda rho, A, B, limit: compared.append(B.shape[0]) or within(rho, A, B, limit),
+    )  # fmt: skip
+    points = rng.normal(size=(5000, 2))
+    Pivot(Minkowski(), n_jobs=1).fit(points).query(points[:1], k=3)
+    assert 0 < sum(compared) < 2500
+
+
 # --- what they are made of, and what CONTRIBUTING.md says -----------------------------------------
 
 #: steps of `fit` that `KernelLearner` documents for its subclasses
@@ -294,7 +328,8 @@ STEPS = {"_training", "_gram", "_keep_support"}
 def test_they_use_public_names_only(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert {name for name in used if name.startswith("_")} <= STEPS
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert {name for name in used - own if name.startswith("_")} <= STEPS
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mercer"):
             assert {alias.name for alias in node.names} <= public(str(node.module))
