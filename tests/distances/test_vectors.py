@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from mercer import _native
-from mercer.distances import Cosine, Mahalanobis, Minkowski
+from mercer.distances import Cosine, Mahalanobis, Minkowski, products
 
 SIZES = [(1, 1, 1), (2, 15, 16), (3, 16, 1), (1, 17, 33), (5, 63, 2), (2, 64, 7), (3, 65, 31),
          (2, 511, 3), (2, 513, 4), (1, 1030, 2)]  # fmt: skip
@@ -225,3 +225,20 @@ def test_the_edge_of_a_box_that_holds_five_neighbours():
     delta = brentq(lambda v: binom.sf(4, 5000, v) - 0.95, 1e-5, 1e-2)
     assert_allclose(delta, 0.0018, atol=5e-5)
     assert_allclose([delta**0.1, delta**0.01], [0.53, 0.94], atol=5e-3)
+
+
+@pytest.mark.parametrize("m", [9, 70])
+def test_large_inner_products_are_computed_by_strips(monkeypatch, m):
+    """A symmetric product of many rows crashes in OpenBLAS; strips are no symmetric products."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 5))
+    Z = X if m == 70 else rng.normal(size=(m, 5))
+    whole = products.inner_products(X, Z)
+    monkeypatch.setattr(products, "LARGE", 8)
+    monkeypatch.setattr(products, "STRIP", 16)
+    shapes = []
+    real = np.matmul
+    monkeypatch.setattr(np, "matmul", lambda A, B, out: shapes.append(A.shape) or real(A, B, out))
+    K = products.inner_products(X, Z)
+    assert shapes == [(16, 5)] * 4 + [(6, 5)]
+    assert_allclose(K, whole, rtol=1e-13, atol=1e-13)
