@@ -100,8 +100,8 @@ REFUSED = {
     ),
     "no column of use": (
         TABLE.select("y", n=pl.lit(None)).write_csv().encode(),
-        "no column that can be used: n: empty (every value is missing). Say what a column is with "
-        "kind= (or --kind).",
+        "no column that can be used: n: empty (every value is missing). Give the kind of a column "
+        "with kind= (or --kind).",
     ),
 }
 
@@ -349,13 +349,13 @@ def test_unseen_levels_are_predicted_for_and_said(fitted, command):
     [
         (
             TABLE.drop("size", "y"),
-            "new.csv: X lacks the column 'size', which the model was trained with; it has "
-            "['weight', 'colour']. Add what is missing",
+            "new.csv: X lacks the column 'size', which the training table had; X has "
+            "['weight', 'colour']. Add the missing columns",
         ),
         (
             TABLE.with_columns(size=pl.lit("big")),
             "new.csv: Column 'size' of X was read as numbers in training, but none of its values "
-            "is one now; the first is 'big'.",
+            "is a number now, the first is 'big': give numbers",
         ),
     ],
 )
@@ -496,4 +496,4 @@ def test_texts_that_are_numbers_in_the_new_table(command):
     frame.drop("note").write_csv("new.csv")
     code, said = command("predict", "model.mercer", "new.csv", "-o", "q.csv")
     assert code == 3
-    assert "lacks the column 'note', which the model was trained with" in said
+    assert "lacks the column 'note', which the training table had" in said

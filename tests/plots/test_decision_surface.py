@@ -353,7 +353,7 @@ def test_nothing_written_overlaps(classes, C, panels):
 def test_other_than_two_columns_are_refused_with_a_way_out():
     model = ReferenceSVC().fit(IRIS.data, SPECIES)
     for wrong in (IRIS.data, IRIS.data[:, :1], IRIS.data[:, 0]):
-        with pytest.raises(ValueError, match=r"drawn over two columns\. Choose two, fit"):
+        with pytest.raises(ValueError, match=r"drawn over two columns\. Choose two columns, fit"):
             DecisionSurfaceDisplay.from_estimator(model, wrong, SPECIES)
 
 
@@ -368,7 +368,7 @@ def test_other_than_two_columns_are_refused_with_a_way_out():
         ({"feature_names": ["a"]}, ValueError, "give two names"),
         ({"X": np.where(X > 1, np.nan, X)}, ValueError, "NaN or infinity in .* rows, first in row"),
         ({"X": X[:0], "y": Y[:0]}, ValueError, "X has no rows"),
-        ({"X": X.astype(str).astype(object)}, ValueError, r"no numbers in \[0, 1\]"),
+        ({"X": X.astype(str).astype(object)}, ValueError, r"columns without numbers, \[0, 1\]"),
     ],
 )
 def test_wrong_arguments_are_named(change, error, message):

@@ -165,10 +165,10 @@ def test_targets_that_are_none(fit, y, message):
 
 
 def test_a_regression_needs_numbers_and_a_classification_classes():
-    with pytest.raises(ValueError, match="y holds 'no' in row 0, which is no number"):
+    with pytest.raises(ValueError, match="y has 'no' in row 0, which is not a number"):
         KernelRegressor(trials=1).fit(TABLE, np.sort(LABELS))
     mixed = np.array([1, 2.5, "three"] * (N // 3), dtype=object)
-    with pytest.raises(ValueError, match="y holds 'three' in row 2, which is no number"):
+    with pytest.raises(ValueError, match="y has 'three' in row 2, which is not a number"):
         KernelRegressor(trials=1).fit(TABLE, mixed)
     with pytest.raises(ValueError, match="one class, 'yes', in all 120 rows"):
         KernelClassifier(trials=1).fit(TABLE, ["yes"] * N)
@@ -179,7 +179,7 @@ def test_a_regression_needs_numbers_and_a_classification_classes():
 def test_a_constant_number_is_predicted_and_said():
     model = KernelRegressor(trials=1).fit(TABLE, np.full(N, 3.5))
     assert_allclose(model.predict(TABLE), 3.5)
-    assert "The target is constant: so is the prediction." in model.notices_
+    assert "The target is constant, so the prediction is constant too." in model.notices_
 
 
 @pytest.mark.parametrize(

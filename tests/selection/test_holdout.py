@@ -98,7 +98,7 @@ def test_a_kernel_machine_that_earns_its_place(metric):
 
 def test_a_class_that_training_lacks_is_named(circle):
     model, train, *_ = circle
-    with pytest.raises(ValueError, match="target value 'beyond', which the training rows lack"):
+    with pytest.raises(ValueError, match="target value 'beyond', but the training rows do not"):
         score_held_out(model, (X[train], CIRCLE[train]), (X[:2], np.array(["in", "beyond"])))
 
 

@@ -224,7 +224,7 @@ def test_other_estimators_are_evaluated_plainly():
     ours, theirs = both(TheirRidge(kernel="rbf"), {"alpha": [0.1, 1.0]})
     assert ours.best_params_ == theirs.best_params_
     assert levels(ours) == ["nothing"]
-    assert "KernelRidge is no kernel learner of Mercer" in str(ours.sharing_[0])
+    assert "KernelRidge is not a kernel learner of Mercer" in str(ours.sharing_[0])
 
 
 PIPELINE = make_pipeline(StandardScaler(), SVC(tol=1e-8))
@@ -275,12 +275,12 @@ def test_weights_and_kernels_that_read_the_fold_in_a_pipeline():
     ("pipeline", "grid", "reason"),
     [
         (PIPELINE, {"svc__C": [1.0], "standardscaler__with_mean": [True, False]},
-         "standardscaler__with_mean is no parameter of the last step"),
+         "standardscaler__with_mean is not a parameter of the last step"),
         (PIPELINE, {"standardscaler": ["passthrough", MinMaxScaler()]}, "X changes with it"),
         (make_pipeline(StandardScaler(), TheirSVC()), {"svc__C": [0.1, 1.0]},
-         "SVC is no kernel learner"),
+         "SVC is not a kernel learner"),
         (make_pipeline(FunctionTransformer(np.ndarray.tolist), SVC()), {"svc__C": [0.1, 1.0]},
-         "the steps before the last: they give no arrays"),
+         "the steps before the last: they do not give arrays"),
     ],
 )  # fmt: skip
 def test_pipelines_that_share_nothing_say_why(pipeline, grid, reason):

@@ -226,7 +226,7 @@ def test_an_interrupt_keeps_the_best_so_far():
 
     model = KernelRegressor(progress=interrupt).fit(TABLE, WAVE)
     assert len(model.schedule_) == 4
-    assert "Interrupted after 3 trials; the best so far was kept." in model.notices_
+    assert "Interrupted after 3 trials; the best candidate so far was kept." in model.notices_
     assert model.interrupted_ == "search"
     whole = KernelRegressor(trials=3).fit(TABLE, WAVE)
     assert whole.interrupted_ is None

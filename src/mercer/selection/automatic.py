@@ -1,9 +1,9 @@
-"""The automatic estimators: a table in, a tuned kernel machine out.
+"""The automatic estimators: they choose and tune a kernel machine for a table.
 
-`fit` infers what the columns are, encodes them, tries candidates (kernel families, with learnt or
-equal column weights) beside two baselines on the same folds within a time budget, and fits the
-winner again on all rows. What was tried is in ``leaderboard_``, in what order and how thoroughly in
-``schedule_``, which ``replay=`` repeats exactly.
+`fit` infers the kinds of the columns, encodes them, tries candidates (kernel families, with learnt
+or equal column weights) and two baselines on the same folds within a time budget, and fits the
+winner again on all rows. ``leaderboard_`` has the scores of all candidates. ``schedule_`` has their
+order and settings, and ``replay=`` repeats it exactly.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import memory_budget
 from mercer.kernels import TableKernel
 from mercer.learners.targets import check_weights
+from mercer.samples import EncodedColumns
 from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.column_rules import infer_columns
@@ -34,11 +35,11 @@ from mercer.selection.values import is_object_list, read_columns
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
-QUICK_ROWS = 5000  # of a final fit after an interruption
+QUICK_ROWS = 5000  # most rows of a final fit after an interruption
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
-    """Abstract: what the classifier and the regressor share."""
+    """Abstract: the parts of the classifier and the regressor that are the same."""
 
     task: str
     machine_: Tuned
@@ -73,20 +74,28 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.progress = progress
 
     def fit(self, X, y, sample_weight=None) -> Self:
-        """Infer, search, and fit the winner on all rows.
+        """Infer the kinds of the columns, search, and fit the winner on all rows.
 
         Parameters
         ----------
         X : data frame (pandas, polars, arrow) or array of shape (n, d)
-            A list or column of strings or sets is a table of one column, 0.
+            A list or column of strings or sets is a table with the one column 0.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0: of losses and scores. Rows of weight 0 are left out; what the columns are
-            is inferred from the others, each once.
+            Weights >= 0 of the rows in losses and scores. Rows of weight 0 are left out. The kinds
+            of the columns are inferred from the other rows, without their weights.
 
         Returns
         -------
         self
+        """
+        self.fit_and_encode(X, y, sample_weight)
+        return self
+
+    def fit_and_encode(self, X, y, sample_weight=None) -> EncodedColumns:
+        """`fit`, and return the encoded rows of X, in their order, for further use.
+
+        The estimator does not keep them. Rows of weight 0 are left out.
         """
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
@@ -97,14 +106,14 @@ class _AutomaticKernel(BaseEstimator, ABC):
         table, task, y, weights = self._read(X, y, sample_weight)
         n = len(y)
         if n < 2:
-            raise ValueError(f"X has n_samples = {n}: at least 2 rows are needed to learn from.")
+            raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
         _check_memory(memory, n)
         self._remember_features(table)
         self.columns_ = infer_columns(table, self._kinds(X, table), self.drop)
         self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if np.all(y == y[0]):
-            self.notices_.append("The target is constant: so is the prediction.")
+            self.notices_.append("The target is constant, so the prediction is constant too.")
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
         search = Trials(
@@ -130,22 +139,22 @@ class _AutomaticKernel(BaseEstimator, ABC):
             quick, self.interrupted_ = True, "final fit"
             self.schedule_[-1] = {"final": True, "rank": SMALLEST_RANK, "quick": True}
             self.notices_.append(
-                f"Interrupted in the final fit: it was done again with up to {SMALLEST_RANK} "
-                f"centres on up to {QUICK_ROWS} rows."
+                f"Interrupted in the final fit: it was repeated with at most {SMALLEST_RANK} "
+                f"centres on at most {QUICK_ROWS} rows."
             )
         if quick:
             rows = np.sort(search.order[:QUICK_ROWS])
-            M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
-            kernel = kernel or self._winning_kernel(task, M, y, weights, steps=1)
-            self._fit_final(task, kernel, M, y, weights, memory, SMALLEST_RANK)
+            some, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+            kernel = kernel or self._winning_kernel(task, some, y, weights, steps=1)
+            self._fit_final(task, kernel, some, y, weights, memory, SMALLEST_RANK)
         self.seconds_ = budget.spent()
-        return self
+        return M
 
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
 
-        Columns keep the kinds that were inferred, and the kernel its weights where the rows have
-        the same features; the leaderboard stays.
+        Columns keep their inferred kinds. The kernel keeps its weights if the rows have the same
+        features. The leaderboard does not change.
         """
         check_is_fitted(self)
         table, task, y, weights = self._read(X, y, sample_weight)
@@ -159,7 +168,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict, Task, np.ndarray, Any]:
-        """The columns of a table, the task, targets and weights, of rows that have any weight."""
+        """The columns, the task, the targets and the weights of the rows with weight > 0."""
         table = read_columns(X)
         n = len(next(iter(table.values())))
         weights = check_weights(np.empty((n, 0)), sample_weight)
@@ -175,7 +184,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def _winning_kernel(
         self, task: Task, M: Any, y: np.ndarray, weights: Any, steps: int = LEARNING_STEPS
     ) -> TableKernel:
-        """The winner's kernel, its weights learnt from up to 1,200 of the rows."""
+        """The winner's kernel, with weights learnt from at most 1,200 rows."""
         candidate = Candidate(**self.winner_)
         rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:LEARNING_ROWS])
         kernel, X = candidate.bound(self.encoder_.features_, M[rows])
@@ -193,17 +202,17 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     @property
     def kernel_(self) -> Any:
-        """The winning kernel, bound, on the columns of ``encoder_``'s matrix."""
+        """The winning kernel, bound to the encoded columns of ``encoder_``."""
         return self.machine_.learner.kernel_
 
     @property
     def X_fit_(self) -> Any:
-        """The rows that the machine compares new ones with, encoded."""
+        """The encoded rows that the machine compares new rows with."""
         return self.machine_.learner.X_fit_
 
     @property
     def solver_(self) -> str:
-        """How the machine was fitted, in words."""
+        """A description of the solver of the machine."""
         learner = self.machine_.learner
         low = learner.solver_ == "low_rank"
         return f"low rank, {learner.X_fit_.shape[0]} centres" if low else learner.solver_
@@ -216,16 +225,20 @@ class _AutomaticKernel(BaseEstimator, ABC):
                  "leaderboard": [r for r in self.leaderboard_ if not np.isnan(r["score"])]}
             )  # fmt: skip
 
+    def encode(self, X) -> EncodedColumns:
+        """New rows as ``machine_`` reads them."""
+        check_is_fitted(self)
+        return self.encoder_.transform(self._read_new(X))
+
     def _answers(self, X) -> np.ndarray:
         """Predictions or probabilities for raw rows."""
-        check_is_fitted(self)
-        return self.machine_(self.encoder_.transform(self._read_new(X)))
+        return self.machine_(self.encode(X))
 
     def relevance(self) -> dict[str, float]:
-        """Learnt weight of each column's part of the kernel, the largest first.
+        """The learnt weight of each column in the kernel, the largest first.
 
-        Only where the winner has learnt weights; else empty. A weight of 0 means that the column
-        does not matter.
+        Empty if the winner has no learnt weights. A weight of 0 means that the column does not
+        matter.
         """
         check_is_fitted(self)
         if not self.winner_["learn"]:
@@ -248,7 +261,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             del self.feature_names_in_
 
     def _kinds(self, X, table) -> dict | None:
-        """``kind``; where X is a list of strings rather than a table, they are texts."""
+        """``kind``; if X is a list of strings instead of a table, the strings are texts."""
         strings = is_object_list(X) and table[0].dtype == object and isinstance(table[0][0], str)
         return {0: "text"} if strings and self.kind is None else self.kind
 
@@ -283,20 +296,20 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     Parameters
     ----------
     time : float or str, default=120
-        Time budget of ``fit`` in seconds or as "5min"; small tables need a fraction of it.
+        Time budget of ``fit`` in seconds or as "5min"; small tables need less.
     memory : int, str or None
-        Memory budget in bytes or as "4GB"; None is half of what is free.
+        Memory budget in bytes or as "4GB"; None means half of the free memory.
     trials : int, optional
-        A fixed number of candidates in place of a time budget: the same model on any machine.
+        A fixed number of candidates instead of a time budget: gives the same model on any machine.
     metric : str, optional
         "accuracy" (default), "balanced_accuracy", "roc_auc", "log_loss" or "f1".
     kind : dict, optional
-        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", in
-        place of what would be inferred.
+        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
+        columns whose kind should not be inferred.
     drop : list, optional
         Columns to leave out.
     replay : list of dict, optional
-        The ``schedule_`` of an earlier fit, to be repeated.
+        The ``schedule_`` of an earlier fit, to repeat it.
     random_state : int, RandomState or None, default=0
     n_jobs : int or None
         Threads; None means all cores.
@@ -307,32 +320,32 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     ----------
     classes_ : ndarray
     columns_ : list of Column
-        Name, kind, reason, missing values, different values.
+        Name, kind, reason, missing values and different values of each column.
     notices_ : list of str
-        What else a user should know.
+        Other facts that a user should know.
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
     schedule_ : list of dict
-        The candidates in the order in which they were tried, and how the final fit was done.
+        The candidates in the order in which they were tried, and the settings of the final fit.
     interrupted_ : {None, "search", "final fit"}
-        What Ctrl-C cut short, if anything; the model is the best that was found until then.
+        The part of the fit that Ctrl-C stopped, or None. The model is then the best one so far.
     winner_, winner_name_ : dict, str
     encoder_ : TableEncoder
     machine_ : Tuned
-        ``learner``, the fitted `KernelRidge` with one output a class, the ``offset`` of its
-        outputs, and ``finish``, which makes probabilities of them.
+        ``learner``, the fitted `KernelRidge` with one output for each class, the ``offset`` of its
+        outputs, and ``finish``, which makes probabilities from them.
     kernel_ : TableKernel
-        The winning kernel, bound, on the columns of ``encoder_``'s matrix.
+        The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
-        Those of the learner.
+        Attributes of the learner.
 
     Notes
     -----
-    The machine is kernel ridge regression of one-hot ±1 targets, the penalty chosen by closed-form
-    leave-one-out; probabilities are the softmax of its outputs, scaled and shifted to be
-    calibrated on the leave-one-out outputs. Up to 3,000 rows it is exact, beyond that of low rank
-    with 2,000 centres: O(n 2000²).
+    The machine is kernel ridge regression of one-hot ±1 targets. Its penalty is chosen by
+    closed-form leave-one-out. Probabilities are the softmax of its outputs, with a scale and shifts
+    that are calibrated on the leave-one-out outputs. With up to 3,000 rows the solution is exact;
+    with more it has low rank with 2,000 centres and costs O(n 2000²).
 
     Examples
     --------
@@ -351,7 +364,7 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         return task, y
 
     def decision_function(self, X):
-        """Calibrated log-odds: (n,) for two classes, else log-probabilities (n, classes)."""
+        """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""
         logs = np.log(np.clip(self.predict_proba(X), 1e-300, 1))
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
@@ -368,8 +381,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 class KernelRegressor(RegressorMixin, _AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
-    Parameters, attributes and method are those of `KernelClassifier`, but for classes; ``metric``
-    is "r2" (default), "rmse" or "mae".
+    Parameters, attributes and method are those of `KernelClassifier`, without classes and
+    probabilities; ``metric`` is "r2" (default), "rmse" or "mae".
 
     Examples
     --------
@@ -386,15 +399,16 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
         return Regression.read(y, n, type(self).__name__)
 
     def predict(self, X):
-        """The predicted number of each row, (n,)."""
+        """Predicted value of each row, (n,)."""
         return self._answers(X)
 
 
 def _check_memory(memory: int, n: int) -> None:
-    """The rows that column weights are learnt on have their Gram matrix held, beside as much."""
+    """Raise ValueError if memory is too small for the Gram matrix of the learning rows."""
     least = 8 * min(n, LEARNING_ROWS) ** 2
     if memory < least:
         raise ValueError(
             f"memory= allows {memory:,} bytes, but {n:,} rows need at least "
-            f"{-(-least // 10**6)}MB. Give that, or leave it out for half of what is free."
+            f"{-(-least // 10**6)}MB: give at least this much, or memory=None for half of the free "
+            "memory."
         )

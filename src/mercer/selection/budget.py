@@ -1,4 +1,4 @@
-"""The time that a fit may take: as users write it, and how much of it is left."""
+"""The time budget of a fit: how users write it, and how much of it is left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Budget:
-    """A clock that runs from its making.
+    """A clock that starts when it is made.
 
     Parameters
     ----------
     limit : float
-        Seconds; infinite for a fit whose trials are counted or replayed rather than timed.
+        Seconds; infinite for a fit with a fixed number of trials or with a replay.
     """
 
     def __init__(self, limit: float = np.inf):
@@ -31,12 +31,12 @@ class Budget:
         return monotonic() - self.started
 
     def left(self) -> float:
-        """Seconds until the limit, negative beyond."""
+        """Seconds until the limit; negative after the limit."""
         return self.limit - self.spent()
 
 
 def seconds(time: float | str) -> float:
-    """Seconds for 90, "120s", "5min" or "1h".
+    """The number of seconds of a time such as 90, "120s", "5min" or "1h".
 
     Examples
     --------
@@ -48,5 +48,7 @@ def seconds(time: float | str) -> float:
         match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(s|sec|m|min|h)?\s*", time.lower())
         value = float(match[1]) * UNITS[match[2] or "s"] if match else None
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
-        raise ValueError(f'time={time!r}: give positive seconds, or a text such as "120s", "5min".')
+        raise ValueError(
+            f'time={time!r}: give a positive number of seconds, or a text such as "120s", "5min".'
+        )
     return float(value)

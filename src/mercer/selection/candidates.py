@@ -1,4 +1,4 @@
-"""The candidates of the automatic estimators: kernel families for a table's encoded columns."""
+"""The candidates of the automatic estimators: kernel families for encoded columns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mercer.selection.encoding import OBJECTS, Feature
 
 __all__ = ["Candidate", "candidates"]
 
-MOST_COLUMNS = 100  # beyond so many, a kernel for each column is left out
+MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
-#: reading of texts -> longest substring of characters, and of words (0: they are not read)
+#: way to read texts -> longest substring of characters, and of words (0: not used)
 TEXTS = {
     "characters": (5, 0),
     "words": (0, 2),
@@ -41,13 +41,14 @@ class Candidate:
     Attributes
     ----------
     family : {"interactions", "gaussian", "laplacian", "additive", "objects"}
-        "objects": texts and sets alone, a sum; "gaussian" and "laplacian" read none of them.
+        "objects" is a sum of kernels on texts and sets; "gaussian" and "laplacian" do not use texts
+        and sets.
     scale : float
-        Bandwidth relative to the family's default.
+        Bandwidth divided by the default of the family.
     learn : bool
-        Learn the weights of the columns.
+        Whether the weights of the columns are learnt.
     text : str
-        How texts are read, a key of ``TEXTS``; empty where there are none to read.
+        The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
     """
 
     family: str
@@ -57,7 +58,7 @@ class Candidate:
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
-        """From its attributes among others, as a schedule has them."""
+        """The candidate of an entry of a schedule, which has its attributes and others."""
         names = ("family", "scale", "learn", "text")
         return cls(**{name: entry[name] for name in names if name in entry})
 
@@ -98,7 +99,7 @@ class Candidate:
         return TableKernel(parts, "product")
 
     def bound(self, features: list[Feature], M: Any) -> tuple[TableKernel, Table]:
-        """The kernel, bound to rows of the encoded columns, and these rows as it reads them."""
+        """The kernel, bound to rows of the encoded columns, and these rows encoded for it."""
         kernel = self.kernel(features)
         X = kernel.encode(M)
         return kernel.bind(X), X
@@ -111,7 +112,7 @@ class Candidate:
         alone = {f.source for f in features if f.kind == "characters"}
         alone -= {f.source for f in features if f.kind == "words"}
         for j, f in enumerate(features):
-            # a text of single words has no words beside its characters
+            # a text of single words has only characters
             longest = lengths.get(f.kind, 0) or (5 if f.source in alone else 0)
             if f.kind == "items":
                 parts.append((Jaccard(), [j]))
@@ -121,9 +122,9 @@ class Candidate:
 
 
 def _substrings(longest: int) -> Kernel:
-    """Shared substrings of 1 to ``longest`` symbols, every length with the same weight.
+    """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
 
-    In one sum of counts, as in `BlendedSpectrum`, short substrings would drown the long ones.
+    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight.
     """
     lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
     return Convex(lengths).normalised()
@@ -132,8 +133,9 @@ def _substrings(longest: int) -> Kernel:
 def candidates(features: list[Feature]) -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
-    Of a single column, all families but the Gaussian and the Laplacian are the same as these; of
-    more than 100, a kernel for each column costs too much. Texts are read in several ways.
+    For a single column, the other families are the same as the Gaussian and the Laplacian, so they
+    are left out. For more than 100 columns, a kernel for each column costs too much. Texts are read
+    in several ways.
     """
     objects = {f.source for f in features if f.kind in OBJECTS}
     numbers = sum(f.kind not in ("scaled", *OBJECTS) for f in features)
@@ -174,7 +176,7 @@ def candidates(features: list[Feature]) -> list[Candidate]:
 
 
 def _readings(features: list[Feature]) -> list[str]:
-    """The ways to read the texts of a table; a single empty one where there are none."""
+    """The ways to read the texts of a table; one empty string if there are no texts."""
     kinds = {f.kind for f in features}
     if "characters" not in kinds:
         return [""]

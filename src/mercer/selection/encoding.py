@@ -1,12 +1,12 @@
-"""From the columns of a table to the encoded columns that a table kernel reads.
+"""Encode the columns of a table for a table kernel.
 
 A number becomes two columns: its rank among the training values (uniform, of unit variance) and
-its standardised value; a missing one is replaced by the median, and where any is missing in
-training, "is it missing" becomes a category (a single one for columns that lack it in the same
-rows). A category becomes a code: in a category of more than 20 levels those that fewer than
-``rare`` rows have share one code, with every level that the training table lacks; a missing value
-is a level of its own. A date becomes the numbers year, month, day of week and elapsed days.
-Texts are strings of characters, and beside that of words where they have several; sets are sets.
+its standardised value. A missing number is replaced by the median. If training values are missing,
+"is it missing" becomes a category too (only one for columns that miss values in the same rows). A
+category becomes a code. In a category with more than 20 levels, the levels with fewer than ``rare``
+rows share one code; new levels get this code too. A missing value is a separate level. A date
+becomes the numbers year, month, day of week and elapsed days. A text becomes a string of
+characters, and also a string of words if texts have several words. A set stays a set.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from mercer.selection.values import (
 
 __all__ = ["Feature", "TableEncoder"]
 
-RANKS = 1000  # quantiles that ranks are interpolated between
+RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
-FARTHEST = 10.0  # standard deviations: outliers of standardised values are cut there
+FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 OBJECTS = ("characters", "words", "items")
-WORDS = 2  # words of a text on average: with fewer, its characters are enough
+WORDS = 2  # if texts have fewer words on average, their characters are enough
 MISSING = "\0missing"  # the level of a missing value
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the encoded matrix: what it is, and which column of the table it is from.
+    """One column of the encoded matrix: its kind, and the column of the table that it is from.
 
     Attributes
     ----------
     source : str or int
-        Name of the column.
+        Name of the column of the table.
     label : str
-        That name, with the part of a date or "is missing".
+        The name, with the part of a date or "is missing".
     kind : {"rank", "scaled", "code", "characters", "words", "items"}
     """
 
@@ -60,26 +60,28 @@ class Feature:
 
     @property
     def holds_objects(self) -> bool:
-        """Strings or sets, in place of numbers."""
+        """Whether it has strings or sets instead of numbers."""
         return self.kind in OBJECTS
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the used columns of a table as `EncodedColumns`: a float32 matrix, with categories,
-    texts and sets beside it.
+    """Encode the used columns of a table as `EncodedColumns`.
+
+    The result is a float32 matrix, together with categories, texts and sets.
 
     Parameters
     ----------
     columns : list of Column, optional
-        As `infer_columns` returns them; inferred in ``fit`` by default.
+        As `infer_columns` returns them; None infers them in ``fit``.
     rare : int, default=3
-        Levels of a category that fewer training rows have are pooled, when there are over 20.
+        In categories with more than 20 levels, levels with fewer training rows than this share one
+        code.
 
     Attributes
     ----------
     columns_ : list of Column
     features_ : list of Feature
-        What each column of the matrix is.
+        Description of each column of the matrix.
 
     Examples
     --------
@@ -104,7 +106,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            No column can be used; the message says why for each.
+            No column can be used; the message says why for each column.
         """
         table = X if isinstance(X, dict) else read_columns(X)
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
@@ -112,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.numbers_: dict[str, tuple] = {}
         self.levels_: dict[Any, list] = {}
         self.known_: dict[str, Any] = {}  # the symbols or items of the training cells
-        self._patterns: set[bytes] = set()  # of missing numbers: columns often share one
+        self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
             values = table[column.name]
@@ -124,13 +126,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             for label, numbers in _number_series(column, values).items():
                 known = numbers[~np.isnan(numbers)]
-                if column.kind == "number" or len(np.unique(known)) > 1:  # not one year, say
+                if (
+                    column.kind == "number" or len(np.unique(known)) > 1
+                ):  # for example more than one year
                     self._fit_number(column.name, label, numbers)
         if not self.features_:
             reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
             raise ValueError(
-                f"X has no column that can be used: {reasons}. Say what a column is with kind= (or "
-                "--kind)."
+                f"X has no column that can be used: {reasons}. Give the kind of a column with "
+                "kind= (or --kind)."
             )
         del self._patterns
         return self
@@ -141,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         median = float(np.median(known)) if len(known) else 0.0
         filled = np.where(missing, median, numbers)
         quantiles = np.quantile(filled, np.linspace(0, 1, max(2, min(RANKS, len(filled)))))
-        # scaled by the largest value first, so that no square overflows
+        # first divide by the largest value, so that no square overflows
         size = float(np.abs(filled).max()) or 1.0
         centre, spread = float((filled / size).mean()), float((filled / size).std())
         if spread <= 1e-12:  # constant up to rounding
@@ -174,15 +178,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.features_.append(Feature(column.name, label, kind))
 
     def transform(self, X: Any) -> EncodedColumns:
-        """The columns of a table with the same columns, in any order; others are ignored.
+        """Encode a table that has the training columns in any order; other columns are ignored.
 
-        Categories are codes in the matrix too.
+        The matrix has the codes of categories too.
 
         Raises
         ------
         ValueError
-            Columns are missing, or hold no number or date where training had them; the message
-            lists them.
+            Columns are missing, or a column of numbers or dates has none now; the message names
+            them.
         """
         check_is_fitted(self)
         table = X if isinstance(X, dict) else read_columns(X)
@@ -190,8 +194,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent:
             raise ValueError(
                 f"X lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent[:20]))}, "
-                f"which the model was trained with; it has {list(table)[:50]}. Add what is "
-                "missing, or fit again without it (drop=, or --drop)."
+                f"which the training table had; X has {list(table)[:50]}. Add the missing columns, "
+                "or fit again without them (drop=, or --drop)."
             )
         out: list[np.ndarray] = []
         objects: dict[int, Any] = {}
@@ -225,9 +229,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
 
     def unseen(self, X: Any) -> dict[Any, list[str]]:
-        """Category -> the levels of a new table that stand for no training level of their own.
+        """Category -> the levels of a new table that have no code of their own.
 
-        They were not there, or so rare that they were pooled; either way they count as one level.
+        They were not in the training table, or were rare. All of them count as one level.
         """
         check_is_fitted(self)
         table = X if isinstance(X, dict) else read_columns(X)
@@ -238,31 +242,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return {name: levels for name, levels in found.items() if levels}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Label and kind of each column of the matrix."""
+        """The label and the kind of each column of the matrix."""
         check_is_fitted(self)
         return np.array([f"{f.label} ({f.kind})" for f in self.features_], dtype=object)
 
     def _codes(self, name: Any, values: np.ndarray) -> np.ndarray:
         levels = self.levels_[name]
         code_of = {level: code for code, level in enumerate(levels)}
-        other = len(levels)  # pooled or new: one code for all of them
+        other = len(levels)  # one code for all rare and new levels
         return np.array([code_of.get(text, other) for text in _level_texts(values)], np.int32)
 
 
 def _categories(codes: np.ndarray, count: int) -> Categories:
-    """A column of codes below ``count``, encoded as kernels on categories read it."""
+    """A column of codes below ``count``, in the form that kernels on categories read."""
     return Categories(codes.astype(np.int32)[:, None], [[*range(count)]])
 
 
 def _cells(column: Column, values: np.ndarray) -> list:
-    """Texts, or lists of items."""
+    """The cells of a column as texts, or as lists of items."""
     if column.kind == "text":
         return as_texts(values, column.name)
     return as_items(values, column.separator, column.name)
 
 
 def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
-    """The numbers that a column stands for, by label."""
+    """Label -> numbers of a column; a date column has several."""
     if column.kind == "number":
         return {str(column.name): as_numbers(values)}
     if values.dtype.kind == "f":
@@ -283,7 +287,10 @@ def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:
-    """A single odd value counts as missing, but not a column that is something else now."""
+    """Raise ValueError if no value of a column can be read as its kind.
+
+    A single value that cannot be read counts as missing.
+    """
     if not np.isnan(numbers).all():
         return
     marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
@@ -291,12 +298,13 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
     if len(known):
         raise ValueError(
             f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
-            f"values is one now; the first is {known[0]!r}."
+            f"values is a {column.kind} now, the first is {known[0]!r}: give {column.kind}s, or "
+            "fit again without the column."
         )
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """Share of training values below, in the middle of ties, within [0, 1]."""
+    """Share of training values below each value, in [0, 1]; equal values count half."""
     grid = np.linspace(0, 1, len(quantiles))
     below = np.interp(values, quantiles, grid)
     above = 1 - np.interp(-values, -quantiles[::-1], grid)
@@ -304,7 +312,7 @@ def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
 
 
 def _level_texts(values: np.ndarray) -> list[str]:
-    """Values as texts: 1.0 and 1 are the same level, and a missing value is one of its own."""
+    """Values as texts: 1.0 and 1 are the same level, and a missing value is a separate level."""
     known: dict[Any, str] = {}
     missing = missing_values(values)
     if missing.any():

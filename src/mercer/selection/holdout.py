@@ -1,4 +1,4 @@
-"""The honest score: rows set aside before anything is fitted, scored once, with an interval."""
+"""The score on held-out rows, which are set aside before any fit, with its interval."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.metrics import interval, metric_named
 from mercer.selection.tasks import Classification, Regression
-from mercer.selection.values import read_columns
 
 __all__ = ["HeldOut", "hold_out", "score_held_out"]
 
@@ -29,13 +29,13 @@ class HeldOut:
     baselines : dict
         Name -> score on the same rows.
     as_good : str or None
-        The simplest baseline whose score lies within the interval, or beats it.
+        The simplest baseline whose score is within the interval or better; None if there is none.
     rows, trained_on : int
-        How many rows were scored, and how many the scored model was fitted on.
+        Number of rows that were scored, and number of rows that the model was fitted on.
     y, predicted : ndarray
-        Targets, and values or probabilities (n, classes).
+        Targets, and predicted values or probabilities (n, classes).
     baseline_predictions : dict
-        Name -> the same of each baseline.
+        Name -> predictions of the baseline.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class HeldOut:
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
 
     def verdict(self) -> str:
-        """One sentence on what a simpler model does."""
+        """One sentence that says whether a simpler model is as good."""
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
         value = self.baselines[self.as_good]
@@ -63,9 +63,9 @@ class HeldOut:
 
 
 def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
-    """(training rows, held-out rows) of n, each in order.
+    """Split n rows into training rows and held-out rows, each in order.
 
-    Of classes every one gives its share, as nearly as whole rows allow, and keeps a row at least
+    Each class gives its share of held-out rows, rounded to whole rows, and keeps at least one row
     for training.
 
     Examples
@@ -91,13 +91,14 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
 
 
 def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
-    """Score a fitted automatic estimator, and the baselines, on rows that it has not seen.
+    """Score a fitted automatic estimator and the baselines on held-out rows.
 
     Parameters
     ----------
     model : fitted KernelClassifier or KernelRegressor
     train, held_out : (X, y)
-        What it was fitted on, and the rows to score on; raw tables.
+        Rows and targets that the model was fitted on, and to score on. X is a table, or its
+        encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
     metric = metric_named(model.metric, model.task)
     classification = isinstance(model, KernelClassifier)
@@ -109,14 +110,13 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
         if unknown:
             raise ValueError(
-                f"The rows to score on hold the target value {unknown[0]!r}, which the training "
-                f"rows lack: they have {classes.tolist()[:20]}."
+                f"The rows to score on have the target value {unknown[0]!r}, but the training rows "
+                f"do not have it: use only their classes, {classes.tolist()[:20]}."
             )
-    predicted = model.predict_proba(X) if classification else model.predict(X)
+    M_train, M = _encoded(model, train[0]), _encoded(model, X)
+    predicted = model.machine_(M)
     score = metric(y, predicted, classes)
     low, high = interval(metric, y, predicted, classes, seed)
-    M_train = model.encoder_.transform(read_columns(train[0]))
-    M = model.encoder_.transform(read_columns(X))
     baselines, answers = {}, {}
     for name in BASELINES:
         fitted = fit_baseline(
@@ -130,3 +130,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         metric.name, score, low, high, baselines, as_good, len(y), len(train[1]), y, predicted,
         answers,
     )  # fmt: skip
+
+
+def _encoded(model: Any, X: Any) -> EncodedColumns:
+    return X if isinstance(X, EncodedColumns) else model.encode(X)

@@ -1,10 +1,10 @@
-r"""Learning the column weights of an interactions kernel from leave-one-out error.
+r"""Learn the column weights of an interactions kernel from the leave-one-out error.
 
-The kernel :math:`k(x, z) = \prod_j (1 + w_j k_j(x, z)) / (1 + w_j)` holds the products of all
+The kernel :math:`k(x, z) = \prod_j (1 + w_j k_j(x, z)) / (1 + w_j)` contains the products of all
 subsets of columns, and the weights w say how much each column matters. They are learnt together
-with the ridge penalty by gradient descent on the squared leave-one-out error of kernel ridge,
-which has a closed form, and so has its gradient. Every step costs a Cholesky factorisation, two
-n x n products, and two passes over the columns' kernels.
+with the ridge penalty by gradient descent on the squared leave-one-out error of kernel ridge. The
+error and its gradient have a closed form. Each step costs a Cholesky factorisation, two n x n
+products, and two passes over the columns' kernels.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factor
 
 @dataclass(frozen=True)
 class InteractionWeights:
-    """What `learn_interactions` found.
+    """The result of `learn_interactions`.
 
     Attributes
     ----------
     kernel : TableKernel
-        With the learnt weights.
+        The kernel with the learnt weights.
     penalty : float
         λ / n.
     error : float
         Mean squared leave-one-out error, in units of the targets' variance.
     errors : list of float
-        The same after each step.
+        The error after each step.
     """
 
     kernel: TableKernel
@@ -58,25 +58,27 @@ def learn_interactions(
     n_jobs: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
 ) -> InteractionWeights:
-    r"""Learn the weights of ``TableKernel(combine="interactions")`` on a sample of a few thousand.
+    r"""Learn the weights of ``TableKernel(combine="interactions")`` from a few thousand rows.
 
     Parameters
     ----------
     kernel : TableKernel
-        Bound, with parts; its weights are the start (1.4 / number of parts when None).
+        Bound, with parts. Learning starts from its weights, or from 1.4 / number of parts if they
+        are None.
     X : Table of n rows
-        Encoded samples. Use at most about 3,000: O(n³) a step.
+        Encoded samples. Use at most about 3,000 rows: a step costs O(n³).
     Y : ndarray of shape (n, c)
-        Targets; a column for each class, or one. They are centred and scaled here.
+        Targets: one column, or a column for each class. They are centred and scaled here.
     weights : ndarray of shape (n,), optional
-        Of the rows, positive.
+        Weights of the rows, > 0.
     steps : int, default=25
-        Of Adam (Kingma & Ba 2015) on the logarithms of weights and penalty.
+        Most steps of Adam (Kingma & Ba 2015) on the logarithms of the weights and the penalty.
     rate : float, default=0.4
-        Of the first step; it falls to a tenth along a half cosine.
+        Learning rate of the first step; it falls to a tenth along a half cosine.
     n_jobs : int or None
+        Threads; None means all cores.
     on_step : callable, optional
-        Called with (step, error) after each step; returning True ends the learning.
+        Called with (step, error) after each step; if it returns True, the learning ends.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def learn_interactions(
     start = 1.4 / len(parts) if kernel.weights is None else np.asarray(kernel.weights, float)
     theta = np.append(np.log(np.full(len(parts), start)), np.log(1e-3 * n))
     momentum, spread = np.zeros_like(theta), np.zeros_like(theta)
-    # values of kernels on strings and sets are dear: they are computed once
+    # values of kernels on strings and sets are expensive, so they are computed once
     held = {j: On(*part).block(X, X) for j, part in enumerate(parts) if part[0].kind in HELD_KINDS}
 
     def block(j: int) -> np.ndarray:
@@ -128,7 +130,7 @@ def learn_interactions(
         try:
             with blas_limit(n):
                 error, slope = _error_and_slope(block, y, share, theta, n_jobs)
-        except np.linalg.LinAlgError:  # not positive definite in this precision: too small a λ
+        except np.linalg.LinAlgError:  # not positive definite in this precision: λ is too small
             break
         errors.append(error)
         if error < best[0]:
@@ -158,8 +160,8 @@ def _error_and_slope(
 ) -> tuple[float, np.ndarray]:
     """Mean squared leave-one-out error, and its derivatives by log w_j and log λ.
 
-    ``block(j)`` is a fresh matrix of the values of part j; ``share`` are weights of the rows of
-    mean 1, (n, 1).
+    ``block(j)`` gives a new matrix with the values of part j; ``share`` has the weights of the
+    rows, (n, 1), with mean 1.
     """
     n, dtype = len(y), y.dtype
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
@@ -188,14 +190,14 @@ def _error_and_slope(
         k /= 1 + k  # w k / (1 + w k)
         return float(np.vdot(M, k)) - total * w[j] / (1 + w[j])
 
-    jobs = 1 if n < 1000 else n_jobs  # a small matrix is done before a thread has started
+    jobs = 1 if n < 1000 else n_jobs  # for a small matrix, threads take too long to start
     for j, value in enumerate(ordered_map(slope_of, range(len(w)), jobs)):
         slope[j] = value
     return float(np.mean(share * e.astype(np.float64) ** 2)), slope * 2 / y.size
 
 
 def _inverse(K: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """(K + diag λ)⁻¹ by Cholesky, whole and symmetric, in K's precision."""
+    """(K + diag λ)⁻¹ by Cholesky, as a full symmetric matrix in K's precision."""
     potrf, potri = lapack.get_lapack_funcs(("potrf", "potri"), (K,))
     G = K.T.copy(order="F")
     G.flat[:: len(G) + 1] += penalty

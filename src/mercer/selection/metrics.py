@@ -19,10 +19,11 @@ class Metric:
     name : str
     task : {"classification", "regression"}
     function : callable
-        (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) of P
-        (n, classes).
+        (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) ->
+        float, with P of shape (n, classes).
     higher_is_better : bool
     probabilities : bool
+        Whether it scores probabilities instead of classes.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Metric:
     def __call__(
         self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
     ) -> float:
-        """Score of values, or of probabilities (n, classes) for classification."""
+        """The score of predicted values, or of probabilities (n, classes) for classification."""
         w = np.ones(len(y)) if weights is None else weights
         if self.task == "regression":
             return float(self.function(y, predicted, w))
@@ -52,16 +53,16 @@ class Metric:
 
     @property
     def best(self) -> float:
-        """The score of predictions without an error."""
+        """The score of perfect predictions."""
         return 1.0 if self.higher_is_better else 0.0
 
     @property
     def counts_hits(self) -> bool:
-        """Whether it sees the most probable class alone."""
+        """Whether the score depends only on the most probable class of each row."""
         return self.task == "classification" and not self.probabilities
 
     def sign(self) -> int:
-        """1 when higher is better, else -1."""
+        """1 if higher is better, else -1."""
         return 1 if self.higher_is_better else -1
 
 
@@ -80,7 +81,7 @@ def _log_loss(y, P, classes, w):
 def _f1(y, predicted, w):
     labels = np.unique(y)
     none: Any = 0
-    if len(labels) == 2:  # of the rarer class, as one looks for it
+    if len(labels) == 2:  # the F1 score of the rarer class, which users want to find
         rare = min(labels, key=lambda c: (np.sum(w[y == c]), str(c)))
         hits = y == rare, predicted == rare
         return skm.f1_score(*hits, zero_division=none, sample_weight=w)
@@ -88,7 +89,7 @@ def _f1(y, predicted, w):
 
 
 def _r2(y, predicted, w):
-    """0 where the targets are constant, unless they are met exactly; NaN of a single row."""
+    """R²; for constant targets 1 if the prediction is exact, else 0; NaN for a single row."""
     if len(y) < 2:
         return np.nan
     mean = np.average(y, weights=w)
@@ -129,7 +130,7 @@ METRICS = {
 
 
 def metric_named(name: str | None, task: str) -> Metric:
-    """The metric of that name, or the task's default: accuracy, r2."""
+    """The metric with this name; None means the default of the task, "accuracy" or "r2"."""
     if name is None:
         name = "accuracy" if task == "classification" else "r2"
     if name not in METRICS or METRICS[name].task != task:
@@ -141,7 +142,7 @@ def metric_named(name: str | None, task: str) -> Metric:
 def interval(
     metric: Metric, y: np.ndarray, predicted: np.ndarray, classes: Any = None, seed: int = 0
 ) -> tuple[float, float]:
-    """95% interval of a score: Wilson's for accuracy, else the bootstrap's percentiles.
+    """95% interval of a score: Wilson's interval for accuracy, else bootstrap percentiles.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Runs of GridSearchCV on the numbers of rows, in place of samples, and their results put together.
+"""Run GridSearchCV on row numbers instead of samples, and merge the results.
 
-`Together` runs a search whose folds share one `Plan`; `FoldByFold` that of a pipeline, whose steps
-before the last are fitted to each fold, which then has a plan of its own.
+`Together` runs a search whose folds share one `Plan`. `FoldByFold` runs the search of a pipeline:
+the steps before the last are fitted to each fold, and each fold has its own plan.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", 
 
 
 class NotShared(Exception):
-    """Why fits cannot share, as samples, kernels or steps turn out to be."""
+    """Raised if fits cannot share work; the message says why."""
 
 
 class Run(NamedTuple):
-    """Some candidates on some folds.
+    """The results of some candidates on some folds.
 
     Attributes
     ----------
     candidates, folds : list of int
-        In the order of the results.
+        Their numbers, in the order of the results.
     results : dict
         ``cv_results_`` of GridSearchCV.
     """
@@ -58,13 +58,14 @@ class Together:
     y : array-like
     fit_params : dict
     settings : dict
-        Further arguments of GridSearchCV.
+        Other arguments of GridSearchCV.
 
     Attributes
     ----------
     folds : int
+        Number of folds.
     multimetric, scorer
-        As GridSearchCV has found them.
+        ``multimetric_`` and ``scorer_`` of GridSearchCV.
     """
 
     def __init__(self, plan: Plan, y: Any, fit_params: dict, settings: dict):
@@ -79,11 +80,11 @@ class Together:
 
     @property
     def seconds(self) -> np.ndarray:
-        """Of each fit, (candidates, folds)."""
+        """Time of each fit, (candidates, folds)."""
         return self.plan.seconds
 
     def run(self, candidates: list[dict], chosen: Iterable[int], folds: list[int]) -> list[Run]:
-        """Some candidates on some folds; those that share stand next to each other."""
+        """Run some candidates on some folds; candidates that share work come one after another."""
         chosen = set(chosen)
         order = [i for i in self.plan.order if i in chosen]
         self.plan.stage(order, folds)
@@ -95,7 +96,7 @@ class Together:
             ],
             refit=False,
             cv=[self.plan.splits[f] for f in folds],
-            n_jobs=1,  # the plan has threads of its own
+            n_jobs=1,  # the plan has its own threads
             **self.settings,
         )
         inner.fit(np.arange(self.plan.n), self.y, **self.fit_params)  # weights: for scorers too
@@ -103,7 +104,7 @@ class Together:
         return [Run(order, folds, inner.cv_results_)]
 
     def close(self) -> None:
-        """Forget all matrices and models."""
+        """Free all matrices and models."""
         self.plan.close()
 
 
@@ -116,10 +117,10 @@ class FoldByFold:
         The candidates, with their parameters set.
     X, y : raw samples and targets
     fit_params : dict
-        All of the last step, by its name.
+        Fit parameters of the last step, with its name as prefix.
     splits : list of (train, test)
     settings : dict
-        Further arguments of GridSearchCV.
+        Other arguments of GridSearchCV.
     plan : callable
         (models, X, y, fit_params, splits) -> Plan
     """
@@ -135,10 +136,10 @@ class FoldByFold:
         self.multimetric: bool = False
         self.scorer: Any = None
         self.sharing: list[Sharing] = []
-        self._first = self._opened(0)  # what cannot be shared is found before anything is fitted
+        self._first = self._opened(0)  # finds what cannot be shared before any fit
 
     def run(self, candidates: list[dict], chosen: Iterable[int], folds: list[int]) -> list[Run]:
-        """Some candidates on some folds, a fold after the other."""
+        """Run some candidates on some folds, one fold after the other."""
         chosen, found = list(chosen), []
         for f in folds:
             fold, self._first = self._first or self._opened(f), None
@@ -152,7 +153,7 @@ class FoldByFold:
         return found
 
     def _opened(self, f: int) -> Together:
-        """The plan of a fold, for the samples that the steps before the last make of its rows."""
+        """The plan of fold f, with its rows transformed by the steps before the last."""
         start = time.perf_counter()
         every = np.arange(len(self.y) if self.y is not None else _length(self.X))
         train, test = (every[part] for part in self.splits[f])
@@ -184,27 +185,27 @@ class FoldByFold:
         return fold
 
     def close(self) -> None:
-        """Nothing is left: each fold is closed when it has run."""
+        """Does nothing: each fold is closed after its run."""
 
 
 class Planned(BaseEstimator):
-    """One candidate of a plan, by its number, as GridSearchCV sees it: its X are row numbers."""
+    """One candidate of a plan as an estimator for GridSearchCV; its X are row numbers."""
 
     def __init__(self, plan: Plan, candidate: int = 0):
         self.plan = plan
         self.candidate = candidate
 
     def set_params(self, **params: Any) -> Planned:
-        """The number alone: the plan's models have the parameters."""
+        """Set only the number of the candidate: the plan's models already have the parameters."""
         return super().set_params(candidate=params.get("candidate", self.candidate))
 
     def fit(self, X: np.ndarray, y: Any = None, **fit_params: Any) -> Planned:
-        """The plan's fit to these rows: it has y and the parameters of fits."""
+        """Take the plan's fit to these rows; the plan has y and the fit parameters."""
         self.fitted_, self.samples_ = self.plan.fit(self.candidate, X)
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """What the fitted model has; its methods get the samples that row numbers stand for."""
+        """Attributes of the fitted model; its methods get the samples with these row numbers."""
         if name.startswith("__") or "plan" not in vars(self):
             raise AttributeError(name)
         model = vars(self).get("fitted_", self.plan.models[self.candidate])
@@ -220,15 +221,15 @@ class Planned(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = self.plan.models[self.candidate].__sklearn_tags__()
-        tags.input_tags.pairwise = False  # row numbers are no matrix
+        tags.input_tags.pairwise = False  # row numbers are not a Gram matrix
         return tags
 
 
 def merged(runs: list[Run], candidates: list[dict], n_folds: int) -> dict:
-    """Results of several runs, in the order of the candidates.
+    """The results of several runs, in the order of the candidates.
 
-    Means are over the folds that a candidate was tried on; those that were not tried on all rank
-    behind the others.
+    Means are over the folds that a candidate was tried on. Candidates that were not tried on all
+    folds rank after the others.
     """
     n, first = len(candidates), runs[0]
     place = np.asarray(first.candidates)
@@ -261,7 +262,7 @@ def _at(run: Run, name: str, n: int) -> np.ndarray:
 
 
 def _summary(name: str, scores: np.ndarray, tried: np.ndarray) -> dict:
-    """Mean, spread and, of test scores, rank of the candidates."""
+    """Mean and standard deviation of each candidate's scores; for test scores also its rank."""
     count = np.maximum(tried.sum(axis=1), 1)
     mean = np.where(tried, scores, 0).sum(axis=1) / count
     spread = np.where(tried, scores - mean[:, None], 0)
@@ -272,7 +273,10 @@ def _summary(name: str, scores: np.ndarray, tried: np.ndarray) -> dict:
 
 
 def _ranks(means: np.ndarray, complete: np.ndarray) -> np.ndarray:
-    """1 for the best, ties alike; those of failed fits (NaN) last, the incomplete ones behind."""
+    """Ranks from 1 for the best; equal means have equal ranks, failed fits (NaN) are last.
+
+    Candidates that are not complete come after all others.
+    """
     ranks = np.empty(len(means), np.int32)
     for part, behind in ((complete, 0), (~complete, int(complete.sum()))):
         known = np.where(np.isnan(means[part]), -np.inf, means[part])
@@ -281,11 +285,11 @@ def _ranks(means: np.ndarray, complete: np.ndarray) -> np.ndarray:
 
 
 def _stacked(A: Any, B: Any) -> Any:
-    """The rows of both; of arrays and sparse rows alone."""
+    """The rows of A, then the rows of B; raise TypeError unless both are arrays or sparse."""
     if sp.issparse(A):
         return sp.csr_array(sp.vstack([A, B]))
     if not (isinstance(A, np.ndarray) and isinstance(B, np.ndarray)):
-        raise TypeError("they give no arrays")
+        raise TypeError("they do not give arrays")
     return np.concatenate([A, B])
 
 

@@ -1,8 +1,8 @@
-"""Search of a grid of parameters by cross-validation, with the work shared that can be.
+"""Search a grid of parameters by cross-validation; kernel learners share their work.
 
-`KernelSearchCV` has scikit-learn's GridSearchCV as its interface and for its scoring, results and
-errors: what differs is that the fits of kernel learners come from a `Plan` (plan.py), which
-computes them together. GridSearchCV itself runs the search, on the numbers of the rows (runs.py).
+`KernelSearchCV` has the interface, scoring, results and errors of scikit-learn's GridSearchCV. The
+difference: the fits of kernel learners come from a `Plan` (plan.py), which computes them together.
+GridSearchCV itself runs the search, on row numbers instead of samples (runs.py).
 """
 
 from __future__ import annotations
@@ -26,52 +26,53 @@ from mercer.selection.runs import FoldByFold, NotShared, Together, merged
 
 __all__ = ["KernelSearchCV"]
 
-TRIED = 2  # folds before hopeless candidates are given up
+TRIED = 2  # folds that all candidates get before hopeless candidates are given up
 
 
 class KernelSearchCV(GridSearchCV):
     """Exhaustive search over parameters of a kernel learner, with GridSearchCV's scores.
 
-    Distances are computed once per data set, one Gram matrix serves all penalties and folds,
-    ridge regressions share their factorisations along ``alpha`` and support vector machines start
-    from one another along ``C``. What cannot be shared is evaluated plainly: see ``sharing_``.
+    Distances are computed once per data set. All penalties and folds use one Gram matrix. Ridge
+    regressions share their factorisations for all ``alpha``, and support vector machines start
+    from the solution for the last ``C``. Candidates that cannot share are evaluated as
+    GridSearchCV does: see ``sharing_``.
 
     Parameters
     ----------
     estimator : estimator
-        A kernel learner of Mercer, or a Pipeline that ends in one: where its other steps have no
-        parameters in the grid they are fitted once in each fold, and the rest is shared there. Any
-        other estimator is searched as GridSearchCV does.
+        A kernel learner of Mercer, or a Pipeline that ends in one. If the other steps of the
+        Pipeline have no parameters in the grid, they are fitted once in each fold, and the learners
+        share their work within the fold. Any other estimator is searched as GridSearchCV does.
     param_grid : dict or list of dicts
-        Parameter -> values, nested names such as ``kernel__gamma`` included.
+        Parameter -> values; nested names such as ``kernel__gamma`` are allowed.
     scoring, refit, cv, verbose, pre_dispatch, error_score, return_train_score
-        As in `sklearn.model_selection.GridSearchCV`. A scorer that is a function of estimator
-        and samples may look at the samples, and is evaluated plainly; one of ``make_scorer`` and
-        names share.
+        As in `sklearn.model_selection.GridSearchCV`. Work is shared for names of scorers and for
+        scorers of ``make_scorer``. It is not shared for other functions of an estimator and
+        samples, because they may look at the samples.
     n_jobs : int or None
-        Threads that compute matrices; None means all cores. Plain evaluation uses processes, and
-        None means one.
+        Threads that compute matrices; None means all cores. If work is not shared, processes are
+        used, and None means one.
     early_stopping : bool, default=False
-        Give up hopeless candidates: those of which, after two folds, none is as good as the worst
-        fold of the best candidate. They are not fitted to the other folds, ``given_up`` of
-        ``cv_results_`` marks them, their means are of two folds, and they rank behind all others.
-        For one metric, or a ``refit`` that names one.
+        Give up hopeless candidates after two folds: those whose best fold is worse than the worst
+        fold of the best candidate. They are not fitted to the other folds; ``given_up`` in
+        ``cv_results_`` marks them, their means are over two folds, and they rank after all others.
+        Needs one metric, or the name of a metric in ``refit``.
     memory : int, str or None
-        Budget of the shared matrices in bytes or as "4GB"; None means half of what is free.
+        Budget of the shared matrices in bytes or as "4GB"; None means half of the free memory.
 
     Attributes
     ----------
     cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_,
     refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
-        As in GridSearchCV. The time of a fit is its part of the time of all fits that shared.
+        As in GridSearchCV. The time of a fit is its part of the time of all fits that share work.
     sharing_ : list of Sharing
         For each group of candidates, what they share, or why they share nothing.
 
     Notes
     -----
-    Scores equal GridSearchCV's: to 1e-6 for ridge regression in float64, to the tolerance of the
-    solver for support vector machines, which start elsewhere. The best model is fitted anew on all
-    samples. An interrupt (Ctrl-C) ends the search and leaves no attribute behind.
+    Scores equal GridSearchCV's: to 1e-6 for ridge regression in float64, and to the tolerance of
+    the solver for support vector machines, which have other starting points. The best model is
+    fitted again to all samples. After an interrupt (Ctrl-C) the search has no fitted attributes.
 
     Examples
     --------
@@ -119,20 +120,20 @@ class KernelSearchCV(GridSearchCV):
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
-        """Search, and fit the best model to all samples.
+        """Search the grid, and fit the best model to all samples.
 
         Parameters
         ----------
         X : samples of the estimator's kind
         y : array-like, optional
         **params
-            ``groups`` for the splitter; others, as ``sample_weight``, for ``fit``: what has a
-            value for each row is split along with X.
+            ``groups`` for the splitter; others such as ``sample_weight`` for ``fit``. Those with a
+            value for each row are split like X.
 
         Raises
         ------
         ValueError
-            The grid is empty or names an unknown parameter, or what GridSearchCV raises.
+            The grid is empty or has an unknown parameter; also all errors of GridSearchCV.
         """
         candidates = list(ParameterGrid(self.param_grid))
         if not candidates:
@@ -140,11 +141,11 @@ class KernelSearchCV(GridSearchCV):
                 "param_grid is empty: give a dict of parameter -> list of values, or a list of "
                 "such dicts."
             )
-        # unknown names are refused before any work
+        # raise errors for unknown names before any work
         models = [self._candidate(parameters) for parameters in candidates]
         budget = memory_budget(self.memory)
         self._check_early_stopping()
-        self._get_scorers()  # so is a refit= that several metrics leave open
+        self._get_scorers()  # raises an error too if several metrics need a refit=
         fit_params = {name: value for name, value in params.items() if name != "groups"}
         if isinstance(models[0], KernelLearner):
             kernel = models[0].kernel
@@ -163,7 +164,7 @@ class KernelSearchCV(GridSearchCV):
                     self._search(runs, candidates)
                 finally:
                     runs.close()
-            except NotShared as error:  # plainly, each fit will say so
+            except NotShared as error:  # without sharing, each fit will raise the same error
                 reason = str(error)
         if reason:
             self._fit_plainly(X, y, params, cv)
@@ -189,7 +190,7 @@ class KernelSearchCV(GridSearchCV):
             try:
                 return Plan(models, X, y, fit_params, splits, budget, self.n_jobs)
             except (ValueError, TypeError) as error:
-                raise NotShared(f"the samples or kernels are refused: {error}") from error
+                raise NotShared(f"the samples or kernels give an error: {error}") from error
 
         if isinstance(self.estimator, Pipeline):
             return FoldByFold(models, X, targets, fit_params, splits, settings, plan)
@@ -199,12 +200,12 @@ class KernelSearchCV(GridSearchCV):
         several = isinstance(self.scoring, (list, tuple, set, dict))
         if self.early_stopping and several and not isinstance(self.refit, str):
             raise ValueError(
-                f"early_stopping=True with several metrics and refit={self.refit!r}: name the "
-                "metric that decides in refit=."
+                f"early_stopping=True with several metrics and refit={self.refit!r}: give the name "
+                "of the metric that decides as refit=."
             )
 
     def _fit_plainly(self, X: Any, y: Any, params: dict, cv: Any) -> None:
-        """As GridSearchCV; a cv= that can be gone through only once has been."""
+        """Search as GridSearchCV does, with ``cv`` instead of self.cv, which may be used up."""
         given, self.cv = self.cv, cv
         try:
             super().fit(X, y, **params)
@@ -217,7 +218,7 @@ class KernelSearchCV(GridSearchCV):
         return copy.set_params(**parameters)
 
     def _why_plain(self, fit_params: dict) -> str:
-        """Why candidates are evaluated plainly; empty if they share."""
+        """Why candidates do not share work; empty if they do."""
         learner = self.estimator
         if isinstance(learner, Pipeline) and len(learner.steps) > 1:
             last, learner = learner.steps[-1]
@@ -225,19 +226,19 @@ class KernelSearchCV(GridSearchCV):
             names = {name for grid in grids for name in grid} | set(fit_params)
             other = sorted(name for name in names if not name.startswith(f"{last}__"))
             if other:
-                return f"{other[0]} is no parameter of the last step, {last}: X changes with it"
+                return f"{other[0]} is not a parameter of the last step, {last}: X changes with it"
         if not isinstance(learner, KernelLearner):
             kind = type(learner).__name__
-            return f"{kind} is no kernel learner of Mercer: X may change with each fold"
+            return f"{kind} is not a kernel learner of Mercer: X may change with each fold"
         if get_config()["enable_metadata_routing"]:
-            return "metadata routing is enabled, and splits fit parameters its own way"
+            return "metadata routing is enabled, which splits fit parameters in another way"
         scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
         if any(callable(s) and not hasattr(s, "_score_func") for s in scorers):
             return "scoring= is a function that may look at the samples: wrap it by make_scorer"
         return ""
 
     def _search(self, runs: Together | FoldByFold, candidates: list[dict]) -> None:
-        """All candidates on all folds, or the hopeful ones where hopeless ones are given up."""
+        """Run all candidates on all folds; with early stopping, only some on the last folds."""
         folds, n = list(range(runs.folds)), len(candidates)
         first = folds[:TRIED] if self.early_stopping else folds
         found = runs.run(candidates, range(n), first)
@@ -255,7 +256,7 @@ class KernelSearchCV(GridSearchCV):
             self._choose()
 
     def _hopeful(self, results: dict) -> np.ndarray:
-        """Candidates with a fold as good as the worst of the best candidate, or better."""
+        """Mask of the candidates whose best fold is at least the best candidate's worst fold."""
         metric = self.refit if "mean_test_score" not in results else "score"
         scores = np.stack([results[f"split{f}_test_{metric}"] for f in range(TRIED)], axis=1)
         if not np.isfinite(scores).all(axis=1).any():
@@ -264,7 +265,7 @@ class KernelSearchCV(GridSearchCV):
         return ~(scores.max(axis=1) < scores[best].min())
 
     def _choose(self) -> None:
-        """best_index_, best_params_ and best_score_, as GridSearchCV defines them."""
+        """Set best_index_, best_params_ and best_score_ as GridSearchCV does."""
         metric = self.refit if self.multimetric_ else "score"
         self.best_index_ = self._select_best_index(self.refit, metric, self.cv_results_)
         self.best_params_ = self.cv_results_["params"][self.best_index_]

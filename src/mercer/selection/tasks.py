@@ -1,7 +1,7 @@
-"""What a target asks for: to tell classes, or to predict a number.
+"""The two kinds of targets: classes (classification) and numbers (regression).
 
-A `Task` is all that the search knows of it: what a machine is fitted to, how its outputs become
-predictions, and how bad predictions are.
+A `Task` defines for the search which targets a machine is fitted to, how its outputs become
+predictions, and the loss of predictions.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
 __all__ = ["Classification", "FirstOutput", "Regression", "Task", "task_of"]
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
-NUMBERS_PER_CLASS = 10  # and so is one with fewer rows than this for each value
+NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
 
 
 class Task(ABC):
-    """A target, as the search and the automatic estimators see it."""
+    """Abstract: a kind of target, for the search and the automatic estimators."""
 
     name: str
-    #: the classes, of a classification
+    #: the classes; None for regression
     classes: Any = None
 
     @abstractmethod
     def targets(self, y: np.ndarray) -> np.ndarray:
-        """What a machine is fitted to, (n, outputs)."""
+        """The targets that a machine is fitted to, (n, outputs)."""
 
     @abstractmethod
     def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> Any:
-        """A function from outputs to predictions or probabilities, from outputs for rows that the
-        machine has not seen."""
+        """A function from outputs to predictions or probabilities.
+
+        It is fitted to ``outputs`` for rows that the machine was not trained on.
+        """
 
     @abstractmethod
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
@@ -46,17 +48,17 @@ class Task(ABC):
         """Predictions or probabilities of a fitted scikit-learn model."""
 
     def strata(self, y: np.ndarray) -> np.ndarray:
-        """A number for each row; folds have their share of each."""
+        """The stratum of each row; each fold gets its share of each stratum."""
         return np.zeros(len(y), int)
 
 
 class Classification(Task):
-    """Rows to classes: targets are +1 for the class and -1 for the others.
+    """Classification: targets are +1 for the class of a row and -1 for the other classes.
 
     Parameters
     ----------
     classes : ndarray
-        Ascending.
+        The classes in ascending order.
     """
 
     name = "classification"
@@ -66,7 +68,7 @@ class Classification(Task):
 
     @classmethod
     def read(cls, y: Any, n: int, reader: str) -> tuple[Classification, np.ndarray]:
-        """The task of a target, and the target, validated against n rows."""
+        """The task, and the target after checks against n rows."""
         y = _column(y, reader)
         _check_target(y, n)
         check_classification_targets(y)
@@ -74,7 +76,7 @@ class Classification(Task):
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class, {_plain(classes[0])!r}, in all {n} rows: a classifier needs at "
-                "least two."
+                "least two classes."
             )
         return cls(classes), classes[codes]
 
@@ -100,21 +102,21 @@ class Classification(Task):
 
 
 class Regression(Task):
-    """Rows to numbers."""
+    """Regression: targets are numbers."""
 
     name = "regression"
 
     @classmethod
     def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
-        """The task of a target, and the target as numbers, validated against n rows."""
+        """The task, and the target as numbers after checks against n rows."""
         y = _column(y, reader)
         try:
             y = y.astype(np.float64)
         except (ValueError, TypeError):
             row = next(i for i, value in enumerate(y) if not _is_number(value))
             raise ValueError(
-                f"y holds {_plain(y[row])!r} in row {row}, which is no number: regression needs "
-                "numbers. For classes use KernelClassifier."
+                f"y has {_plain(y[row])!r} in row {row}, which is not a number: regression needs "
+                "numbers; for classes use KernelClassifier."
             ) from None
         _check_target(y, n)
         return cls(), y
@@ -133,14 +135,14 @@ class Regression(Task):
 
 
 class FirstOutput:
-    """The prediction of a machine with one output is that output."""
+    """Predictions of a machine with one output: the output itself."""
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         return outputs[:, 0]
 
 
 def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
-    """("classification" or "regression", why), from the target's values.
+    """The task ("classification" or "regression") and the reason, from the values of the target.
 
     Examples
     --------
@@ -191,7 +193,7 @@ def _check_target(y: np.ndarray, n: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as Python writes it, not numpy."""
+    """A numpy value as a Python value."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,10 +1,10 @@
-"""The search of the automatic estimators: candidates judged on the same folds within a budget.
+"""The search of the automatic estimators: score candidates on the same folds within a budget.
 
-Large tables are searched in two rungs (successive halving): every candidate on a few thousand rows,
-then the best few on up to 20,000. One pass over a low-rank factor of the kernel matrix gives the
-held-out predictions of all folds. Column weights are learnt on rows that no score counts; of a
-small table, which cannot spare any, they are learnt anew for each fold. What was done is entered
-into ``schedule``, which can be replayed without a clock.
+Large tables are searched in two rungs (successive halving): first all candidates on a few thousand
+rows, then the best few on up to 20,000 rows. One pass over a low-rank factor of the kernel matrix
+gives the held-out predictions of all folds. Column weights are learnt on rows that are not used for
+scores; a small table has no such rows, so its weights are learnt again for each fold. ``schedule``
+records all steps and can be replayed without a clock.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from mercer.threads import blas_limit
 
 __all__ = ["Trials"]
 
-SMALL_ROWS = 1500  # up to so many no row is spared for learning weights
-ONE_RUNG_ROWS = 5000
+SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
+ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
-PROMOTED = 3
-LEARNING_ROWS = 1200  # that column weights are learnt on, of tables of up to 20 columns
+PROMOTED = 3  # candidates that go on to the second rung
+LEARNING_ROWS = 1200  # rows to learn column weights from, for tables of up to 20 columns
 FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
 LEARNING_STEPS = 25
-SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # of the time; the rest is for the final fit
+SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # parts of the time; the rest is for the final fit
 TEXT_RANK = 4000  # centres of a final fit to texts or sets
-SMALLEST_RANK = 300  # of a final fit for which hardly any time is left
+SMALLEST_RANK = 300  # centres of a final fit if almost no time is left
 
 
 class Trials:
@@ -50,23 +50,26 @@ class Trials:
     Parameters
     ----------
     task : Task
-        It says what machines are fitted to, and turns outputs into predictions.
+        Makes targets of machines from y, and predictions from outputs.
     features : list of Feature
-        What the encoded columns are.
+        Descriptions of the encoded columns.
     M, y : encoded rows and their targets
     metric : Metric
     weights : ndarray of shape (n,), optional
-        Positive.
+        Weights of the rows, > 0; None means 1 for each row.
     budget : Budget
     memory : int
+        Budget in bytes.
     seed : int
     n_jobs : int or None
+        Threads; None means all cores.
     progress : callable, optional
+        See `KernelClassifier`.
 
     Attributes
     ----------
     leaderboard, schedule, notices : list
-        As the estimators keep them.
+        See ``leaderboard_``, ``schedule_`` and ``notices_`` of `KernelClassifier`.
     interrupted : bool
         Whether Ctrl-C ended the search.
     """
@@ -98,15 +101,17 @@ class Trials:
         n = len(M)
         self.order = np.random.default_rng(seed).permutation(n)
         columns = sum(f.kind != "scaled" for f in self.features)
-        # every step of learning takes a pass over the columns
+        # each learning step makes a pass over all columns
         self.learning_rows = int(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)))
         self.spared = self.order[: min(self.learning_rows, n // 3)] if n > SMALL_ROWS else None
 
     # --- the plan -----------------------------------------------------------------------------
 
     def run(self, trials: int | None = None) -> tuple[Candidate, int | None]:
-        """Try what the budget allows, or the first ``trials`` candidates; the winner, and the
-        centres that its final fit should have (None: its default)."""
+        """Try as many candidates as the budget allows, or the first ``trials``.
+
+        Returns the winner, and the number of centres for its final fit (None for the default).
+        """
         order = candidates(self.features)[:trials]
         first, *rest = self._rungs()
         share = FIRST_RUNG_SHARE if rest else SEARCH_SHARE
@@ -124,7 +129,7 @@ class Trials:
         return self._finish()
 
     def replay(self, schedule: list[dict]) -> tuple[Candidate, int | None]:
-        """Do again what a schedule says, whatever the clock."""
+        """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
         for baseline in BASELINES:
             self._try_baseline(baseline, (entries[-1]["rows"], entries[-1]["rank"]))
@@ -142,12 +147,12 @@ class Trials:
         return [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
-        """Centres for which the factor takes a quarter of the memory, and 6 matrices another."""
+        """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
         most = min(self.memory / 16 / rows, np.sqrt(self.memory / 4 / 48))
         return int(max(1, min(rank, rows, most)))
 
     def _try_all(self, order, rung, share: float, total: int, done: int = 0) -> int:
-        """Try candidates while the time lasts; how many were tried."""
+        """Try candidates until the time is over; returns how many were tried."""
         longest = 0.0
         for i, candidate in enumerate(order):
             if i > 0 and self.budget.spent() + longest > share * self.budget.limit:
@@ -164,7 +169,8 @@ class Trials:
             longest = max(longest, self.budget.spent() - began)
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.notices.append(
-                    f"{candidate.name!r} makes no error in cross-validation: no more were tried."
+                    f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
+                    "were tried."
                 )
                 return i + 1
         return len(order)
@@ -172,12 +178,14 @@ class Trials:
     def _note_interruption(self) -> None:
         self.interrupted = True
         count = len(self.schedule)
-        self.notices.append(f"Interrupted after {count} trials; the best so far was kept.")
+        self.notices.append(
+            f"Interrupted after {count} trials; the best candidate so far was kept."
+        )
 
     # --- one trial ----------------------------------------------------------------------------
 
     def _try(self, candidate: Candidate, rung: tuple[int, int], steps: list | None = None) -> dict:
-        """Score a candidate on a rung, and enter it into leaderboard and schedule."""
+        """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
         began, taken = self.budget.spent(), []
         rows, folds = self._folds(rung[0])
         if candidate.learn and self.spared is None:
@@ -211,7 +219,7 @@ class Trials:
         self._enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
 
     def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
-        """Held-out predictions of every fold from one factor; the penalty chosen most."""
+        """Held-out predictions of all folds from one factor, and the median penalty."""
         X, w = kernel.encode(self.M[rows]), self._weights(rows)
         Y = self.Y[rows]
         with blas_limit(rank):
@@ -220,7 +228,7 @@ class Trials:
             )
             cross = RidgeFolds(K, folds, w)
             errors = cross.errors(Y, PENALTIES * len(rows))
-            others = errors.sum(axis=0) - errors  # a fold has no say in its own penalty
+            others = errors.sum(axis=0) - errors  # only the other folds choose a fold's penalty
             chosen = PENALTIES[others.argmin(axis=1)]
             outputs = cross.predict(Y, chosen * len(rows))
         predicted: Any = None
@@ -236,7 +244,7 @@ class Trials:
         return predicted, float(np.median(chosen))
 
     def _fold_by_fold(self, candidate, rows, folds, steps, taken):
-        """Held-out predictions where the weights are learnt from each fold's training rows."""
+        """Held-out predictions with weights that are learnt from each fold's training rows."""
         predicted: Any = None
         kernel, penalties = None, []
         for f in range(folds.max() + 1):
@@ -254,7 +262,7 @@ class Trials:
         return predicted, kernel, float(np.median(penalties))
 
     def _shared_kernel(self, candidate: Candidate, steps, taken: list):
-        """The candidate's kernel, its weights learnt from the spared rows, once."""
+        """The candidate's kernel, with weights learnt once from the rows set aside for this."""
         if not candidate.learn or self.spared is None:
             return candidate.bound(self.features, self.M)[0]
         if candidate not in self.learnt:
@@ -264,7 +272,7 @@ class Trials:
         return self.learnt[candidate]
 
     def _learn(self, candidate: Candidate, rows: np.ndarray, steps: int | None = None):
-        """Learn weights on some of the rows, for as many steps as were taken or time allows."""
+        """Learn weights from some of the rows, for ``steps`` steps or until the time is over."""
         count = self.learning_rows if self.spared is not None else FOLD_LEARNING_ROWS
         most = np.random.default_rng(self.seed).permutation(rows)[:count]
         kernel, X = candidate.bound(self.features, self.M[most])
@@ -283,7 +291,10 @@ class Trials:
         return None if self.weights is None else self.weights[rows]
 
     def _folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows of a rung, the fold of each or -1): stratified by class, the same for all."""
+        """The rows of a rung, and the fold of each row or -1; stratified by class.
+
+        The folds are the same for all candidates.
+        """
         rows = np.sort(self.order[:count])
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(5 if count <= ONE_RUNG_ROWS else 3, len(judged))
@@ -296,7 +307,7 @@ class Trials:
     # --- scores -------------------------------------------------------------------------------
 
     def _row(self, name, rows, folds, predicted, began) -> dict:
-        """A line of the leaderboard: the score of all judged rows, and its spread over folds."""
+        """A row of the leaderboard: the score of all rows in folds, and its spread over folds."""
         y, w, classes = self.y[rows], self._weights(rows), self.task.classes
 
         def score(own: np.ndarray) -> float:
@@ -316,25 +327,28 @@ class Trials:
         }
 
     def _enter(self, row: dict) -> None:
-        """Into the leaderboard, in place of the same candidate's row from an earlier rung."""
+        """Add a row to the leaderboard; it replaces the candidate's row from an earlier rung."""
         self.leaderboard = [r for r in self.leaderboard if r["name"] != row["name"]]
         self.leaderboard.append(row)
 
     def _key(self, row: dict) -> tuple:
-        """More rows first (a later rung), then the score, then the loss."""
+        """Sort key: first more rows (a later rung), then the score, then the loss."""
         score = row["score"]
         return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
 
     def _ranked(self, rung: tuple[int, int]) -> list[int]:
-        """Places in the schedule of the candidates of a rung, the best first."""
+        """Positions in the schedule of the candidates of a rung, the best candidate first."""
         rows = [r for r in self.leaderboard if not r["baseline"] and r["rows"] == rung[0]]
         best = self._settled(rows)
         rest = sorted((r for r in rows if r is not best), key=self._key, reverse=True)
         return [r["place"] for r in (best, *rest)]
 
     def _settled(self, rows: list[dict]) -> dict:
-        """The best row. Shares of hits are coarse: of the rows within one standard error of the
-        best one, that of the smallest loss wins."""
+        """The best row of the leaderboard.
+
+        Metrics that count correct rows are not exact: among the rows within one standard error of
+        the best score, the one with the smallest loss wins.
+        """
         best = max(rows, key=self._key)
         top, slack = best["score"], 0.0
         if self.metric.counts_hits and 0 < top < 1:
@@ -343,7 +357,7 @@ class Trials:
         return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
 
     def _finish(self, final: dict | None = None) -> tuple[Candidate, int | None]:
-        """Rank the leaderboard; the winner, and the centres of its final fit."""
+        """Rank the leaderboard; returns the winner, and the number of centres of its final fit."""
         tried = [r for r in self.leaderboard if not r["baseline"]]
         last = max(r["rows"] for r in tried)
         winner = self._settled([r for r in tried if r["rows"] == last])
@@ -357,9 +371,10 @@ class Trials:
         return Candidate.of(entry), rank
 
     def _final_rank(self, winner: dict, entry: dict) -> int | None:
-        """None, the default, where time is left for it, as far as the winner's trial can tell.
+        """Centres of the final fit: None for the default, fewer if too little time is left.
 
-        Of texts more centres, since each shares little with any other.
+        The time is estimated from the winner's trial. Texts need more centres, because each text
+        has little in common with the others.
         """
         n, left = len(self.M), self.budget.left()
         exact_rows, default = LIMITS["leave one out"]

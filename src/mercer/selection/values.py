@@ -1,8 +1,8 @@
-"""The columns of any table as numpy arrays, and what their values spell.
+"""The columns of any table as numpy arrays, and the numbers and dates in their texts.
 
-A column is float64 with NaN where a number is missing, datetime64 with NaT where a date is, or
-objects (texts, mostly; sets or lists of items) with None for the rest. Texts may spell numbers
-("1,200.50", "12%") or ISO dates; `spelled_number` and `spelled_date` say which.
+A column is float64 with NaN for missing numbers, datetime64 with NaT for missing dates, or objects
+(mostly texts; sets or lists of items) with None for missing values. Texts can contain numbers
+("1,200.50", "12%") or ISO dates; `spelled_number` and `spelled_date` read them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "spelled_number",
 ]
 
-#: texts that stand for a missing number or date, in lower case
+#: texts that mean a missing number or date, in lower case
 MISSING_TEXTS = {"", "?", "-", "--", ".", "na", "n/a", "nan", "nat", "null", "none", "missing"}
 
 _NUMBER = re.compile(r"[+-]?[$€£]?\s?(\d[\d,.' ]*|\.\d+)(e[+-]?\d+)?\s?%?", re.IGNORECASE)
@@ -41,14 +41,15 @@ _DATE = re.compile(
 def read_columns(X: Any) -> dict[Any, np.ndarray]:
     """Name -> column of a data frame (pandas, polars, arrow) or a two-dimensional array or list.
 
-    Columns of an array are named 0, 1, 2, ... An array of objects is read value by value: a column
-    of numbers becomes one. A list or column of strings or sets is the single column 0.
+    The columns of an array have the names 0, 1, 2, ... In an array of objects, a column becomes
+    float64 if all its values are numbers. A list or column of strings or sets is the single
+    column 0.
 
     Raises
     ------
     TypeError, ValueError
-        X is no table, has no rows or columns, or holds infinities or values that are neither
-        numbers, texts nor dates.
+        X is not a table, has no rows or columns, has infinite values, or has values that are not
+        numbers, texts or dates.
 
     Examples
     --------
@@ -80,13 +81,13 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
         if values.dtype.kind == "f" and np.isinf(values).any():
             where = f"column {name!r}, row {int(np.argmax(np.isinf(values)))}"
             raise ValueError(
-                f"Input X contains infinity in {where}: replace it, or leave the value out."
+                f"Input X contains infinity in {where}: give a finite number, or a missing value."
             )
     return columns
 
 
 def is_object_list(X: Any) -> bool:
-    """Whether X is one string or set a row, rather than a row of values."""
+    """Whether each row of X is one string or one set, instead of a row of values."""
     kinds: tuple = (str, bytes, Set)
     column: Any = X
     if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
@@ -121,15 +122,15 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     if sp.issparse(X):
         raise TypeError(
             "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
-            "Densify it with X.toarray(), or use SVC or KernelRidge, which take sparse rows."
+            "Give X.toarray(), or use SVC or KernelRidge, which take sparse rows."
         )
     if X is None or isinstance(X, (str, bytes, dict, set)):
         raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
-    # a list of rows with texts in it must not become texts all over
+    # in a list of rows that has texts, the other values must not become texts
     A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     if A.ndim == 1 and A.dtype.kind == "O" and any(isinstance(row, (list, tuple)) for row in A):
         raise ValueError(
-            "X is a list of rows of different lengths: give as many values in every row."
+            "X is a list of rows of different lengths: give the same number of values in each row."
         )
     if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
         raise ValueError("Complex data not supported: give real numbers.")
@@ -152,7 +153,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
 
 
 def _objects(values: list, name: Any) -> np.ndarray:
-    """A column of Python values as numbers or dates where all are, else objects."""
+    """A column of Python values: numbers or dates if all values are, else objects."""
     missing = np.array([_is_null(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
@@ -184,14 +185,14 @@ def _is_null(value: Any) -> bool:
 
 
 def _naive(value: Any) -> Any:
-    """A date without its time zone, in UTC."""
+    """A date converted to UTC, without its time zone."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
     return value
 
 
 def missing_values(values: np.ndarray) -> np.ndarray:
-    """Which entries of a column are missing, (n,) bool."""
+    """Mask of the missing entries of a column, (n,) bool."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "M":
@@ -200,16 +201,16 @@ def missing_values(values: np.ndarray) -> np.ndarray:
 
 
 def is_missing_mark(value: Any) -> bool:
-    """Whether a value is a text that stands for a missing number or date."""
+    """Whether a value is a text that means a missing number or date, such as "n/a"."""
     return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS
 
 
 def spelled_number(text: str) -> float | None:
-    """The number that a text spells; None if it spells none.
+    """The number in a text, or None if the text is not a number.
 
-    Thousands may be separated by commas, points, blanks or apostrophes, and "%" and currency signs
-    may stand beside. The last of commas and points is the decimal one, but for a lone comma with
-    three digits on its right and one to three on its left, none of them 0.
+    Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
+    are allowed. The last comma or point is the decimal sign. Exception: commas that separate groups
+    of three digits, without a point and without a 0 at the start, separate thousands.
 
     Examples
     --------
@@ -228,12 +229,12 @@ def spelled_number(text: str) -> float | None:
         text = text.replace(",", "")
     try:
         return float(text)
-    except ValueError:  # two decimal points, say
+    except ValueError:  # for example two decimal points
         return None
 
 
 def spelled_date(text: str) -> np.datetime64 | None:
-    """The date or time that a text spells as ISO 8601 does; its time zone is left out.
+    """The ISO 8601 date or time in a text, or None; its time zone is ignored.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def spelled_date(text: str) -> np.datetime64 | None:
 
 
 def as_numbers(values: np.ndarray) -> np.ndarray:
-    """A column as float64: numbers as they are, texts as the numbers that they spell, else NaN."""
+    """A column as float64: numbers do not change, texts become their numbers, else NaN."""
     if values.dtype.kind == "f":
         return values
     if values.dtype.kind == "M":
@@ -266,7 +267,7 @@ def as_numbers(values: np.ndarray) -> np.ndarray:
 
 
 def as_dates(values: np.ndarray) -> np.ndarray:
-    """A column as datetime64[s]: texts as the dates that they spell, NaT where they spell none."""
+    """A column as datetime64[s]: texts become their dates, or NaT if they are not dates."""
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     known = {}
