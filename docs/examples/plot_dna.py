@@ -1,15 +1,15 @@
 """
-Promoters in DNA: a kernel says what may vary
-=============================================
+Promoters in DNA: a kernel says what may differ
+===============================================
 
-A promoter is where the reading of a gene begins. Those of *E. coli* carry two signals of six
-symbols, near TTGACA and near TATAAT, some 17 symbols apart. No two promoters are quite alike:
-symbols are replaced, the gap is longer or shorter, the whole may stand elsewhere. String kernels
-differ in which of these they forgive.
+A promoter is the place where the reading of a gene begins. Promoters of *E. coli* have two signals
+of six symbols, similar to TTGACA and TATAAT, about 17 symbols apart. No two promoters are the same:
+symbols are replaced, the gap is longer or shorter, or both signals are at another place. String
+kernels differ in which of these changes they allow.
 
-The sequences below are made up, so that the truth is known: half of them are random symbols with
-both signals planted, the other half are the same sequences with their symbols shuffled. Counts of
-single symbols tell nothing.
+The sequences below are made up, so that we know the truth: half of them are random symbols with
+both signals, and the other half are the same sequences with their symbols in random order. So
+counts of single symbols tell nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ def sequences(n, wander, seed=0):
         start = 5 + rng.integers(wander + 1)
         gap = rng.choice([16, 17, 18], p=[0.2, 0.6, 0.2])
         for signal, place in (("TTGACA", start), ("TATAAT", start + 6 + gap)):
-            kept = rng.random(6) < 0.8  # the other symbols are left to chance
+            kept = rng.random(6) < 0.8  # the other symbols are random
             row[place : place + 6][kept] = np.array(list(signal))[kept]
     shuffled = rng.permuted(promoters, axis=1)
     X = ["".join(row) for row in np.vstack([promoters, shuffled])]
@@ -40,13 +40,13 @@ print(X[0], y[0])
 print(X[100], y[100])
 
 # %%
-# Where may a substring stand?
-# ----------------------------
-# The weighted degree kernel compares substrings at the same place; with a shift, some places apart
-# too. The spectrum kernel counts them wherever they stand, the gapped k-mer kernel lets symbols of
-# a window differ, and the gap-weighted kernel lets others come between. Each makes the support
-# vector machine one of strings. These promoters start within three places of each other, so that
-# kernels which know places are ahead.
+# Where may a substring be?
+# -------------------------
+# The weighted degree kernel compares substrings at the same place; with a shift, also at places
+# near it. The spectrum kernel counts substrings at any place, the gapped k-mer kernel allows
+# different symbols in a window, and the gap-weighted kernel allows other symbols in between. With
+# each of them the support vector machine works on strings. These promoters start at most two places
+# late, so that kernels which compare the same places are best.
 kernels = {
     "WeightedDegree(4)": WeightedDegree(4).normalised(),
     "WeightedDegree(4, shift=3)": WeightedDegree(4, shift=3).normalised(),
@@ -58,11 +58,11 @@ for name, kernel in kernels.items():
     print(f"{name:27} {cross_val_score(SVC(kernel=kernel), X, y, cv=10).mean():.0%} right")
 
 # %%
-# Let the signals wander
-# ----------------------
+# Signals at other places
+# -----------------------
 # Now the promoters start up to 0, 2, ... 20 places late. A search tries all kernels, and computes
-# the Gram matrix of each once for all folds. What stands at no certain place must be looked for
-# everywhere: the lines cross.
+# the Gram matrix of each kernel once for all folds. If the place of the signals is not known,
+# kernels that look at all places become better: the lines cross.
 wanders = [0, 2, 4, 8, 14, 20]
 right = np.zeros((len(wanders), len(kernels)))
 for i, wander in enumerate(wanders):
@@ -83,8 +83,8 @@ ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
 legend = fig.legend(loc="outside right center", frameon=False)
 
 # %%
-# The search tunes a kernel by its parameters as it would C. ``sharing_`` says how often a Gram
-# matrix had to be computed for the twelve candidates.
+# The search can tune the parameters of a kernel in the same way as C. ``sharing_`` says which of
+# the twelve candidates shared a Gram matrix.
 grid = {"kernel__kernel__shift": [0, 1, 3, 6], "C": [0.3, 1, 3]}
 search = KernelSearchCV(SVC(kernel=kernels["WeightedDegree(4)"]), grid, cv=10).fit(X, y)
 print(search.best_params_, f"{search.best_score_:.0%}")
@@ -93,13 +93,14 @@ print(*search.sharing_, sep="\n")
 # %%
 # What did it find?
 # -----------------
-# Replace each symbol of new promoters by each of the three others: where the machine's score falls,
-# it had read something. Shaded is where the signals were planted. The machine was not told of them.
+# Replace each symbol of new promoters by each of the three others. If the score of the machine
+# falls, this place was important. The shaded areas are the places of the signals, which the machine
+# was not told.
 unseen, kind = sequences(100, wander=2, seed=9)
 promoters = unseen[kind == "promoter"]
 others = {c: "ACGT".replace(c, "") for c in "ACGT"}
 changed = [s[:i] + c + s[i + 1 :] for s in promoters for i in range(57) for c in others[s[i]]]
-before = search.decision_function(promoters)  # positive where it takes them for promoters
+before = search.decision_function(promoters)  # positive if it predicts a promoter
 after = search.decision_function(changed).reshape(len(promoters), 57, 3)
 fall = (before[:, None, None] - after).mean(axis=(0, 2))
 

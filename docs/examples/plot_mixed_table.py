@@ -2,8 +2,8 @@
 A kernel for a mixed table, read from its Gram matrix
 =====================================================
 
-A table kernel compares numbers by one kernel and categories by another. Ordered by class, its Gram
-matrix shows what the learner sees: blocks of rows that are alike.
+A kernel for a table compares numbers with one kernel and categories with another. If the rows are
+ordered by class, its Gram matrix shows what the learner sees: blocks of similar rows.
 """
 
 from importlib.resources import files
@@ -29,5 +29,5 @@ print(f"{len(model.support_)} support vectors, duality gap {model.dual_gap_:.1e}
 display = GramDisplay.from_estimator(model, X, y)
 
 # %%
-# Its eigenvalues fall fast: a few directions carry what the kernel knows.
+# Its eigenvalues fall fast: a few directions are enough to describe the matrix.
 display = SpectrumDisplay.from_estimator(model, X)

@@ -2,9 +2,8 @@
 Names: neighbours, duplicates and a map
 =======================================
 
-Names have no columns, but one can say how alike two of them are. That is enough to find the
-nearest, to group those that differ by a slip of the keyboard, to guess a language, and to draw a
-map.
+Names have no columns, but we can say how similar two names are. This is enough to find the nearest
+names, to group names that differ by a typing error, to guess a language, and to draw a map.
 """
 
 import matplotlib.pyplot as plt
@@ -46,8 +45,9 @@ y = np.repeat(list(NAMES), [len(names) for names in NAMES.values()])
 # %%
 # Nearest neighbours
 # ------------------
-# An index takes any distance. The edit distance counts the symbols to insert, delete or replace;
-# that of Jaro and Winkler forgives exchanged symbols, and likes names that begin alike.
+# An index takes any distance. The edit distance counts the symbols to insert, delete or replace.
+# For the distance of Jaro and Winkler, exchanged symbols count little, and names with the same
+# beginning are closer.
 asked = ["Johana", "Giovani", "Krystof", "Tomoku"]
 for distance in (Edit(), JaroWinkler()):
     print(distance)
@@ -58,9 +58,9 @@ for distance in (Edit(), JaroWinkler()):
 # %%
 # Duplicates
 # ----------
-# A list as people type it: 600 entries, one in four with a slip. Rows within one edit of each other
-# are linked, and rows that are linked are taken for one name. The index passes over strings whose
-# lengths differ too much, and never holds the matrix of all distances.
+# This list has 600 entries, one in four with a typing error. Rows that differ by at most one edit
+# are linked, and linked rows are counted as one name. The index leaves out strings whose lengths
+# differ too much, and never stores the matrix of all distances.
 rng = np.random.default_rng(0)
 truth = rng.integers(len(X), size=600)
 typed = []
@@ -84,17 +84,18 @@ for g in largest:
     print("   ", *np.unique(np.array(typed)[group == g]))
 
 # %%
-# Names that are one edit apart are put together too, and so are names whose slips meet: the groups
-# say where to look, not what to merge.
+# Different names are put together too if they are one edit apart, or if their typing errors are. So
+# look at the groups before you merge names.
 pairs = [np.unique(X[truth[group == g]]) for g in range(count)]
 print("put together:", *(" & ".join(names) for names in pairs if len(names) > 1), sep="\n    ")
 
 # %%
 # Which language?
 # ---------------
-# A kernel on names makes a classifier of languages. Marks for the beginning and the end let a
-# kernel on substrings see that Polish names like to end in "sław" and Japanese ones in "ko". The
-# sum of two kernels is a kernel, here the best of the four; guessing would be right in 25%.
+# With a kernel on names, a support vector machine can guess the language. Marks for the beginning
+# and the end of a name help a kernel on substrings: many Polish names end in "sław", and many
+# Japanese names in "ko". The sum of two kernels is a kernel, and here it is the best of the four.
+# Random guesses would be right in 25%.
 marked = np.array([f"^{name.lower()}$" for name in X])
 edits, substrings = EditRBF(0.2), BlendedSpectrum(3, decay=0.5).normalised()
 kernels = {
@@ -110,9 +111,10 @@ for name, kernel in kernels.items():
 # %%
 # A map
 # -----
-# The first two eigenvectors of the centred Gram matrix, scaled, are the flat map that keeps most
-# of the kernel (kernel PCA). It was not told the languages, which are the colours. Names stand
-# where there is room, the others are dots; two dimensions of 200 are few, and languages overlap.
+# The first two eigenvectors of the centred Gram matrix, scaled, are the map in two dimensions that
+# keeps most of the kernel (kernel PCA). The colours are the languages, which were not used. A name
+# is written if there is space for it; the others are only dots. Two of 200 dimensions are few, so
+# the languages overlap.
 K = (edits + substrings)(marked)
 K -= K.mean(axis=0)
 K -= K.mean(axis=1, keepdims=True)
@@ -130,7 +132,7 @@ fig.legend(loc="outside upper center", ncols=4, frameon=False, markerscale=2)
 fig.draw_without_rendering()
 
 points, taken = ax.transData.transform(places), []
-for i in np.argsort(-np.linalg.norm(places, axis=1)):  # the outermost first
+for i in np.argsort(-np.linalg.norm(places, axis=1)):  # begin with those far from the centre
     text = ax.annotate(
         X[i], places[i], (4, 0), textcoords="offset points", va="center", fontsize=9,
         color=colours[y[i]],

@@ -1,12 +1,12 @@
 """
-Spam: substrings survive a misspelling
-======================================
+Spam: substrings help against misspelled words
+==============================================
 
-A filter that counts words has never seen "fr€e" or "w1nner". A string kernel counts substrings, and
-most of those of a disguised word are still there. How much is that worth?
+A filter that counts words does not know "fr€e" or "w1nner". A string kernel counts substrings, and
+many substrings of a changed word are still the same. How much does this help?
 
-The 72 messages were written for this page; half of them are spam. Real mailboxes are larger, and
-harder. The disguise is made here too, so that we choose how many letters the senders replace.
+The 72 messages were written for this page; half of them are spam. Real mail is more and harder. We
+also change the words ourselves, so that we can choose how many letters are replaced.
 """
 
 import matplotlib.pyplot as plt
@@ -101,7 +101,7 @@ y = np.repeat(["spam", "ham"], [len(SPAM), len(HAM)])
 
 
 def disguise(texts, share, seed):
-    """Replace that share of the letters which have a look-alike."""
+    """Replace a share of the letters for which there is a similar symbol."""
     rng = np.random.default_rng(seed)
     alike = dict(zip("aeioslct", "@€10$|(+"))
     texts = [[alike.get(c, c) if rng.random() < share else c for c in t] for t in texts]
@@ -114,9 +114,10 @@ for share in (0.2, 0.5, 0.8):
 # %%
 # Words and substrings
 # --------------------
-# Both filters are trained on plain messages. Then they judge others, in which the spam is more and
-# more disguised; what is no spam stays as it is. At first there is little between the two; but of
-# heavily disguised messages, words that nobody has seen tell less than pieces of them.
+# Both filters are trained on unchanged messages. Then they classify other messages, in which more
+# and more letters of the spam are replaced; the other messages are not changed. At first both
+# filters are about equally good. But if many letters are replaced, substrings still help, and words
+# do not.
 filters = {
     "substrings: BlendedSpectrum(4)": SVC(kernel=BlendedSpectrum(4).normalised()),
     "words: TF-IDF": make_pipeline(TfidfVectorizer(), LinearSVC()),
@@ -136,7 +137,7 @@ for i, share in enumerate(shares):
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, line, colour, mark in zip(filters, f1.T, ["#0072b2", "#e69f00"], "so"):
     ax.plot(shares, line, color=colour, marker=mark, markeredgecolor="white", label=name)
-ax.set(ylim=(-0.03, 1), xlabel="letters of the spam replaced, of those with a look-alike")
+ax.set(ylim=(-0.03, 1), xlabel="letters of the spam replaced, of those that can be replaced")
 ax.set_ylabel("F1 of spam, unseen messages")
 ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
 legend = ax.legend(loc="lower left", frameon=False)
@@ -144,15 +145,16 @@ legend = ax.legend(loc="lower left", frameon=False)
 # %%
 # Which substrings matter?
 # ------------------------
-# The machine's score is a sum over substrings. A spectrum kernel of a substring u of k symbols
-# counts u in each support vector, so that a product with the dual coefficients gives its weight.
+# The score of the machine is a sum over substrings. The spectrum kernel between a substring u of k
+# symbols and a support vector counts how often u is in it. So the product with the dual
+# coefficients is the weight of u.
 machine = filters["substrings: BlendedSpectrum(4)"].fit(X, y)
 support = X[machine.support_]
 norms = np.sqrt(np.diagonal(BlendedSpectrum(4)(support)))
 
 
 def weights(substrings, k):
-    """What each substring of k symbols adds to the score; above 0 is spam."""
+    """What each substring of k symbols adds to the score; above 0 means spam."""
     return Spectrum(k)(substrings, support) @ (machine.dual_coef_[0] / norms)
 
 
@@ -162,8 +164,9 @@ print("spam:", *map(repr, ranked[:-9:-1].tolist()))
 print("ham: ", *map(repr, ranked[:8].tolist()))
 
 # %%
-# Shared out among its symbols, the weight of every substring colours a message. These are new, and
-# disguised: blue speaks for spam, orange against it.
+# Now divide the weight of every substring among its symbols, and colour the symbols of a message by
+# it. These messages are new, and some of their letters are replaced. Blue is evidence for spam,
+# orange is evidence against it.
 texts = [
     "w1nner! claim your free pr1ze before friday",
     "cl@im y0ur ca$h bonus, reply t0 collect",
