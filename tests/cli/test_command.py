@@ -15,6 +15,7 @@ import pytest
 
 import mercer
 from mercer.cli.app import run
+from mercer.selection.encoding import TableEncoder
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 
@@ -80,6 +81,20 @@ def test_trials_are_deterministic(folder):
     table = pl.read_csv("penguins.csv")
     first, second = (mercer.load(name).predict_proba(table) for name in ("a.mercer", "b.mercer"))
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
+    encoded, transform = [], TableEncoder.transform
+
+    def counted(encoder, table):
+        M = transform(encoder, table)
+        encoded.append(len(M))
+        return M
+
+    monkeypatch.setattr(TableEncoder, "transform", counted)
+    monkeypatch.setattr("mercer.cli.fit.report_data", lambda *_, **__: None)  # it encodes samples
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
+    assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 
 
 def test_predictions_keep_the_order_and_name_the_classes(fitted):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
@@ -67,6 +67,16 @@ def test_the_score_is_that_of_the_predictions(circle):
     metric = metric_named(None, "classification")
     assert (score.low, score.high) == interval(metric, CIRCLE[held_out], P, model.classes_)
     assert score.low < score.score < score.high
+
+
+def test_encoded_rows_are_scored_as_tables_are(circle):
+    _, train, held_out, score = circle
+    model = KernelClassifier(trials=2)
+    M = model.fit_and_encode(X[train], CIRCLE[train])
+    assert len(M) == len(train)
+    again = score_held_out(model, (M, CIRCLE[train]), (model.encode(X[held_out]), CIRCLE[held_out]))
+    assert_array_equal(again.predicted, score.predicted)
+    assert again.baselines == score.baselines
 
 
 def test_baselines_are_fitted_to_the_same_rows(circle):

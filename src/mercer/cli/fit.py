@@ -21,6 +21,7 @@ from mercer.cli.outcome import Outcome, show_files, show_outcome, summary, write
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.plots.report import ReportData, report_data
+from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.budget import seconds
 from mercer.selection.holdout import HeldOut, score_held_out
@@ -57,12 +58,13 @@ def search_and_refit(
     model = _estimator(problem, options)
     with SearchBar(screen, seconds(options.time), problem.metric) as bar:
         model.progress = None if screen.quiet else bar
-        model.fit(split.X_train, split.y_train)
+        encoded = model.fit_and_encode(split.X_train, split.y_train)
         model.progress = None
         steps = Steps(bar)
         if model.interrupted_ is not None:
             steps.left_out.append(f"the {model.interrupted_} was cut short")
-        score = _score(model, split, options, steps)
+        score = _score(model, encoded, split, options, steps)
+        del encoded  # the fit to all rows needs the memory
         final = _refit(model, problem, split, options, steps) or model
         final_rows = len(split.y_train) if final is model else len(problem.y)
         outcome = Outcome(model, score, final, final_rows, None, steps.left_out)
@@ -102,14 +104,19 @@ def _estimator(problem: Problem, options: FitOptions) -> Any:
     )  # fmt: skip
 
 
-def _score(model: Any, split: Split, options: FitOptions, steps: Steps) -> HeldOut | None:
-    """The score on the rows that are held out; None without any, or where it was interrupted."""
+def _score(
+    model: Any, encoded: EncodedColumns, split: Split, options: FitOptions, steps: Steps
+) -> HeldOut | None:
+    """The score on the rows that are held out; None without any, or where it was interrupted.
+
+    ``encoded`` are the training rows.
+    """
     if split.X_held is None:
         return None
     return steps.take(
         "score", "there is no score and no report",
         lambda: score_held_out(
-            model, (split.X_train, split.y_train), (split.X_held, split.y_held), options.seed
+            model, (encoded, split.y_train), (split.X_held, split.y_held), options.seed
         ),
     )  # fmt: skip
 
