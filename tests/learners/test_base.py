@@ -113,7 +113,7 @@ def test_precomputed_is_validated():
     with pytest.raises(ValueError, match=r"not symmetric: K\[3, 8\] = .*\(K \+ K.T\) / 2"):
         KernelRidge(kernel="precomputed").fit(crooked, y)
     model = KernelRidge(kernel="precomputed").fit(K, y)
-    with pytest.raises(ValueError, match=r"X has shape \(7, 3\); wanted \(m, 25\)"):
+    with pytest.raises(ValueError, match=r"X has shape \(7, 3\), but it must be \(m, 25\)"):
         model.predict(Z)
     K[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -123,7 +123,7 @@ def test_precomputed_is_validated():
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_precomputed_matrices_are_refused(container):
     K = RBF(0.4)(X)
-    message = r"^Sparse precomputed kernels are not supported: .* give X\.toarray\(\)"
+    message = r"^Sparse precomputed kernels are not supported: .* Give X\.toarray\(\)"
     for learner in (KernelRidge(kernel="precomputed"), KernelRidgeClassifier(kernel=Precomputed())):
         with pytest.raises(TypeError, match=message):
             learner.fit(container(K), y > 0)
