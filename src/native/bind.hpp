@@ -1,6 +1,6 @@
-// What the binding files share: array types, and one declaration per binding file. The rule for
-// arrays: matrices, and all that is written, are taken as they are or refused (noconvert), since
-// what is written to a converted copy would be lost. Vectors that are only read are converted.
+// For all binding files: array types, and one declaration per binding file. The rule for arrays:
+// matrices, and all arrays that are written to, are never converted (noconvert), because values
+// written to a converted copy would be lost. Vectors that are only read may be converted.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -17,7 +17,7 @@ namespace nb = nanobind;
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
-// Compilers assume that a number lies at a multiple of its size.
+// Compilers assume that the address of a number is a multiple of its size.
 template <class... Arrays>
 void check_aligned(const Arrays&... arrays) {
     const auto aligned = [](const auto& A) {

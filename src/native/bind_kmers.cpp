@@ -1,5 +1,5 @@
-// Python bindings of kmers.cpp. Starts, positions and rows are checked here, since a wrong one would
-// lead past the end of an array.
+// Python bindings of kmers.cpp. Starts, positions and rows are checked here, because with wrong
+// ones the loops would go past the end of an array.
 #include <vector>
 
 #include "bind.hpp"
@@ -20,7 +20,7 @@ template <class T>
 using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Tile = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Numbers of strings that end at starts[1..] of `total` symbols.
+// The number of strings that end at starts[1..], with `total` symbols.
 size_t check_starts(const Vector<const int64_t>& starts, size_t total) {
     if (starts.shape(0) < 1) throw std::invalid_argument("starts must have one entry more than rows");
     const size_t n = starts.shape(0) - 1;
@@ -58,7 +58,7 @@ void bind_strings(nb::module_& m) {
           nb::arg("window"), nb::arg("positions").noconvert(), nb::arg("base"),
           nb::arg("out").noconvert());
 
-    // X[i, p + offset_x] beside Z[j, p + offset_z]
+    // compares X[i, p + offset_x] with Z[j, p + offset_z]
     const auto runs = [](Rows<S> X, Rows<S> Z, size_t offset_x, size_t offset_z, size_t degree,
                          double weight, bool upper, Tile out) {
         check_aligned(X, Z, out);

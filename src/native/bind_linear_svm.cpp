@@ -1,5 +1,5 @@
 // Python bindings of linear_svm.cpp. Sizes, row offsets, column numbers and class codes are checked
-// here, since a wrong one would read or write past the end of an array.
+// here, because with wrong ones the loops would read or write past the end of an array.
 #include "bind.hpp"
 
 #include <stdexcept>
@@ -28,11 +28,11 @@ void wants(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
-// Every number lies in [0, size).
+// Whether every number is in [0, size).
 template <class Array>
 bool within(const Array& numbers, size_t count, size_t size) {
     using Number = std::make_unsigned_t<std::remove_const_t<typename Array::Scalar>>;
-    Number largest = 0;  // a negative one is larger than all others
+    Number largest = 0;  // as unsigned, a negative number is larger than all others
     for (size_t k = 0; k < count; ++k) {
         const Number number = static_cast<Number>(numbers.data()[k]);
         largest = number > largest ? number : largest;

@@ -1,5 +1,5 @@
-// Python bindings of nearest.cpp. Shapes are checked here, since a wrong one would read past the end
-// of an array.
+// Python bindings of nearest.cpp. Shapes are checked here, because with a wrong shape the loops
+// would read past the end of an array.
 #include "bind.hpp"
 
 namespace mercer {

@@ -13,7 +13,7 @@ const RadialLoops<float>& radial<float>() { return loops->radial32; }
 template <>
 const RadialLoops<double>& radial<double>() { return loops->radial64; }
 
-// A scale beyond the range of T would be infinite, and NaN times a distance of 0.
+// A scale outside the range of T would be infinite, and times a distance of 0 it would be NaN.
 template <class T>
 T narrowed(double scale) {
     const double most = std::numeric_limits<T>::max();

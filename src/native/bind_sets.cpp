@@ -1,5 +1,5 @@
-// Python bindings of sets.cpp, and the packing of sets into bits. Shapes are checked here, since a
-// wrong one would read past the end of an array.
+// Python bindings of sets.cpp, and the packing of sets into bits. Shapes are checked here, because
+// with a wrong shape the loops would read past the end of an array.
 #include <algorithm>
 
 #include "bind.hpp"
@@ -21,8 +21,8 @@ using Sizes = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Tile = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Item v of row i, values[starts[i]] to values[starts[i + 1] - 1], sets bit v of out[i]; items beyond
-// the last word are left out.
+// The items of row i are values[starts[i]] to values[starts[i + 1] - 1]; item v sets bit v of
+// out[i]. Items after the last word are left out.
 void pack_sets(Sizes<int32_t> values, Sizes<int64_t> starts, Tile<uint64_t> out) {
     const size_t n = out.shape(0), words = out.shape(1), total = values.shape(0);
     if (starts.shape(0) != n + 1)
@@ -38,7 +38,7 @@ void pack_sets(Sizes<int32_t> values, Sizes<int64_t> starts, Tile<uint64_t> out)
     std::fill(bits, bits + n * words, uint64_t(0));
     for (size_t i = 0; i < n; ++i)
         for (int64_t k = s[i]; k < s[i + 1]; ++k) {
-            const uint64_t item = static_cast<uint32_t>(v[k]);  // a negative one is beyond the last
+            const uint64_t item = static_cast<uint32_t>(v[k]);  // negative items become very large
             if (item / 64 < words) bits[i * words + item / 64] |= uint64_t(1) << (item % 64);
         }
 }

@@ -1,5 +1,5 @@
-// Python bindings of smo.cpp. Sizes and row numbers are checked here, since a wrong one would read
-// past the end of an array.
+// Python bindings of smo.cpp. Sizes and row numbers are checked here, because with wrong ones the
+// loops would read past the end of an array.
 #include "bind.hpp"
 
 #include <stdexcept>
@@ -33,7 +33,7 @@ void check_within(const Rows& indices, size_t size, const char* message, bool ne
     }
 }
 
-// The blocks of two classes as K; slots must be -1 or rows of room that are taken.
+// K from the blocks of two classes; slots must be -1 or rows of room that are in use.
 template <class T>
 KernelRows<T> in_blocks(const Square<T>& first, const Square<T>& across, const Square<T>& second,
                         const Output<T>& room, const Slots& slots) {

@@ -1,6 +1,6 @@
-// Python bindings of subsequences.cpp: a list of pairs of strings is worked through strip by strip,
-// until the list or the budget of operations ends; `state` and the work arrays, which Python owns,
-// let the next call go on. Everything that a wrong number could lead astray is checked first.
+// Python bindings of subsequences.cpp. A call computes a list of pairs of strings strip by strip,
+// until the list or the budget of operations ends. The next call goes on from `state` and the work
+// arrays, which Python owns. All numbers that could lead to a wrong address are checked first.
 #include <algorithm>
 #include <vector>
 
@@ -62,8 +62,8 @@ struct Pairs {
     }
 };
 
-// start(m) before the first strip of a pair, strip(s, count, t, m) for each, finish(k, m) after the
-// last. The shorter string is t, for which the work arrays are.
+// Calls start(m) before the first strip of a pair, strip(s, count, t, m) for each strip, and
+// finish(k, m) after the last one. t is the shorter string; the work arrays have its length.
 template <class Code, class Start, class Strip, class Finish>
 void work_through(const Pairs<Code>& pairs, Code* codes, double budget, double cost, Start start,
                   Strip strip, Finish finish) {

@@ -1,5 +1,5 @@
-// Python bindings of subsets.cpp. Shapes are checked here, since a wrong one would read past the end
-// of an array.
+// Python bindings of subsets.cpp. Shapes are checked here, because with a wrong shape the loops
+// would read past the end of an array.
 #include <algorithm>
 #include <vector>
 
@@ -44,7 +44,7 @@ void bind_subsets_as(nb::module_& m) {
         T* values = out.data();
         const size_t n = X.shape(0), columns = Zt.shape(1), d = X.shape(1);
         nb::gil_scoped_release release;
-        if (degree > d) {  // no subset is so large, and the workspace would be, without bound
+        if (degree > d) {  // no subset is so large; the workspace has no limit otherwise
             std::fill(values, values + n * columns, T(0));
             return;
         }

@@ -1,4 +1,4 @@
-// Chooses, once at import, the best instruction set that both this build and this machine have.
+// Chooses at import the best instruction set that this build and this machine both have.
 #include "loops.hpp"
 
 #include <cstring>
@@ -25,7 +25,7 @@ bool has_bits(int leaf, int reg, int bits) {
     __cpuidex(r, leaf, 0);
     return (r[reg] & bits) == bits;
 }
-// The processor has the instructions and the system saves the registers (XCR0).
+// Whether the processor has the instructions and the system saves the registers (XCR0).
 bool has_avx2() {
     if (!has_bits(1, 2, (1 << 12) | (1 << 27))) return false;  // FMA, OSXSAVE
     return (_xgetbv(0) & 0x6) == 0x6 && has_bits(7, 1, 1 << 5);

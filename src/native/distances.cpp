@@ -1,5 +1,5 @@
-// Sums over features for every pair of a tile (see distances.hpp). The columns are taken in strips
-// that stay in the L1 cache while all features pass over them.
+// Sums over features for every pair of a tile (see distances.hpp). The columns are computed in
+// strips that stay in the L1 cache for all features.
 #include "loops.hpp"
 
 namespace mercer {
@@ -35,8 +35,8 @@ template <class T>
 void chi_squared(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
     sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) {
         const T total = x + z;
-        const T safe = total > 0 ? total : T(1);  // both are 0 then, and so is the difference
-        return (x - z) * ((x - z) / safe);  // the square may be beyond the range
+        const T safe = total > 0 ? total : T(1);  // if not, x and z are 0, and so is x - z
+        return (x - z) * ((x - z) / safe);  // the square (x - z)^2 could overflow
     });
 }
 

@@ -8,8 +8,8 @@
 namespace mercer {
 
 // out (n, m) from rows X (n, d) and TRANSPOSED rows Zt (d, m), so that lanes run over the columns
-// of the tile; w (d) weighs the features. X and Zt hold no NaN, which samples refuse: chebyshev and
-// intersection may pass over it, since a test for it would cost them a tenth to a half.
+// of the tile; w (d) are weights of the features. X and Zt must have no NaN (samples raise an error
+// for it): chebyshev and intersection may ignore it, because a test would take 10 to 50% more time.
 template <class T>
 struct PairLoops {
     using Loop = void (*)(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d);
@@ -27,7 +27,8 @@ struct PairLoops {
 
 template <class T>
 struct PowerLoops {
-    // sum w |x - z|^p, p > 0, with 0^p = 0. A subnormal difference counts as the smallest normal one.
+    // sum w |x - z|^p, p > 0, with 0^p = 0. A subnormal difference counts as the smallest normal
+    // one.
     void (*minkowski)(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d,
                       T p);
 };

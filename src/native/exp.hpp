@@ -17,8 +17,8 @@ inline To bits_as(From x) {
 }
 
 inline float exp_one(float x) {
-    x = x < -104.0f ? -104.0f : x;  // below, exp rounds to 0
-    x = x > 89.0f ? 89.0f : x;      // above, to infinity
+    x = x < -104.0f ? -104.0f : x;  // exp of smaller x rounds to 0
+    x = x > 89.0f ? 89.0f : x;      // exp of larger x rounds to infinity
     const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     const float shifted = x * 1.44269504088896341f + magic;
     const float n = shifted - magic;
@@ -30,7 +30,7 @@ inline float exp_one(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * (r * r) + r + 1.0f;
-    // The integer sits in the low bits of `shifted`: a conversion of what is no number has no value.
+    // Read the integer from the low bits of `shifted`: to convert NaN to an integer is undefined.
     const int32_t k = bits_as<int32_t>(shifted) - bits_as<int32_t>(magic);
     const int32_t half = k >> 1;
     const float scale1 = bits_as<float>((half + 127) << 23);
@@ -58,7 +58,7 @@ inline double exp_one(double x) {
     p = p * r + 1.66666666666666666667e-1;
     p = p * r + 0.5;
     p = p * (r * r) + r + 1.0;
-    // Likewise, and no 64-bit conversion instruction is needed.
+    // The same; it also needs no 64-bit conversion instruction.
     const int64_t k = bits_as<int64_t>(shifted) - bits_as<int64_t>(magic);
     const int64_t half = k >> 1;
     const double scale1 = bits_as<double>((half + 1023) << 52);

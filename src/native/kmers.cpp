@@ -28,8 +28,8 @@ void keys(const S* values, const int64_t* starts, size_t n, size_t window, const
     }
 }
 
-// One strip of places of one string x beside run_lanes strings z, which lie side by side so that the
-// lanes run over columns of out. The totals are whole numbers, exact in Total.
+// One strip of positions of a string x against run_lanes strings z, which are stored side by side
+// so that the lanes run over columns of out. The totals are whole numbers, exact in Total.
 template <class Total, class S>
 void strip_runs(const S* x, const int32_t* z, size_t places, int32_t longest, Total twice,
                 int32_t* runs, Total* totals) {
@@ -40,7 +40,7 @@ void strip_runs(const S* x, const int32_t* z, size_t places, int32_t longest, To
         const int32_t symbol = int32_t(x[p]);
         for (size_t j = 0; j < run_lanes; ++j) {
             const int32_t next = run[j] + 1;
-            const int32_t agree = -int32_t(z[p * run_lanes + j] == symbol);  // all bits, or none:
+            const int32_t agree = -int32_t(z[p * run_lanes + j] == symbol);  // all bits or none
             run[j] = (next < longest ? next : longest) & agree;  // no branch to vectorise around
             const Total r = Total(run[j]);
             total[j] += r * (twice - r);
@@ -62,7 +62,7 @@ void tile_runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t
         for (size_t r = 0; r < rows * run_lanes; ++r) runs[r] = 0;
         for (size_t s = 0; s < length; s += run_strip) {
             const size_t places = length - s < run_strip ? length - s : run_strip;
-            for (size_t j = 0; j < run_lanes; ++j) {  // lanes beyond the last string repeat it
+            for (size_t j = 0; j < run_lanes; ++j) {  // lanes after the last string repeat it
                 const S* z = Z + (t + (j < width ? j : width - 1)) * stride + s;
                 for (size_t p = 0; p < places; ++p) work[p * run_lanes + j] = int32_t(z[p]);
             }
@@ -80,7 +80,7 @@ void tile_runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t
 template <class S>
 void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t length, size_t degree,
           double weight, bool upper, double* out, int32_t* work, int32_t* runs) {
-    // degree (degree + 1) at most for each place of a strip
+    // at most degree (degree + 1) for each position of a strip
     auto* tile = tile_runs<double, S>;
     if (degree <= 4096) tile = tile_runs<uint32_t, S>;
     tile(X, Z, n, m, stride, length, degree, weight, upper, out, work, runs);
@@ -124,7 +124,7 @@ size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* 
         const int32_t row = from_rows[i];
         size_t next = i + 1;
         while (next < n && from[next] == key && from_rows[next] == row) ++next;
-        keys[size] = key;  // size <= i: never before what is still to be read
+        keys[size] = key;  // size <= i: entries that are still to be read are not overwritten
         rows[size] = row;
         counts[size++] = double(next - i);
         i = next;
@@ -137,7 +137,7 @@ void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x,
           double weight, bool upper, double* out, size_t m) {
     for (size_t p = 0, q = 0; p < n_x && q < n_z;) {
         const uint64_t key = keys_x[p], other = keys_z[q];
-        if (key != other) {  // which is the smaller one is not to be guessed: no branch
+        if (key != other) {  // no branch: it cannot be predicted which key is smaller
             p += key < other;
             q += key > other;
         } else {

@@ -1,6 +1,6 @@
-// Rows of a strip in the lanes of vectors (see subsequences.hpp), for each instruction set: row r of
-// a strip of H rows is lane H - 1 - r, so that codes and values ascend with the columns of t.
-// Compilers do badly on loops that mix bytes and doubles, by a factor of 3 to 10: hence intrinsics.
+// Rows of a strip in the lanes of vectors (see subsequences.hpp), for each instruction set: row r
+// of a strip of H rows is lane H - 1 - r, so that codes and values ascend with the columns of t.
+// Intrinsics are used because compilers make loops with bytes and doubles 3 to 10 times slower.
 // Everything is static: see the rule in loops.hpp.
 #pragma once
 #include <cstddef>
@@ -28,19 +28,20 @@ struct Lanes {
     static Vector plus(Vector a, Vector b) { return _mm512_add_pd(a, b); }
     static Vector times(Vector a, Vector b) { return _mm512_mul_pd(a, b); }
     static Vector times_plus(Vector a, Vector b, Vector c) { return _mm512_fmadd_pd(a, b, c); }
-    // a b + c where there is a match, else c.
+    // a b + c if there is a match, else c.
     static Vector where_plus(Match match, Vector a, Vector b, Vector c) {
         return _mm512_mask3_fmadd_pd(a, b, c, match);
     }
     static Vector where(Match match, Vector a) { return _mm512_maskz_mov_pd(match, a); }
-    // The lanes of a from the second on, then the first of b.
+    // The lanes of a from the second one on, then the first lane of b.
     static Vector shifted(Vector a, Vector b) {
         return _mm512_castsi512_pd(
             _mm512_alignr_epi64(_mm512_castpd_si512(b), _mm512_castpd_si512(a), 1));
     }
 };
 
-// The codes of V vectors of rows; matches(t, v) compares them with the codes at t, vector by vector.
+// The codes of V vectors of rows; matches(t, v) compares them with the codes at t, vector by
+// vector.
 template <class Code, size_t V>
 struct Rows;
 template <size_t V>
@@ -71,7 +72,7 @@ struct Rows<int32_t, V> {
 struct Lanes {
     static constexpr size_t width = 4;
     using Vector = __m256d;
-    using Match = __m256d;  // all bits, or none
+    using Match = __m256d;  // all bits or none
 
     static Vector all(double x) { return _mm256_set1_pd(x); }
     static Vector load(const double* x) { return _mm256_loadu_pd(x); }
@@ -132,7 +133,7 @@ struct Lanes {
     static Vector plus(Vector a, Vector b) { return a + b; }
     static Vector times(Vector a, Vector b) { return a * b; }
     static Vector times_plus(Vector a, Vector b, Vector c) { return a * b + c; }
-    // A branch would be predicted wrongly for every match, hence tables of two.
+    // Tables of two values instead of a branch, which would be predicted wrongly for every match.
     static Vector where_plus(Match match, Vector a, Vector b, Vector c) {
         const double factor[2] = {0, b};
         return a * factor[match] + c;

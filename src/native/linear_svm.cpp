@@ -1,6 +1,6 @@
 // Loops of linear support vector machines (see linear_svm.hpp): products, and coordinate descent
 // with shrinking (Hsieh et al. 2008; Ho & Lin 2012; Keerthi et al. 2008; Yuan, Ho & Lin 2012).
-// Sums are in double, whatever the rows are stored in.
+// Sums are in double, also for rows in float.
 #include "loops.hpp"
 
 namespace mercer {
@@ -53,7 +53,7 @@ struct SparseRow {
     }
 };
 
-// Coordinate descent visits rows in random order: ask for those that come soon.
+// Coordinate descent visits rows in random order: prefetch the rows that come soon.
 template <class V>
 inline void prefetch(const V* values, size_t count) {
 #if defined(__GNUC__)
@@ -85,7 +85,7 @@ inline double soft(double v, double threshold) {
     return v > threshold ? v - threshold : (v < -threshold ? v + threshold : 0.0);
 }
 
-// xorshift64*: a number below n.
+// xorshift64*: a random number below n.
 inline size_t random_below(uint64_t& state, size_t n) {
     state ^= state >> 12;
     state ^= state << 25;
@@ -94,10 +94,10 @@ inline size_t random_below(uint64_t& state, size_t n) {
     return static_cast<size_t>((high * static_cast<uint64_t>(n)) >> 32);
 }
 
-// Epochs of `visit(i, margin, aside)`, which improves variable i, returns its violation before
-// that, and says whether it may be set aside until the others have converged: when it is further
-// from moving than `margin`, the largest violation of the last epoch. Variables come in random
-// order, and their rows from memory: `fetch(i)` asks for what else a visit will need.
+// Runs epochs of `visit(i, margin, aside)`. It improves variable i, returns its violation before,
+// and says whether i can be set aside until the others have converged: if it is farther from a
+// change than `margin`, the largest violation of the last epoch. Variables come in random order;
+// `fetch(i)` prefetches the other memory that a visit will need.
 template <class T, class Visit, class Fetch>
 size_t run_epochs(const LinearRows<T>& X, const ActiveSet& set, size_t epochs, double tol,
                   Visit visit, Fetch fetch) {
@@ -191,14 +191,14 @@ size_t dual_as(const LinearRows<T>& X, LinearVariable* variables, const LinearLo
         const double low = loss.one_sided && y > 0 ? 0.0 : -bound;
         const double high = loss.one_sided && !(y > 0) ? 0.0 : bound;
         const double G = row.dot(w) + X.bias * w[X.d] - y + curvature * b;
-        // The one-sided derivatives, apart at b = 0 when epsilon > 0.
+        // The one-sided derivatives, which differ at b = 0 if epsilon > 0.
         const double right = G + (b >= 0 ? epsilon : -epsilon);
         const double left = G + (b > 0 ? epsilon : -epsilon);
         aside = (b == high || right > margin) && (b == low || left < -margin);
         const double violation = larger(b < high ? -right : 0.0, b > low ? left : 0.0);
         if (aside || !(violation > 0)) return 0.0;
         const double H = v.square + X.bias * X.bias + curvature;
-        double next = right < 0 ? high : low;  // a row of zeros moves nothing but itself
+        double next = right < 0 ? high : low;  // a row of zeros changes only its own variable
         if (H > 0) next = clipped(soft(H * b - G, epsilon) / H, low, high);
         if (next != b) {
             row.add_to(w, next - b);
@@ -212,8 +212,8 @@ size_t dual_as(const LinearRows<T>& X, LinearVariable* variables, const LinearLo
 
 // The new alpha of one row minimises A |a|^2 / 2 + B a over sum a = 0 and a_m <= C for its own
 // class, a_m <= 0 for the others: a_m = min(bound_m, (b - B_m) / A). Returns b, by Newton's method
-// from below on the sum of A a_m, which is concave and piecewise linear in b: each step leaves
-// fewer classes free.
+// from below on the sum of A a_m, which is concave and piecewise linear in b: each step has fewer
+// free classes.
 inline double balance(const double* B, size_t k, size_t own, double room) {
     size_t free = k + 1;
     double b = -1e300;
@@ -259,7 +259,7 @@ size_t class_as(const LinearRows<T>& X, const int64_t* code, const double* C,
         const double violation = most - least;
         if (aside || !(violation > 0)) return 0.0;
         const double A = squares[i] + X.bias * X.bias;
-        // A row of zeros moves nothing but itself: any positive curvature will do.
+        // A row of zeros changes only its own variables: any positive curvature is right.
         const double curvature = A > 0 ? A : 1 / C[i];
         for (size_t m = 0; m < k; ++m) B[m] = G[m] - curvature * a[m];
         const double b = balance(B, k, own, curvature * C[i]);

@@ -1,4 +1,4 @@
-// Loops of linear support vector machines; called by solvers/linear_svm.py and its neighbours.
+// Loops of linear support vector machines; called by the solvers/linear_*.py files.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,8 +6,8 @@
 namespace mercer {
 
 // n rows of d columns: dense when `columns` is null, else CSR with each row's entries at
-// starts[i] .. starts[i + 1]. A column of the constant `bias` stands beside them, so that vectors
-// of weights have d + 1 entries.
+// starts[i] .. starts[i + 1]. There is one more column with the constant `bias`, so vectors of
+// weights have d + 1 entries.
 template <class T>
 struct LinearRows {
     const T* values;
@@ -18,20 +18,21 @@ struct LinearRows {
 };
 
 // min over beta of |X' beta|^2 / 2 + sum_i (curvature_i beta_i^2 / 2 - target_i beta_i +
-// epsilon |beta_i|): the dual of every loss. Where losses are squared, curvature = 1 / (2 C) and
-// beta is free, else curvature = 0 and |beta| <= C; beta has the sign of the target when one_sided.
+// epsilon |beta_i|): the dual of every loss. If losses are squared, curvature = 1 / (2 C) and beta
+// has no bounds, else curvature = 0 and |beta| <= C; if one_sided, beta has the sign of the target.
 struct LinearLoss {
     double epsilon;
     bool squared, one_sided;
 };
 
-// What belongs to one row stands together, since rows are visited in random order; square = |x|^2.
+// The numbers of a row are stored together, because rows are visited in random order;
+// square = |x|^2.
 struct LinearVariable {
     double beta, target, C, square;
 };
 
 // The variables that are not set aside: the first *count of `active`, a permutation. `violation` is
-// the largest of the last epoch, `random` the state of the shuffle (not 0).
+// the largest violation of the last epoch, `random` the state of the shuffle (not 0).
 struct ActiveSet {
     int64_t* active;
     size_t* count;
@@ -48,7 +49,7 @@ struct LinearBox {
 };
 
 struct LinearBoxLoops {
-    // near = nearest(f), and slope = step where that is neither at a bound nor at the kink, else 0.
+    // near = nearest(f); slope = step if near is neither at a bound nor at the kink, else 0.
     void (*nearest)(const LinearBox& box, const double* f, double* near, double* slope);
     // sum_i change_i (nearest(f + size change)_i - near_i).
     double (*along)(const LinearBox& box, const double* f, const double* change, double size,
@@ -59,24 +60,24 @@ template <class T>
 struct LinearLoops {
     // f[i] = x_i w.
     void (*outputs)(const LinearRows<T>& X, const double* w, double* f);
-    // w += sum_i c[i] x_i; rows with c[i] = 0 are passed over.
+    // w += sum_i c[i] x_i; rows with c[i] = 0 are skipped.
     void (*combine)(const LinearRows<T>& X, const double* c, double* w);
     // out[i] = |x_i|^2, without the bias.
     void (*squares)(const LinearRows<T>& X, double* out);
     // The lower triangle of H (d + 1, d + 1) += sum_i h[i] x_i x_i'; sparse rows with ascending
     // columns.
     void (*gram)(const LinearRows<T>& X, const double* h, double* H);
-    // Epochs of coordinate descent on the dual; w = X' beta is kept. Ends when the violation of an
-    // epoch is at most tol; returns the number of epochs.
+    // Epochs of coordinate descent on the dual; w = X' beta is updated. Stops when the violation of
+    // an epoch is at most tol; returns the number of epochs.
     size_t (*dual_epochs)(const LinearRows<T>& X, LinearVariable* variables, const LinearLoss& loss,
                           double* w, const ActiveSet& set, size_t epochs, double tol);
     // The dual of Crammer and Singer's machine: min |W|^2 / 2 + sum_im [m != code_i] alpha_im over
-    // alpha_im <= C_i [m == code_i], sum_m alpha_im = 0; W (d + 1, k) = X' alpha is kept.
+    // alpha_im <= C_i [m == code_i], sum_m alpha_im = 0; W (d + 1, k) = X' alpha is updated.
     size_t (*class_epochs)(const LinearRows<T>& X, const int64_t* code, const double* C,
                            const double* squares, size_t k, double* W, double* alpha,
                            const ActiveSet& set, size_t epochs, double tol);
-    // min over v of sum_j |v_j| + g v + |q|^2 / 2, where q, of which v is a part, changes by x_j
-    // times the change of v_j; the rows of X are columns there. No bias.
+    // min over v of sum_j |v_j| + g v + |q|^2 / 2. When v_j changes, q changes by x_j times this
+    // change; here the rows x_j of X are the columns of the data. No bias.
     size_t (*lasso_epochs)(const LinearRows<T>& X, const double* g, const double* squares, double* v,
                            double* q, const ActiveSet& set, size_t epochs, double tol);
 };

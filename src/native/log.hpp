@@ -1,7 +1,7 @@
 // log for one positive value, written so that the compiler vectorises the loop around it: split
 // x = m 2^e with m in [sqrt(1/2), sqrt(2)), then log m = 2 atanh(s) with s = (m - 1) / (m + 1), by
-// its odd series, and add e ln 2 in two parts. What is below the smallest normal number gives the
-// logarithm of that, -87.3 (-708.4). Everything is static: see the rule in loops.hpp.
+// its odd series, and add e ln 2 in two parts. Numbers below the smallest normal number give the
+// logarithm of this number, -87.3 (-708.4). Everything is static: see the rule in loops.hpp.
 #pragma once
 #include "exp.hpp"
 

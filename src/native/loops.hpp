@@ -3,9 +3,9 @@
 // one table at import.
 //
 // Rule for every loop file: no standard-library templates and no inline functions with external
-// linkage. The linker keeps only one copy of such a function, perhaps the AVX-512 one, and a
+// linkage. The linker keeps only one copy of such a function, possibly the AVX-512 copy, and a
 // machine without AVX-512 would then run it. For the same reason nothing may be computed when the
-// module loads: what other files read is constinit. Plain arrays in, plain arrays out.
+// module loads: data for other files is constinit. Arguments and results are plain arrays.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ template <class T>
 struct RadialLoops {
     // d[i] <- exp(-scale * d[i]), n values, any sign.
     void (*exp_scaled)(T* d, size_t n, T scale);
-    // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i] >= 0;
-    // 0 where t is infinite.
+    // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i]
+    // >= 0; 0 if t is infinite.
     void (*matern)(T* d, size_t n, T scale, int order);
 };
 
@@ -60,7 +60,8 @@ struct Loops {
 
 extern const Loops* loops;  // the table in use
 
-// Use the named table ("portable", "avx2", "avx512"); false when this build or machine lacks it.
+// Use the named table ("portable", "avx2", "avx512"); false if this build or machine has no such
+// table.
 bool use_isa(const char* name);
 // Fill names with the tables that this machine can run, best last; returns their number (<= 3).
 int available_isas(const char** names);

@@ -1,5 +1,5 @@
-// The k nearest columns of each row (see nearest.hpp). Few distances pass the worst that is kept, so
-// that nearly all of the time goes into the comparison of a chunk with it.
+// The k nearest columns of each row (see nearest.hpp). Few distances are below the worst one that
+// is kept, so most of the time is used to compare chunks with this one.
 #include <math.h>
 
 #include "loops.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t chunk = 64;
 
-// (d, j) comes before (e, l): the nearer one, of equally near ones the one of smaller index.
+// Whether (d, j) comes before (e, l): it is nearer, or equally near with a smaller index.
 template <class T>
 inline bool before(T d, int64_t j, T e, int64_t l) { return d < e || (d == e && j < l); }
 

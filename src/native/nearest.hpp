@@ -1,4 +1,4 @@
-// The nearest columns of every row, kept while tiles of distances stream by; called by
+// The nearest columns of every row, updated with one tile of distances at a time; called by
 // search/brute.py.
 #pragma once
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace mercer {
 
-// best (n, k) holds the k least pairs (distance, index) of each row so far in ascending order, with
-// their indices in `nearest`; at first infinity and the largest index. Distances D (n, m) are those of
-// the objects columns (m,); object own[i] is no neighbour of row i. What is no number is infinite.
+// best (n, k) has the k smallest distances of each row so far in ascending order, and `nearest`
+// their indices; at first infinity and the largest index. D (n, m) are the distances to the objects
+// columns (m,); object own[i] is not a neighbour of row i. NaN counts as infinity.
 template <class T>
 struct NearestLoops {
     void (*keep_nearest)(const T* D, const int64_t* columns, const int64_t* own, T* best,

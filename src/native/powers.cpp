@@ -1,5 +1,5 @@
 // Sums of powers |x - z|^p over features for every pair of a tile; called by distances/vectors.py.
-// Apart from distances.cpp, since exp and log rely on the order of their operations.
+// Separate from distances.cpp, because exp and log depend on the order of their operations.
 #include "log.hpp"
 #include "loops.hpp"
 
@@ -24,7 +24,7 @@ void minkowski(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, 
                     const T difference = x < z[j] ? z[j] - x : x - z[j];
                     const bool regular = (difference > 0) & (difference - difference == 0);
                     const T power = exp_one(p * log_one(difference));
-                    // 0, infinity and what is not a number stay as they are
+                    // 0, infinity and NaN do not change
                     row[j] += weight * (regular ? power : difference);
                 }
             }

@@ -17,7 +17,7 @@ void matern(T* d, size_t n, T scale, int order) {
     const T quadratic = order == 5 ? T(1) / 3 : T(0);
     for (size_t i = 0; i < n; ++i) {
         T t = scale * d[i];
-        t = t > limit ? limit : t;  // the exponential is 0 there, and the polynomial still finite
+        t = t > limit ? limit : t;  // then exp gives 0 and the polynomial is finite
         d[i] = (1 + t * (1 + quadratic * t)) * exp_one(-t);
     }
 }

@@ -1,5 +1,5 @@
 // Shared items of every pair of a tile of sets (see sets.hpp). Lanes run over the columns of the
-// tile, so that plain loops are vectors of words on every instruction set.
+// tile, so that compilers vectorise plain loops for every instruction set.
 #include "loops.hpp"
 
 namespace mercer {
@@ -9,7 +9,7 @@ namespace {
 constexpr size_t strip = 128;  // columns whose counts stay in the L1 cache
 constexpr size_t run = 30;     // words whose counts of bits, 8 a byte at most, fit a byte: a multiple of 3
 
-// Bits of each byte of v, in that byte (Warren, "Hacker's Delight", 2nd ed., section 5-1).
+// For each byte of v its number of bits (Warren, "Hacker's Delight", 2nd ed., section 5-1).
 inline uint64_t bits_of_pairs(uint64_t v) { return v - ((v >> 1) & 0x5555555555555555u); }
 inline uint64_t bits_of_nibbles(uint64_t v) {
     return (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);

@@ -1,8 +1,8 @@
 // The inner solver of batch SMO (see smo.hpp). The steps are those of LIBSVM's second-order
-// selection (Fan, Chen & Lin 2005), on a block of the kernel that stays in cache. A search
-// finds the best of each lane in one pass, and where it is in another: compilers turn one choice a
-// variable into vector instructions, but two into branches that are hard to predict. Both passes
-// must round alike, so that this file is compiled without reassociation.
+// selection (Fan, Chen & Lin 2005), on a block of the kernel that stays in cache. A search finds
+// the best value of each lane in one pass, and its index in a second pass: compilers make vector
+// instructions from one choice per variable, but from two choices branches that are hard to
+// predict. Both passes must round in the same way, so this file is compiled without reassociation.
 #include <cmath>
 
 #include "loops.hpp"
@@ -11,23 +11,23 @@ namespace mercer {
 namespace MERCER_ISA {
 namespace {
 
-// A variable may move up (towards larger y alpha) or down.
+// Whether a variable can rise (to larger y alpha) or fall.
 inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
 inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
 
 constexpr double least_curvature = 1e-12;
-// What a key is that must not be found; larger than any other, and no true infinity is needed.
+// The key of a variable that must not be found: larger than any other key.
 template <class F>
 constexpr F infinity = sizeof(F) == 4 ? F(1e38f) : F(1e308);
 
-// What a search found: the index of the best, ``none`` if there is none.
+// The result of a search: the index of the best variable, or ``none``.
 constexpr size_t none = ~static_cast<size_t>(0);
 struct Found {
     size_t at;
     double value;
 };
 
-// The first index for which a condition holds that holds somewhere.
+// The first index for which a condition is true; it must be true for some index.
 template <class Condition>
 size_t first(size_t begin, size_t end, Condition holds) {
     for (; begin + 64 <= end; begin += 64) {
@@ -41,8 +41,8 @@ size_t first(size_t begin, size_t end, Condition holds) {
 
 constexpr size_t lanes = 16;
 
-// f += amount * (row_i - row_j) on [begin, end), and the smallest f of those that can rise
-// (rise is 0 for them, infinite for the others).
+// f += amount * (row_i - row_j) on [begin, end); finds the smallest f of the variables that can
+// rise (rise is 0 for them, infinite for the others).
 template <class T, class F>
 Found update(F* __restrict f, const F* __restrict rise, const T* row_i, const T* row_j, F amount,
              size_t begin, size_t end) {
@@ -68,9 +68,9 @@ Found update(F* __restrict f, const F* __restrict rise, const T* row_i, const T*
     return {first(begin, end, [&](size_t k) { return f[k] + rise[k] == least; }), least};
 }
 
-// The partner of i of the largest decrease, among those on [begin, end) that can fall, and the
-// largest violation beside it. The choice is made in float: it need not be exact, and divisions
-// are most of the work. ``gains`` is workspace.
+// Finds the partner of i with the largest decrease, among the variables on [begin, end) that can
+// fall, and the largest violation. The choice is made in float: it need not be exact, and most of
+// the work is divisions. ``gains`` is workspace.
 template <class T, class F>
 Found partner(const F* __restrict f, const F* __restrict fall, const F* __restrict diagonal,
               const T* __restrict row_i, F f_i, F K_ii, size_t begin, size_t end,
@@ -143,13 +143,13 @@ void join(KernelRows<T>* K, const int64_t* rows, size_t count) {
     for (size_t k = 0; k < count; ++k) row_of(K, static_cast<size_t>(rows[k]));
 }
 
-// SMO with f held in F.
+// SMO with f stored in the type F.
 template <class T, class F>
 size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alpha,
                 double* gradient, size_t split, double tol, double relative_tol,
                 size_t max_steps) {
     const size_t n = K->n;
-    // Workspace: f, and penalties that keep variables which cannot move out of the searches.
+    // Workspace: f, and penalties, so that searches do not find variables that cannot move.
     F* f = new F[4 * n];
     float* gains = new float[n];
     F *rise = f + n, *fall = f + 2 * n, *diagonal = f + 3 * n;
@@ -209,8 +209,8 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
     return step;
 }
 
-// f is held in float where K is and the tolerance has room for that: twice the variables in a
-// vector, and half the bytes.
+// f is stored in float if K is in float and the tolerance allows it: a vector has twice as many
+// variables, and memory traffic is half.
 template <class T>
 size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, double* f,
              size_t split, double tol, double relative_tol, size_t max_steps) {
@@ -226,8 +226,8 @@ size_t solve(KernelRows<T>* K, const double* y, const double* C, double* alpha, 
     return solve_in<T, double>(K, y, C, alpha, f, split, tol, relative_tol, max_steps);
 }
 
-// f of the variables of one sign, or of both: the smallest that can rise, the largest that can fall,
-// and beside these the smallest and largest of all, and the mean of those that are free.
+// Values of f for the variables of one sign, or of both: the smallest of those that can rise, the
+// largest of those that can fall, the smallest and largest of all, and the mean of the free ones.
 struct Levels {
     double rising = infinity<double>, falling = -infinity<double>;
     double least = infinity<double>, most = -infinity<double>;
@@ -271,7 +271,7 @@ void optimum(const double* f, const double* offset, const double* y, const doubl
     const double levels[2] = {of[0].level(), of[groups].level()};
     double gap = 0, square = 0, linear = 0;
     for (size_t k = 0; k < n; ++k) {
-        // complementarity: what each alpha alone could still gain, slope being that of its term
+        // complementarity: the possible gain of each alpha alone; slope is that of its term
         const double slope = y[k] * (f[k] - levels[y[k] < 0]);
         gap += alpha[k] * slope;
         if (slope < 0 && C[k] < infinity<double>) gap -= C[k] * slope;
@@ -299,7 +299,7 @@ void block(const T* K, size_t stride, const int64_t* rows, const int64_t* column
 template <class T>
 void add_rows(const T* K, size_t stride, const int64_t* rows, const double* delta, size_t count,
               double* g, size_t begin, size_t end) {
-    constexpr size_t strip = 2048;  // of g, held in the L1 cache while all rows pass
+    constexpr size_t strip = 2048;  // numbers of g, which stay in the L1 cache for all rows
     for (size_t s = begin; s < end; s += strip) {
         const size_t e = end - s < strip ? end : s + strip;
         size_t k = 0;
@@ -323,7 +323,7 @@ template <class T>
 void narrow(T* K, size_t rows, size_t width, const int64_t* kept, size_t count) {
     for (size_t r = 0; r < rows; ++r) {
         const T* from = K + r * width;
-        T* to = K + r * count;  // never beyond from, and kept[k] >= k: nothing unread is lost
+        T* to = K + r * count;  // never after from, and kept[k] >= k: no unread number is lost
         for (size_t k = 0; k < count; ++k) to[k] = from[kept[k]];
     }
 }

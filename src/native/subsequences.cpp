@@ -3,13 +3,14 @@
 // All subsequences: P(i, j) = P(i, j - 1) + w [s_i = t_j] K(i - 1, j - 1) and
 // K(i, j) = K(i - 1, j) + P(i, j): sums of positive numbers, so that no digits cancel.
 //
-// Scaled: one exponent for a strip. Its rows stand within 31 rows and columns of each other, and
-// K(i + 1, j) <= (1 + j) K(i, j), K(i, j + 1) <= (1 + i) K(i, j): every value is within (1 + N)^16
-// of one in the middle, N the longer length, and grows by at most (1 + N)^16 between two looks at
-// that one. It is brought back to 1 when it passes 2^128: values up to 2^128 (1 + N)^32 and down to
-// (1 + N)^-16 stay in range for N below 2^27. What vanishes of P, which may be far smaller than K in
-// its row, is added to that K alone. (One exponent for a whole row would not do: after
-// a^p b^q a^p against a^p the smallest values of a row carry the result.)
+// Scaled: one exponent for a strip. Its cells are within 31 rows and columns of each other, and
+// K(i + 1, j) <= (1 + j) K(i, j), K(i, j + 1) <= (1 + i) K(i, j). So every value is within a factor
+// (1 + N)^16 of a value in the middle, where N is the longer length, and grows by at most (1 +
+// N)^16 between two checks of this value. When it is above 2^128, it is scaled back to 1: values up
+// to 2^128 (1 + N)^32 and down to (1 + N)^-16 stay in range for N below 2^27. Values of P that
+// underflow are far smaller than K in their row, and are added only to this K. (One exponent for a
+// whole row is not enough: for a^p b^q a^p against a^p the smallest values of a row determine the
+// result.)
 #include "exp.hpp"
 #include "lanes.hpp"
 #include "loops.hpp"
@@ -22,11 +23,11 @@ using Vector = Lanes::Vector;
 using Match = Lanes::Match;
 
 constexpr size_t strip_vectors = 4;
-constexpr size_t block = 16;         // steps between two looks at the exponent
-constexpr double high = 0x1p128;     // above which a strip is scaled anew
-constexpr size_t chunk = 64;         // steps that one layer is ahead of the next
+constexpr size_t block = 16;         // steps between two checks of the exponent
+constexpr double high = 0x1p128;     // a strip with larger values is scaled again
+constexpr size_t chunk = 64;         // steps by which one layer is ahead of the next
 
-// 2^k; 0 below the range.
+// 2^k; 0 if k is below the range.
 inline double power_of_two(int64_t k) {
     k = k > 1023 ? 1023 : k;
     const double value = bits_as<double>((uint64_t)(k + 1023) << 52);
@@ -43,7 +44,8 @@ struct RowCodes {
     }
 };
 
-// V vectors move one row down: each lane takes the next one, the first row that of the strip above.
+// V vectors move one row down: each lane gets the next lane, the first row the row of the strip
+// above.
 template <size_t V>
 inline void move_down(const Vector* values, double above, Vector* moved) {
     for (size_t v = 0; v + 1 < V; ++v) moved[v] = Lanes::shifted(values[v], values[v + 1]);
@@ -59,7 +61,7 @@ void strip_of(const Code* s, size_t count, const Code* t, size_t m, double weigh
     const Code* columns = t - (H - 1);  // lane l is at column c - (H - 1) + l
     double* last_row = K + 1 - (ptrdiff_t)(H - 1);
     const Vector w = Lanes::all(weight);
-    // above = K(i - 1, j), before = K(i - 1, j - 1); both are 1 where a prefix is empty
+    // above = K(i - 1, j), before = K(i - 1, j - 1); both are 1 if a prefix is empty
     Vector above[V], before[V], P[V], ones[V];
     for (size_t v = 0; v < V; ++v) {
         ones[v] = before[v] = Lanes::all(1);
@@ -107,7 +109,7 @@ void strip_of(const Code* s, size_t count, const Code* t, size_t m, double weigh
     }
 }
 
-// Fewer vectors where fewer rows are left.
+// Fewer vectors if fewer rows are left.
 template <class Code, bool scaled, class... Arguments>
 void strip_sized(const Code* s, size_t count, Arguments... arguments) {
     switch ((count + Lanes::width - 1) / Lanes::width) {
@@ -129,12 +131,12 @@ void scaled_strip(const Code* s, size_t count, const Code* t, size_t m, double w
     strip_sized<Code, true>(s, count, t, m, weight, K, E);
 }
 
-// Layer q: the sum K_q(i, j) over subsequences of q symbols of the prefixes, each symbol of s or t
-// that is passed over after the first one of u multiplied by the gap g:
+// Layer q: the sum K_q(i, j) over subsequences u of q symbols of the prefixes. Each symbol of s or
+// t that is skipped after the first symbol of u is a factor g, the gap:
 //     P_q(i, j) = g P_q(i, j - 1) + [s_i = t_j] K_{q-1}(i - 1, j - 1),
 //     K_q(i, j) = g K_q(i - 1, j) + P_q(i, j), K_0 = 1
-// (Lodhi et al. 2002, with the decay of the q matched symbols of both strings taken out). The layers
-// take turns in chunks of steps, so that what they hand on stays in the L1 cache.
+// (Lodhi et al. 2002, without the decay of the q matched symbols of both strings). The layers take
+// turns in chunks of steps, so that the values for the next layer stay in the L1 cache.
 template <class Code, size_t V>
 double gap_strip_of(const Code* s, size_t count, const Code* t, size_t m, const GapTerms& terms,
                     double* K, size_t stride, double* state) {

@@ -1,4 +1,4 @@
-// Products over subsets of the coordinates for every pair of a tile (see subsets.hpp).
+// Sums of products over subsets of the coordinates for every pair of a tile (see subsets.hpp).
 #include "loops.hpp"
 
 namespace mercer {
@@ -24,7 +24,7 @@ void all_subsets(const T* X, const T* Zt, T* out, size_t n, size_t m, size_t d) 
 }
 
 // e_q(1..k) = e_q(1..k-1) + x_k z_k e_{q-1}(1..k-1), Shawe-Taylor & Cristianini 2004, section 9.2;
-// q descends, so that e_{q-1} is still that of k-1. work[q - 1] holds e_q for the lanes.
+// q descends, so that e_{q-1} is still the value for k-1. work[q - 1] has e_q for the lanes.
 template <class T>
 void anova(const T* X, const T* Zt, T* out, size_t n, size_t m, size_t d, size_t p, T* work) {
     for (size_t i = 0; i < n; ++i) {

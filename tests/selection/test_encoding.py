@@ -120,7 +120,7 @@ def test_missing_columns_are_listed():
     encoder = TableEncoder().fit(
         pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": list("xyx"), "k": [1, 1, 1]})
     )
-    with pytest.raises(ValueError, match=r"lacks the columns 'a', 'b', .* it has \['z'\]"):
+    with pytest.raises(ValueError, match=r"lacks the columns 'a', 'b', .* X has \['z'\]"):
         numbers(encoder, pd.DataFrame({"z": [1]}))
     assert numbers(encoder, pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 3)
 
