@@ -146,7 +146,7 @@ def test_counts_of_arrays_that_are_not_alike():
     for k, wrong in itertools.product(range(3), (np.repeat, np.delete)):
         arguments = [keys, rows, counts]
         arguments[k] = wrong(arguments[k], 2)
-        with pytest.raises(ValueError, match="must be alike"):
+        with pytest.raises(ValueError, match="keys, rows and counts must"):
             _native.kmer_count(*arguments)
     for k in range(3):
         arguments = [keys, rows, counts]
@@ -203,7 +203,7 @@ def test_joins_of_rows_that_are_none_or_in_disorder():
     for k in range(6):
         arguments = [A.copy() for A in (*X, *X)]
         arguments[k] = arguments[k][:2]
-        with pytest.raises(ValueError, match="must be alike"):
+        with pytest.raises(ValueError, match="keys, rows and counts must"):
             _native.kmer_join(*arguments, 1.0, False, np.zeros((2, 2)))
         arguments[k] = shifted(X[k % 3])
         with pytest.raises(ValueError, match="aligned"):
