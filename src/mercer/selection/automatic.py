@@ -232,7 +232,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     def _answers(self, X) -> np.ndarray:
         """Predictions or probabilities for raw rows."""
-        return self.machine_(self.encode(X))
+        M = self.encode(X)
+        return self.machine_(M)
 
     def relevance(self) -> dict[str, float]:
         """The learnt weight of each column in the kernel, the largest first.
