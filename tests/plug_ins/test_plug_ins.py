@@ -37,6 +37,7 @@ from mercer.testing import (
     DistanceContract,
     KernelContract,
     check_index,
+    check_ridge_solver,
     parametrize_with_object_checks,
 )
 
@@ -213,6 +214,11 @@ def test_the_solver_on_any_gram_matrix(name, dtype):
     result.conclude()  # without a warning
 
 
+@pytest.mark.parametrize("penalty", [0.1, 5.0])
+def test_the_solver_keeps_the_contract(penalty):
+    check_ridge_solver(PlainConjugateGradient(penalty), several=False)
+
+
 def test_weights_mean_repetition_to_the_solver():
     K, solver = gram(ExponentialDot(0.3), X).held(), PlainConjugateGradient(0.5, tol=1e-12)
     weights = np.arange(40) % 3
@@ -244,8 +250,6 @@ def test_the_learner_by_the_checks_of_scikit_learn(estimator, check):
         (PlainRidge(BlendedSpectrum(2).normalised()), "strings"),
         (PlainRidge(Jaccard()), "sets"),
     ],
-    # the suite loads files without trusted=; test_the_learner_in_files does it
-    expected_failures=lambda _: {"check_pickle_and_files": "a class of another package"},
 )
 def test_the_learner_on_objects(check):
     check()

@@ -17,7 +17,7 @@ from mercer.solvers import (
     LowRankSolver,
     NystroemPreconditioner,
 )
-from mercer.testing.solvers import check_ridge_solver
+from mercer.testing import check_ridge_solver
 
 PENALTIES = [0.1, np.array([0.5]), np.array([0.1, 3.0, 0.1])]
 NYSTROEM = NystroemPreconditioner(5, random_state=0)
@@ -174,6 +174,21 @@ def test_the_contract_finds(fault, message):
 def test_the_contract_finds_data_that_are_overwritten():
     with pytest.raises(ValueError, match="read-only"):
         check_ridge_solver(Faulty("in place"))
+
+
+def test_a_solver_of_one_target_has_one_penalty():
+    check_ridge_solver(OneTarget(), several=False)
+    with pytest.raises(ValueError, match="takes one target"):
+        check_ridge_solver(OneTarget())
+    with pytest.raises(ValueError, match=r"one for each target.*give a number as the penalty"):
+        check_ridge_solver(CholeskySolver(np.array([0.5])), several=False)
+
+
+class OneTarget(CholeskySolver):
+    def solve(self, K, y, weights=None):
+        if y.ndim > 1:
+            raise ValueError("takes one target")
+        return super().solve(K, y, weights)
 
 
 def test_the_contract_needs_a_positive_penalty():

@@ -51,7 +51,7 @@ AUTOMATIC = [
 OTHERS = [
     *[(SVC(kernel=BlendedSpectrum(2)), kind) for kind in ("bytes", "tokens")],
     (KernelSearchCV(SVC(kernel=GapWeighted(2, 0.5).normalised()), {"C": [0.5, 2.0]}), "strings"),
-    (SVC(kernel=SharedSymbols()), "strings"),  # of another module: no model files
+    (SVC(kernel=SharedSymbols()), "strings"),  # of another module: `load` has to trust it
     (SVC(kernel=SharedItems()), "sets"),
 ]
 

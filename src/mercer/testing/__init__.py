@@ -1,5 +1,5 @@
-"""Suites for what others add: contracts of kernels, distances and Gram operators to inherit, and
-checks of estimators on strings and sets.
+"""Suites for what others add: contracts of kernels, distances and Gram operators to inherit, checks
+of estimators on strings and sets, and checks of indexes and of solvers of ridge regression.
 
 The contracts need pytest.
 """
@@ -13,6 +13,7 @@ from mercer.testing.objects import (
     object_checks,
     parametrize_with_object_checks,
 )
+from mercer.testing.solvers import check_ridge_solver
 
 __all__ = [
     "DistanceContract",
@@ -20,6 +21,7 @@ __all__ = [
     "KernelContract",
     "check_index",
     "check_object_estimator",
+    "check_ridge_solver",
     "object_checks",
     "parametrize_with_object_checks",
 ]

@@ -22,7 +22,9 @@ from mercer.solvers import Reason, Result
 __all__ = ["check_ridge_solver"]
 
 
-def check_ridge_solver(solver: Any, *, tol: float = 1e-6, tol32: float = 1e-3) -> None:
+def check_ridge_solver(
+    solver: Any, *, several: bool = True, tol: float = 1e-6, tol32: float = 1e-3
+) -> None:
     r"""Hold a solver of :math:`(K + λ W^{-1}) a = y` against `numpy.linalg.solve`.
 
     The problems are small: float64 and float32, one target and several, without weights, with
@@ -33,6 +35,8 @@ def check_ridge_solver(solver: Any, *, tol: float = 1e-6, tol32: float = 1e-3) -
     ----------
     solver : object with ``penalty`` and ``solve(K, y, weights)``
         ``penalty`` is positive, and a number or one for each output.
+    several : bool, default=True
+        False for a solver of one target: y has shape (n,) in all problems.
     tol, tol32 : float
         Largest errors of coefficients for float64 and float32, relative to the largest one.
 
@@ -49,7 +53,12 @@ def check_ridge_solver(solver: Any, *, tol: float = 1e-6, tol32: float = 1e-3) -
     penalty = np.asarray(solver.penalty, dtype=np.float64)
     if not (penalty > 0).all():
         raise ValueError(f"solver.penalty={solver.penalty!r}: give a solver with penalties > 0.")
-    outputs = [penalty.size] if penalty.ndim else [0, 1, 3]
+    if penalty.ndim and not several:
+        raise ValueError(
+            f"solver.penalty={solver.penalty!r} is one for each target, but several=False says "
+            "that there is one target: give a number as the penalty."
+        )
+    outputs = [penalty.size] if penalty.ndim else [0, 1, 3] if several else [0]
     for n, dtype, columns, weighing in product(
         (30, 1), (np.float64, np.float32), outputs, ("no weights", "weights", "weights with 0")
     ):

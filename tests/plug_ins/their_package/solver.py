@@ -36,6 +36,7 @@ class PlainConjugateGradient:
             iterations += 1
         return Result(
             s * z,
+            objective=self.penalty * float(b @ z),
             gap=float(np.linalg.norm(b - product(z)) / (np.linalg.norm(b) or 1.0)),
             iterations=iterations,
             converged=reason is Reason.CONVERGED,
