@@ -86,7 +86,7 @@ void check_sorted(const Vector<const uint64_t>& keys, const Vector<const int32_t
                   const Vector<const double>& counts, size_t n) {
     check_aligned(keys, rows, counts);
     if (rows.shape(0) != keys.shape(0) || counts.shape(0) != keys.shape(0))
-        throw std::invalid_argument("keys, rows and counts must be alike");
+        throw std::invalid_argument("keys, rows and counts must have the same length");
     const int32_t* r = rows.data();
     bool inside = true;
     for (size_t i = 0; i < rows.shape(0); ++i) inside = inside && r[i] >= 0 && size_t(r[i]) < n;
@@ -102,7 +102,7 @@ void bind_kmers(nb::module_& m) {
         check_aligned(keys, rows, counts);
         const size_t n = keys.shape(0);
         if (rows.shape(0) != n || counts.shape(0) != n)
-            throw std::invalid_argument("keys, rows and counts must be alike");
+            throw std::invalid_argument("keys, rows and counts must have the same length");
         uint64_t* k = keys.data();
         int32_t* r = rows.data();
         double* c = counts.data();

@@ -46,14 +46,14 @@ LinearRows<T> rows(const Stored<T>& values, const Columns& columns, const Starts
                    size_t d, double bias) {
     const size_t stored = values.shape(0);
     if (!columns.is_valid() || !starts.is_valid()) {
-        wants(!columns.is_valid() && !starts.is_valid(), "give both columns and starts, or none");
+        wants(!columns.is_valid() && !starts.is_valid(), "give both columns and starts or neither");
         wants(d == 0 ? stored == 0 : stored % d == 0 && stored / d == n,
-              "values must be n rows of d columns");
+              "values must have n rows of d columns");
         check_aligned(values);
         return {values.data(), nullptr, nullptr, n, d, bias};
     }
     check_aligned(values, columns, starts);
-    wants(columns.shape(0) == stored, "values and columns must be alike");
+    wants(columns.shape(0) == stored, "values and columns must have the same length");
     wants(starts.shape(0) == n + 1, "starts must have one entry more than there are rows");
     int64_t last = 0;
     bool ascend = true;
@@ -77,7 +77,7 @@ ActiveSet active_set(const Numbers& active, const State& state, const Updated& v
     wants(count <= active.shape(0), "the count must be at most the size of active");
     wants(state.data()[1] != 0, "the state of the random numbers must not be 0");
     if (!within(active, active.shape(0), variables))
-        throw std::out_of_range("active must be numbers of variables");
+        throw std::out_of_range("active must hold numbers of variables");
     return {active.data(), &count, violation.data(), state.data() + 1};
 }
 
@@ -178,7 +178,7 @@ void bind_descent(nb::module_& m) {
                   "W must be (d + 1, k) and alpha (n, k)");
             wants(C.shape(0) == n && squares.shape(0) == n, "C and squares must be (n,)");
             check_aligned(code, C, squares, W, alpha);
-            if (!within(code, n, k)) throw std::out_of_range("code must be numbers of classes");
+            if (!within(code, n, k)) throw std::out_of_range("code must hold numbers of classes");
             const auto X = rows<T>(values, columns, starts, n, W.shape(0) - 1, bias);
             size_t count;
             const ActiveSet set = active_set(active, state, violation, n, count);

@@ -41,7 +41,7 @@ KernelRows<T> in_blocks(const Square<T>& first, const Square<T>& across, const S
     if (first.shape(1) != size || second.shape(1) != rest || across.shape(0) != size ||
         across.shape(1) != rest || room.shape(0) != n || room.shape(1) != n || slots.shape(0) != n)
         throw std::invalid_argument(
-            "first and second must be square, across (first, second), room and slots of all rows");
+            "first and second must be square, across (first, second), room (n, n) and slots (n,)");
     check_aligned(first, across, second, room, slots);
     size_t used = 0;
     for (size_t k = 0; k < n; ++k) used += slots.data()[k] >= 0;
@@ -57,7 +57,7 @@ size_t solve(KernelRows<T> K, const Values& y, const Values& C, const Updated& a
     const size_t n = K.n;
     if (y.shape(0) != n || C.shape(0) != n || alpha.shape(0) != n || f.shape(0) != n || split > n)
         throw std::invalid_argument(
-            "K must be (n, n), and y, C, alpha, f (n,); split must be within");
+            "K must be (n, n), y, C, alpha and f must be (n,), and split must be at most n");
     check_aligned(y, C, alpha, f);
     const double *labels = y.data(), *bounds = C.data();
     double *a = alpha.data(), *gradient = f.data();
@@ -113,7 +113,7 @@ void bind_smo_as(nb::module_& m) {
             if (columns.shape(0) != count || out.shape(0) != count || out.shape(1) != count ||
                 begin > end || end > count)
                 throw std::invalid_argument(
-                    "rows and columns must be alike, out square, and begin <= end within");
+                    "rows and columns must be (k,), out must be (k, k), and begin <= end <= k");
             check_aligned(K, rows, columns, out);
             check_within(rows, K.shape(0), "rows must be rows of K, or negative", true);
             check_within(columns, width, "columns must be columns of K");
@@ -146,7 +146,7 @@ void bind_smo_as(nb::module_& m) {
         [](Square<T> K, Rows rows, Values delta, Updated g, size_t begin, size_t end) {
             const size_t count = rows.shape(0), width = K.shape(1);
             if (delta.shape(0) != count || g.shape(0) != width || begin > end || end > width)
-                throw std::invalid_argument("rows and delta must be alike, and g as wide as K");
+                throw std::invalid_argument("rows and delta must be (k,), and g as wide as K");
             check_aligned(K, rows, delta, g);
             check_within(rows, K.shape(0), "rows must be rows of K");
             const T* k = K.data();
@@ -168,7 +168,7 @@ void bind_smo(nb::module_& m) {
         [](Values f, Values offset, Values y, Values C, Values alpha, bool groups) {
             const size_t n = f.shape(0);
             if (offset.shape(0) != n || y.shape(0) != n || C.shape(0) != n || alpha.shape(0) != n)
-                throw std::invalid_argument("f, offset, y, C and alpha must be alike");
+                throw std::invalid_argument("f, offset, y, C and alpha must have the same length");
             check_aligned(f, offset, y, C, alpha);
             double out[6];
             loops->smo64.optimum(f.data(), offset.data(), y.data(), C.data(), alpha.data(), n,

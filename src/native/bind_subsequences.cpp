@@ -34,7 +34,7 @@ struct StringList {
         if (s.shape(0) < 1) throw std::invalid_argument("starts must have n + 1 entries");
         bool right = starts[0] >= 0 && starts[count] <= static_cast<int64_t>(v.shape(0));
         for (size_t i = 0; i < count; ++i) right = right && starts[i] <= starts[i + 1];
-        if (!right) throw std::out_of_range("starts must ascend and lie within values");
+        if (!right) throw std::out_of_range("starts must ascend and stay within values");
     }
     size_t length(size_t i) const { return static_cast<size_t>(starts[i + 1] - starts[i]); }
 };
