@@ -42,9 +42,7 @@ def test_names_mean_what_they_mean_to_scikit_learn(name, arguments):
 
 
 def test_no_argument_is_ignored_beside_a_kernel_object():
-    with pytest.raises(
-        ValueError, match=r"gamma=2 is given together with .* RBF\(\)"
-    ):
+    with pytest.raises(ValueError, match=r"gamma=2 is given together with .* RBF\(\)"):
         as_kernel(RBF(), gamma=2, degree=None)
     kernel = RBF()
     assert as_kernel(kernel, gamma=None) is kernel

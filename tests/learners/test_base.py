@@ -19,9 +19,7 @@ Z = rng.normal(size=(7, 3))
 
 @pytest.mark.parametrize(("name", "value"), [("gamma", 0.5), ("degree", 2), ("coef0", 0.0)])
 def test_arguments_beside_a_kernel_object_are_refused(name, value):
-    with pytest.raises(
-        ValueError, match=f"{name}={value} is given together with .* RBF"
-    ):
+    with pytest.raises(ValueError, match=f"{name}={value} is given together with .* RBF"):
         KernelRidge(kernel=RBF(), **{name: value}).fit(X, y)
 
 
