@@ -251,11 +251,11 @@ class ReportData:
         """One sentence that says how good the model is."""
         score, trivial = self.score, self._unseen("trivial")
         if score.value != score.value:
-            return f"{score.rows} rows set aside are too few to tell what the model is worth."
+            return f"{score.rows} held-out rows are too few to measure how good the model is."
         if score.metric == "accuracy":
             share = score.text()
             sentence = (
-                f"The model names the class right for {share} of the rows that it had not seen"
+                f"The model predicts the right class for {share} of the rows that it had not seen"
             )
         else:
             sentence = (
@@ -276,7 +276,7 @@ class ReportData:
             if other is not None and self.score.reached_by(other):
                 side = "below" if METRICS[self.score.metric].higher_is_better else "above"
                 return (
-                    f"{name} does as well: its {other.phrase} on the same rows, {other.text()}, is "
+                    f"{name} is as good: its {other.phrase} on the same rows, {other.text()}, is "
                     f"not {side} the 95% interval of the kernel machine "
                     f"({self.score.interval_text()}). A simpler model is enough for these data."
                 )
