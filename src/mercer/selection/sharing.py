@@ -21,7 +21,7 @@ from mercer.threads import ordered_map
 
 __all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
 
-STRIP = 2**19  # bytes of a matrix that stay in cache while a function takes them
+STRIP = 2**20  # bytes of a matrix that stay in cache while a function takes them
 
 
 def fingerprint(value: Any) -> Any:
