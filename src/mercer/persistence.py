@@ -15,15 +15,16 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import IO, Any
 
 import mercer
 
-__all__ = ["ModelFileError", "load", "save", "write_whole"]
+__all__ = ["ModelFileError", "load", "read_header", "save", "write_whole", "written_whole"]
 
 FORMAT = 1
 HEADER = "mercer.json"
@@ -166,25 +167,52 @@ def _check_archive(content: bytes, path: Path) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             damaged = archive.testzip()
-            header = json.loads(archive.read(HEADER)) if HEADER in archive.namelist() else None
+            read_header(archive, HEADER, path, "a Mercer model", FORMAT)
+    except ModelFileError:
+        raise
     except Exception as error:  # zipfile, its decompressors and json raise various types
         raise ModelFileError(
             f"{str(path)!r} is not a Mercer model, or it is truncated: {error}. Copy or write it "
             "again."
         ) from error
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
-        raise ModelFileError(
-            f"{str(path)!r} is a zip archive but not a Mercer model: it lacks {HEADER}, or no "
-            "format is given there."
-        )
     if damaged:
         raise ModelFileError(f"{str(path)!r} is damaged at {damaged!r}. Copy or write it again.")
-    if header["format"] > FORMAT:
+
+
+def read_header(
+    archive: zipfile.ZipFile, name: str, path: Path, wanted: str, newest: int, hint: str = ""
+) -> dict:
+    """The JSON header of an archive, if this version reads its format.
+
+    Parameters
+    ----------
+    name : str
+        The member that holds the header.
+    path, wanted : path, str
+        The file, and what it should be; for messages.
+    newest : int
+        The newest format that this version reads.
+    hint : str
+        What to do if the file is something else.
+
+    Raises
+    ------
+    ModelFileError
+        There is no header, or the file has a newer format.
+    """
+    header = json.loads(archive.read(name)) if name in archive.namelist() else None
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+        raise ModelFileError(
+            f"{str(path)!r} is a zip archive but not {wanted}: it lacks {name}, or this gives no "
+            f"format.{hint}"
+        )
+    if header["format"] > newest:
         raise ModelFileError(
             f"{str(path)!r} was written by mercer {header.get('mercer')} in format "
             f"{header['format']}; this is mercer {mercer.__version__}, which reads formats up to "
-            f"{FORMAT}. Upgrade: pip install --upgrade mercer."
+            f"{newest}. Upgrade: pip install --upgrade mercer."
         )
+    return header
 
 
 def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
@@ -215,16 +243,23 @@ def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file whole or not at all: temporary file beside it, fsync, rename.
+    """Write a file whole or not at all, as `written_whole` does."""
+    with written_whole(path) as file:
+        file.write(content)
 
-    On any error (full disk, interruption) the temporary file is removed and a file that was there
-    before is unchanged.
+
+@contextmanager
+def written_whole(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` when it is complete.
+
+    It is a temporary file beside ``path``, which is synchronised and renamed at the end. On any
+    error (full disk, interruption) it is removed, and a file that was there before is unchanged.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if path.exists():

@@ -206,9 +206,10 @@ def other_array(members):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.pop(files.HEADER), "no index of Mercer: it has no index.json"),
+        (lambda m: m.pop(files.HEADER), "not an index of Mercer: it lacks index.json"),
         (header(format=99, mercer="9.9"), "mercer 9.9 in format 99; .*pip install --upgrade"),
-        (header(format="1"), "no index.json of one"),
+        (header(format="1"), "this gives no format.*Models are loaded by"),
+        (header(**{"class": None}), "truncated or altered: .*names no class"),
         (header(**{"class": "os.system"}), r"class os\.system, but .*BruteForce was asked"),
         (lambda m: m.update({files.HEADER: b"{"}), "truncated or altered"),
         (lambda m: m.pop(files.SKELETON), "truncated or altered: .*skeleton"),

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -23,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 import mercer
+from mercer.persistence import ModelFileError, load, read_header, save, written_whole
 from mercer.search.skeleton import Skeleton
 
 __all__ = ["load_index", "save_index"]
@@ -36,17 +34,16 @@ STEP = 2**24  # bytes written or read at a time
 
 def save_index(path: str | os.PathLike, index: Any) -> None:
     """Write an index; see `mercer.search.Index.save`."""
-    models, path = _models(), Path(path)
     name = type(index).__name__
     try:
         skeleton = Skeleton(vars(index))
     except TypeError as error:
-        raise models.ModelFileError(f"{name} cannot be saved: {error}") from error
+        raise ModelFileError(f"{name} cannot be saved: {error}") from error
     header = {"format": FORMAT, "mercer": mercer.__version__, "class": _dotted(type(index))}
     with TemporaryDirectory() as folder:
         small = Path(folder, SKELETON)
-        models.save(skeleton.state, small)
-        with _written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
+        save(skeleton.state, small)
+        with written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
             archive.writestr(HEADER, json.dumps(header))
             archive.writestr(SKELETON, small.read_bytes())
             for number, array in enumerate(skeleton.arrays):
@@ -57,7 +54,7 @@ def load_index(
     path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool | None
 ) -> Any:
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
-    models, path = _models(), Path(path)
+    path = Path(path)
     if isinstance(trusted, str):
         raise TypeError(f"trusted={trusted!r}: give a list of classes or of their names.")
     if not path.exists():
@@ -65,14 +62,14 @@ def load_index(
     with path.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                found = _class_of(_read_header(archive, path)["class"], wanted, path)
+                found = _class_of(_class_in(archive, path), wanted, path)
                 state = _read_skeleton(archive.read(SKELETON), path, wanted, trusted)
                 arrays = _map_arrays(archive, file, check)
                 state = Skeleton.filled(state, arrays)
-        except (models.ModelFileError, MemoryError):
+        except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
-            raise models.ModelFileError(
+            raise ModelFileError(
                 f"{str(path)!r} is no index of Mercer, or it is truncated or altered: {error}. "
                 "Copy it again, or fit the index and save it again."
             ) from error
@@ -82,25 +79,6 @@ def load_index(
 
 
 # --- writing -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of ``path`` when it is complete, as in `write_whole`."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, temporary)
-        os.replace(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # a full disk names no file
-        raise
 
 
 def _write_array(archive: zipfile.ZipFile, file: IO[bytes], name: str, array: np.ndarray) -> None:
@@ -122,25 +100,13 @@ def _write_array(archive: zipfile.ZipFile, file: IO[bytes], name: str, array: np
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read_header(archive: zipfile.ZipFile, path: Path) -> dict:
-    error = _models().ModelFileError
-    header = json.loads(archive.read(HEADER)) if HEADER in archive.namelist() else None
-    kinds = {"format": int, "class": str}
-    if not (
-        isinstance(header, dict)
-        and all(isinstance(header.get(name), kind) for name, kind in kinds.items())
-    ):
-        raise error(
-            f"{str(path)!r} is a zip archive but no index of Mercer: it has no {HEADER} of one. "
-            "Models are loaded by mercer.load; indexes are written by their method save."
-        )
-    if header["format"] > FORMAT:
-        raise error(
-            f"{str(path)!r} was written by mercer {header.get('mercer')} in format "
-            f"{header['format']}; this is mercer {mercer.__version__}, which reads formats up to "
-            f"{FORMAT}. Upgrade: pip install --upgrade mercer."
-        )
-    return header
+def _class_in(archive: zipfile.ZipFile, path: Path) -> str:
+    """The class that the header names."""
+    hint = " Models are loaded by mercer.load; indexes are written by their method save."
+    header = read_header(archive, HEADER, path, "an index of Mercer", FORMAT, hint)
+    if not isinstance(header.get("class"), str):
+        raise ValueError(f"{HEADER} names no class")
+    return header["class"]
 
 
 def _class_of(name: str, wanted: type, path: Path) -> type:
@@ -151,7 +117,7 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
         classes[_dotted(found)] = found
         known += found.__subclasses__()
     if name not in classes:
-        raise _models().ModelFileError(
+        raise ModelFileError(
             f"{str(path)!r} holds an index of the class {name}, but {_dotted(wanted)} was asked to "
             f"load it. Import {name} and call its method load."
         )
@@ -159,16 +125,15 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
 
 
 def _read_skeleton(content: bytes, path: Path, wanted: type, trusted: Iterable[str | type]) -> dict:
-    models = _models()
     with TemporaryDirectory() as folder:
         small = Path(folder, SKELETON)
         small.write_bytes(content)
         try:
-            state = models.load(small, trusted=trusted)
-        except models.ModelFileError as error:
+            state = load(small, trusted=trusted)
+        except ModelFileError as error:
             message = str(error).replace(repr(str(small)), repr(str(path)))
             message = message.replace("mercer.load(", f"{wanted.__name__}.load(")
-            raise models.ModelFileError(message) from error
+            raise ModelFileError(message) from error
     if not (isinstance(state, dict) and {"distance_", "_training"} <= set(state)):
         raise ValueError(f"{SKELETON} does not hold the parts of an index")
     return state
@@ -212,8 +177,3 @@ def _map_array(member: zipfile.ZipInfo, file: IO[bytes]) -> np.ndarray:
 
 def _dotted(found: type) -> str:
     return f"{found.__module__}.{found.__qualname__}"
-
-
-def _models() -> Any:
-    """The module that writes model files. It is above this one, hence it is looked up by name."""
-    return import_module("mercer.persistence")
