@@ -104,8 +104,8 @@ class FitPath:
 class KernelLearner(BaseEstimator):
     """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
 
-    Subclasses write ``fit`` from these steps, in this order: `_training`, `_gram`, a solver,
-    `_keep_support`. This class sets the fitted attributes ``kernel_`` (the bound kernel),
+    Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
+    solver, `keep_support`. This class sets the fitted attributes ``kernel_`` (the bound kernel),
     ``X_fit_`` (the encoded samples that predictions compare with) and ``gram_`` (a description of
     the Gram matrix of the fit).
     """
@@ -165,7 +165,7 @@ class KernelLearner(BaseEstimator):
             **given,
         )
 
-    def _training(
+    def make_training(
         self,
         X: Any,
         y: Any = None,
@@ -211,7 +211,7 @@ class KernelLearner(BaseEstimator):
             for name in ("n_features_in_", "feature_names_in_"):
                 vars(self).pop(name, None)
 
-    def _encode_new(self, X: Any) -> Any:
+    def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
         vectors = self.kernel_.kind == "vectors"  # scikit-learn compares the columns of vectors
@@ -219,7 +219,7 @@ class KernelLearner(BaseEstimator):
         self._remember_columns(X, encoded, reset=False)
         return encoded
 
-    def _gram(self, X: Any, fit_path: FitPath | None = None) -> GramOperator:
+    def make_gram(self, X: Any, fit_path: FitPath | None = None) -> GramOperator:
         """K between the training samples, kept in memory if it fits; sets ``gram_``."""
 
         def held() -> GramOperator:
@@ -229,7 +229,7 @@ class KernelLearner(BaseEstimator):
         self.gram_ = K.describe()
         return K
 
-    def _low_rank_gram(
+    def make_low_rank_gram(
         self, X: Any, rank: int, *, held: bool = False, fit_path: FitPath | None = None
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
@@ -265,10 +265,10 @@ class KernelLearner(BaseEstimator):
         X : array-like, sparse matrix or samples of the kernel's kind
             Not yet encoded.
         """
-        X = self._encode_new(X)
+        X = self.encode_new(X)
         return gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
 
-    def _keep_support(self, X: Any) -> None:
+    def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with."""
         self.X_fit_ = self.kernel_.support(X)
 

@@ -117,7 +117,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         ``fit_path`` is shared by fits that differ in C (see `new_path`).
         """
         self._check_parameters()
-        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         training = training._replace(y=column_or_1d(training.y, warn=True))
         self.classes_, codes = encode_classes(training.y)
         if self.class_weight is not None:
@@ -156,12 +156,12 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         return self.classes_[best]
 
     def _solve_exactly(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
-        self._keep_support(training.X)
+        self.keep_support(training.X)
         w = training.weights
 
         def factor() -> FeatureGram:
             """K = T Tᵀ."""
-            return EigenSolver().factorise(self._gram(training.X, fit_path)).features()
+            return EigenSolver().factorise(self.make_gram(training.X, fit_path)).features()
 
         K = factor() if fit_path is None else fit_path.shared(factor, "factor")
         result = solver.solve(K, Y, w)
@@ -171,8 +171,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         return result, (residual if w is None else w[:, None] * residual) / solver.penalty
 
     def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
-        K = self._low_rank_gram(training.X, LIMITS["logistic"].rank, fit_path=fit_path)
-        self._keep_support(training.X[K.centres])
+        K = self.make_low_rank_gram(training.X, LIMITS["logistic"].rank, fit_path=fit_path)
+        self.keep_support(training.X[K.centres])
         factor = LowRankSolver().factorise(K)
         result = solver.solve(factor.features(), Y, training.weights)
         return result, factor.lift(result.coef)

@@ -96,7 +96,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
-        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, n = column_or_1d(training.y, warn=True), training.X.shape[0]
         w = training.all_weights
         self.classes_, codes = encode_classes(y)

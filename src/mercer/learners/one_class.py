@@ -119,7 +119,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
             After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
-        training = self._training(X, None, sample_weight, targets=False, fit_path=fit_path)
+        training = self.make_training(X, None, sample_weight, targets=False, fit_path=fit_path)
         scale = training.all_weights.mean()  # tol holds for weights of about 1
         bounds = self._bounds(training)
         K, low = self._operator(training.X, bounds, fit_path)

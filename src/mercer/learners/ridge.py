@@ -128,7 +128,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         ``sample_weight`` is a number or one per row, >= 0 and not all 0; ``fit_path`` is shared by
         fits that differ in alpha (see `new_path`).
         """
-        training = self._training(X, y, sample_weight, fit_path=fit_path)
+        training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
         result, _ = self._fit_dual(training, training.y, fit_path)
         result.conclude()

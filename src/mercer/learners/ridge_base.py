@@ -81,8 +81,8 @@ class RidgeLearner(KernelLearner):
         self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
     ) -> tuple[Result, np.ndarray]:
         """Coefficients of all rows, and residual sums."""
-        K, w = self._gram(training.X, fit_path), training.weights
-        self._keep_support(training.X)
+        K, w = self.make_gram(training.X, fit_path), training.weights
+        self.keep_support(training.X)
         # without a dense K nothing else is sound for an indefinite kernel (and it says why not)
         by_factor = "dense" in K.cheap or self._indefinite()
         self.solver_ = self.solver
@@ -103,8 +103,8 @@ class RidgeLearner(KernelLearner):
         self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
     ) -> tuple[Result, np.ndarray]:
         """Coefficients at the centres, which are all that predictions need; residual sums."""
-        K = self._low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
-        self._keep_support(training.X[K.centres])
+        K = self.make_low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
+        self.keep_support(training.X[K.centres])
         self.solver_ = "low_rank"
         factor = LowRankSolver().factorise(K, training.weights)
         result = factor.solve(y, penalty)
@@ -116,15 +116,15 @@ class RidgeLearner(KernelLearner):
         X, w, n = training.X, training.weights, training.X.shape[0]
         limits, budget = LIMITS["leave one out"], memory_budget(self.memory)
         if limits.exact(self.solver, n) and 16 * n * n <= budget:
-            factor: Any = EigenSolver().factorise(self._gram(X), w)
-            self._keep_support(X)
+            factor: Any = EigenSolver().factorise(self.make_gram(X), w)
+            self.keep_support(X)
             self.solver_ = "eigenpairs"
         else:
             # the normal equations hold a few rank x rank matrices in float64
             most = max(1, int(np.sqrt(budget / 64)))
-            K = self._low_rank_gram(X, min(limits.rank, most))
+            K = self.make_low_rank_gram(X, min(limits.rank, most))
             factor = LowRankSolver().factorise(K, w)
-            self._keep_support(X[K.centres])
+            self.keep_support(X[K.centres])
             self.solver_ = "low_rank"
         tried = affordable(PENALTIES, y, budget) * (n if w is None else w.sum())
         tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides

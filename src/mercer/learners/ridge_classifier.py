@@ -93,7 +93,7 @@ n_jobs, random_state
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
     ) -> Self:
         """Fit to samples X (n) and classes y (n), or to (n, labels) indicators 0 and 1."""
-        training = self._training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, w = training.y, training.weights
         check_classification_targets(y)
         if np.ndim(self.alpha):

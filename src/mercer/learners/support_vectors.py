@@ -39,7 +39,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.
 
     Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
-    `_check_parameters`, `_training`, `_operator`, `_solve` for each machine, `_store`, and
+    `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
     `Result.conclude`.
     """
 
@@ -134,7 +134,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             if X.dtype == np.float64 and self.tol >= 1e-4:
                 X = in_single_precision(self.kernel_, X, 1e-4)
             rank = LIMITS["support vectors"].rank
-            K = low = self._low_rank_gram(X, rank, held=True, fit_path=fit_path)
+            K = low = self.make_low_rank_gram(X, rank, held=True, fit_path=fit_path)
         self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
         if self.kernel_.positive_definite is False:
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
@@ -235,7 +235,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         self.support_ = training.rows[support].astype(np.int32)
         precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
-        self._keep_support(X[support] if low is None else X[low.centres])
+        self.keep_support(X[support] if low is None else X[low.centres])
         self._center_coef = None
         if low is not None:
             weights = [low.combine(support, beta) for beta in self._pair_coef().T]

@@ -48,7 +48,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
             After Ctrl-C; the learner then keeps the best machine so far.
         """
         self._check_parameters()
-        training = self._training(X, y, sample_weight, fit_path=fit_path)
+        training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         y = column_or_1d(training.y, warn=True)
         bounds = self._bounds(training)
         K, low = self._operator(training.X, bounds, fit_path)

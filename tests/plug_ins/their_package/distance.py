@@ -1,9 +1,8 @@
 """A distance between vectors whose numbers go round in a circle, as hours of the day do."""
 
 import numpy as np
-import scipy.sparse as sp
 
-from mercer.distances import Distance
+from mercer.distances import Distance, dense_rows
 
 
 class Circular(Distance):
@@ -21,7 +20,7 @@ class Circular(Distance):
             raise ValueError(f"X has numbers outside [0, {self.period}): give X % {self.period}.")
 
     def block(self, X, Z):
-        X, Z = (A.toarray() if sp.issparse(A) else A for A in (X, Z))
+        X, Z = dense_rows(X), dense_rows(Z)
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
         for x, z in zip(X.T, Z.T):
             gap = np.abs(x[:, None] - z)

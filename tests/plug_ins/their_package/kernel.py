@@ -1,8 +1,8 @@
 """A kernel on vectors."""
 
 import numpy as np
-import scipy.sparse as sp
 
+from mercer.distances import dense_rows
 from mercer.kernels import Kernel
 
 
@@ -17,7 +17,5 @@ class ExponentialDot(Kernel):
             raise ValueError(f"gamma={self.gamma!r}: give a finite number > 0.")
 
     def block(self, X, Z):
-        products = X @ Z.T
-        if sp.issparse(products):
-            products = products.toarray()
+        products = dense_rows(X @ Z.T)
         return np.exp(float(self.gamma) * products)  # float() leaves float32 as it is

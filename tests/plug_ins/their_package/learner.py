@@ -17,12 +17,12 @@ class PlainRidge(RegressorMixin, KernelLearner):
         self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):
-        training = self._training(X, y, sample_weight)
+        training = self.make_training(X, y, sample_weight)
         targets = column_or_1d(training.y, warn=True)
         solver = self.solver or PlainConjugateGradient()
-        result = solver.solve(self._gram(training.X), targets, training.weights)
+        result = solver.solve(self.make_gram(training.X), targets, training.weights)
         self.dual_coef_ = result.coef
-        self._keep_support(training.X)
+        self.keep_support(training.X)
         result.conclude()
         return self
 
