@@ -109,6 +109,29 @@ def test_duplicates_of_both_signs():
     check(K, y, C, alpha, K @ (y * alpha) + y * p, p, 24)
 
 
+@pytest.mark.parametrize("shared", [1, 3])
+def test_rows_of_both_groups(shared):
+    """ν-regression with ε = 0: some rows are free above and below, and H is singular.
+
+    f is far from 0 and equal at the solution; the steps end there up to rounding.
+    """
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(12, 12))
+    rows = np.r_[:8, 8 - shared : 12]
+    K = (A @ A.T / 12 + np.eye(12))[np.ix_(rows, rows)]
+    y = np.where(np.arange(len(rows)) < 8, 1.0, -1.0)
+    solution = rng.uniform(0.4, 0.6, len(rows))
+    p = y * (-1.4 - K @ (y * solution))
+    shift = 1e-3 * rng.normal(size=len(rows))
+    for group in (slice(None, 8), slice(8, None)):
+        shift[group] -= shift[group].mean()
+    alpha = solution + shift
+    f = K @ (y * alpha) + y * p
+    assert np.ptp(f) > 1e-4
+    assert check(K, y, np.ones(len(rows)), alpha, f, p, 8, tol=1e-13)
+    assert_allclose(f, -1.4, rtol=0, atol=1e-12)
+
+
 def test_nothing_is_free():
     K, y, C, _, _, p = problem(10)
     for alpha in (np.zeros(10), C.copy(), np.r_[0.5, C[1:]]):  # one alone cannot move either

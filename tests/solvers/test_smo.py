@@ -63,6 +63,21 @@ def test_regression_reaches_the_general_solver(epsilon):
     assert_allclose(result.objective, oracle(K, dual), rtol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_nu_regression_with_a_tube_of_width_0_is_exact(seed):
+    """Some rows are then free above and below the tube, and the last system is singular."""
+    rng = np.random.default_rng(seed)
+    X, target = rng.random((27, 30)), rng.integers(0, 3, 27)
+    K = RBF(0.4).block(X, X)
+    dual = DualProblem.nu_regression(target, np.ones(27), 0.9)
+    result = SmoSolver().solve(DenseGram(K, symmetric=True), dual)
+    above, below = np.split((result.alpha > 0) & (result.alpha < 1), 2)
+    assert (above & below).any()
+    assert_allclose(result.levels[0], result.levels[1], rtol=0, atol=1e-12)
+    f = K @ result.coef + result.intercept
+    assert_allclose(f[above | below], target[above | below], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 def test_the_certificate(C, dtype):

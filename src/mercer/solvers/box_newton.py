@@ -95,13 +95,16 @@ class _System:
         # use β = y α, whose bounds are 0 and y C
         rows = self.free
         beta, edge = y[rows] * alpha[rows], y[rows] * C[rows]
-        direction = self._direction(f[rows])
+        # without its mean in each group, f is small near the solution, and so are rounding errors
+        means = (self.sums.T @ f[rows]) / np.array(self.sizes)
+        f = f[rows] - self.sums @ means
+        direction = self._direction(f)
         if direction is None:
             return None
         bounds = np.minimum(edge, 0), np.maximum(edge, 0)
         for end in bounds:
             end[self.held] = beta[self.held]
-        moved = _feasible_step(self.H, f[rows], beta, direction, bounds, self.sizes)
+        moved = _feasible_step(self.H, f, beta, direction, bounds, self.sizes)
         return None if moved is None else (moved, beta)
 
     def _hold(self, places: np.ndarray) -> bool:
