@@ -13,7 +13,7 @@ import pandas as pd
 
 from mercer import distances as d
 from mercer import kernels as k
-from mercer.distances.products import dense, inner_products
+from mercer.distances.products import dense_rows, inner_products
 
 
 def vectors(n=13, columns=4, seed=0):
@@ -101,7 +101,7 @@ def one_plus_dot(X, Z):
 
 
 def one_plus_first_squared(X):
-    return 1 + dense(X)[:, 0] ** 2
+    return 1 + dense_rows(X)[:, 0] ** 2
 
 
 def words_in_common(a, b):

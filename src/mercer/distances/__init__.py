@@ -6,6 +6,7 @@ from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mixed import Mixed
+from mercer.distances.products import dense_rows
 from mercer.distances.sets import Dice, Jaccard
 from mercer.distances.strings import Edit, JaroWinkler
 from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
@@ -29,4 +30,5 @@ __all__ = [
     "Mixed",
     "SmoothedMatch",
     "correlation_weights",
+    "dense_rows",
 ]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.distances.comparison import Comparison
-from mercer.distances.products import dense
+from mercer.distances.products import dense_rows
 from mercer.samples import Objects
 from mercer.threads import count_jobs, raise_if_stopped
 
@@ -118,7 +118,7 @@ class PairFunction(Comparison):
 
 def listed(X: Any) -> list:
     """The objects of samples as a list; for a matrix its rows."""
-    return X.values.tolist() if isinstance(X, Objects) else list(dense(X))
+    return X.values.tolist() if isinstance(X, Objects) else list(dense_rows(X))
 
 
 def function_name(function: Any) -> str:

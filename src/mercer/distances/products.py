@@ -17,7 +17,7 @@ from mercer.samples import Prepared
 
 __all__ = [
     "cosines",
-    "dense",
+    "dense_rows",
     "feature_sum",
     "from_origin",
     "inner_products",
@@ -48,7 +48,7 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
         # rounded to float32, so that it is the same for sides of different precision
         mean = X[:: len(X) // 32 + 1].mean(axis=0, dtype=np.float64)
         origin = np.clip(mean, -FARTHEST, FARTHEST).astype(np.float32)
-    rows = X if origin is None else dense(X) - origin
+    rows = X if origin is None else dense_rows(X) - origin
     return Prepared((rows, squared_norms(rows)), origin)
 
 
@@ -113,12 +113,23 @@ def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: An
     Z is transposed so that vector instructions work on neighbouring columns of the block.
     """
     dtype = np.result_type(X.dtype, Z.dtype)
-    rows, columns = (np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense(X), dense(Z).T))
+    rows, columns = (
+        np.require(A, dtype, ["C", "ALIGNED"]) for A in (dense_rows(X), dense_rows(Z).T)
+    )
     out = np.empty((X.shape[0], Z.shape[0]), dtype)
     fill(rows, columns, out)
     return out
 
 
-def dense(X: Any) -> np.ndarray:
-    """Rows as a dense array."""
+def dense_rows(X: Any) -> np.ndarray:
+    """Rows as a dense array: X itself, unless it is sparse.
+
+    Kernels and distances on vectors may get sparse rows.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> dense_rows(sp.csr_array([[0.0, 2.0]]))
+    array([[0., 2.]])
+    """
     return X.toarray() if sp.issparse(X) else X

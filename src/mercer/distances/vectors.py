@@ -16,7 +16,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.products import (
     cosines,
-    dense,
+    dense_rows,
     feature_sum,
     from_origin,
     squared_euclidean,
@@ -103,7 +103,7 @@ class Minkowski(Distance):
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
             return super().gradient(X, Z, weights)
-        X, Z = dense(X), dense(Z)
+        X, Z = dense_rows(X), dense_rows(Z)
         w = _feature_weights(self.weights, X)
         if self.p == 2:
             slopes = 2 * (weights.sum(axis=1, keepdims=True) * X - weights @ Z)
@@ -209,7 +209,7 @@ class Mahalanobis(Distance):
         self.validate()
         if self.covariance is not None or self.precision is not None:
             return self
-        X = dense(X).astype(np.float64)
+        X = dense_rows(X).astype(np.float64)
         d = X.shape[1]
         S = np.cov(X, rowvar=False, bias=True).reshape(d, d)
         mean = np.trace(S) / d
@@ -232,7 +232,7 @@ class Mahalanobis(Distance):
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):
             return X
-        whitened = (dense(X) @ self.factor()).astype(X.dtype, copy=False)
+        whitened = (dense_rows(X) @ self.factor()).astype(X.dtype, copy=False)
         return from_origin(whitened, like)
 
     def factor(self) -> np.ndarray:
@@ -256,7 +256,7 @@ class Mahalanobis(Distance):
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         A = self.factor()
-        slopes = 2 * (weights.sum(axis=1, keepdims=True) * dense(X) - weights @ dense(Z))
+        slopes = 2 * (weights.sum(axis=1, keepdims=True) * dense_rows(X) - weights @ dense_rows(Z))
         return (slopes @ A @ A.T).astype(X.dtype, copy=False)
 
 

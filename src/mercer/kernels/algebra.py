@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances.comparison import Composite
-from mercer.distances.products import dense
+from mercer.distances.products import dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import from_logs
 
@@ -150,7 +150,7 @@ class Sum(Node):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """The features of both kernels, side by side."""
-        return np.hstack([dense(self.left.features(X)), dense(self.right.features(X))])
+        return np.hstack([dense_rows(self.left.features(X)), dense_rows(self.right.features(X))])
 
 
 class Product(Node):
@@ -189,7 +189,9 @@ class Product(Node):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """All products of a feature of ``left`` and a feature of ``right``."""
-        return feature_products(dense(self.left.features(X)), dense(self.right.features(X)))
+        return feature_products(
+            dense_rows(self.left.features(X)), dense_rows(self.right.features(X))
+        )
 
 
 class Scaled(Unary):
@@ -235,7 +237,7 @@ class Scaled(Unary):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """The features of the kernel, times the square root of the factor."""
-        return dense(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
+        return dense_rows(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
 
 class Power(Unary):
@@ -278,7 +280,7 @@ class Power(Unary):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """All products of ``exponent`` features; use it only with few features."""
-        F = dense(self.kernel.features(X))
+        F = dense_rows(self.kernel.features(X))
         return reduce(feature_products, [F] * int(self.exponent))
 
 
@@ -375,4 +377,4 @@ class Convex(Node):
     def features(self, X: Any) -> np.ndarray:
         """The features of all kernels side by side, times the square roots of the weights."""
         roots = np.sqrt(self._weights()).astype(X.dtype)
-        return np.hstack([r * dense(k.features(X)) for r, k in zip(roots, self.kernels)])
+        return np.hstack([r * dense_rows(k.features(X)) for r, k in zip(roots, self.kernels)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.products import dense, over_pairs
+from mercer.distances.products import dense_rows, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 from mercer.kernels.mantissas import multiplied, values
@@ -44,7 +44,7 @@ class AllSubsets(Kernel):
 
     def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
-        X, Z = dense(X), dense(Z)
+        X, Z = dense_rows(X), dense_rows(Z)
         product = np.ones((len(X), len(Z))), np.zeros((len(X), len(Z)), np.int64)
         for x, z in zip(X.T, Z.T):
             product = multiplied(product, 1 + np.multiply.outer(x, z, dtype=np.float64))
@@ -56,13 +56,13 @@ class AllSubsets(Kernel):
     def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """k(x, x) as (m, e); (n,) each."""
         product = np.ones(X.shape[0]), np.zeros(X.shape[0], np.int64)
-        for x in dense(X).astype(np.float64).T:
+        for x in dense_rows(X).astype(np.float64).T:
             product = multiplied(product, 1 + x**2)
         return product
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets, (n, 2^d); use it only if d is small."""
-        return _subset_products(dense(X), range(X.shape[1] + 1))
+        return _subset_products(dense_rows(X), range(X.shape[1] + 1))
 
 
 class ANOVA(Kernel):
@@ -96,7 +96,7 @@ class ANOVA(Kernel):
 
     def features(self, X: Any) -> np.ndarray:
         """Products over all subsets of p coordinates, (n, C(d, p)); use it only if d is small."""
-        return _subset_products(dense(X), [int(self.degree)])
+        return _subset_products(dense_rows(X), [int(self.degree)])
 
 
 def _subset_products(X: np.ndarray, sizes: Any) -> np.ndarray:

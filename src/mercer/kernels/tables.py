@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances.comparison import Composite, Member, encode_groups
-from mercer.distances.products import dense
+from mercer.distances.products import dense_rows
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
@@ -77,7 +77,7 @@ class On(Composite, Kernel):
     @available_if(lambda self: hasattr(self.kernel, "features"))
     def features(self, X: Table) -> np.ndarray:
         """The features of the columns."""
-        return dense(self.kernel.features(X.part(self.kernel.encoding(), self.columns)))
+        return dense_rows(self.kernel.features(X.part(self.kernel.encoding(), self.columns)))
 
 
 def _parts_have_features(table_kernel: TableKernel) -> bool:

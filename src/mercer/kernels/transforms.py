@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances.products import dense
+from mercer.distances.products import dense_rows
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import root, values
@@ -89,7 +89,7 @@ class Normalised(Unary):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """The features, each row divided by its norm."""
-        return dense(self.kernel.features(X)) * _scale(self.kernel.diag(X))[:, None]
+        return dense_rows(self.kernel.features(X)) * _scale(self.kernel.diag(X))[:, None]
 
 
 def _scale(d: np.ndarray) -> np.ndarray:
@@ -228,7 +228,7 @@ class Modulated(Unary):
     @available_if(have_features)
     def features(self, X: Any) -> np.ndarray:
         """The features, each row times f."""
-        return dense(self.kernel.features(X)) * self._values(X)[:, None]
+        return dense_rows(self.kernel.features(X)) * self._values(X)[:, None]
 
     def _values(self, X: Any) -> np.ndarray:
         f = np.asarray(self.function(X), dtype=X.dtype)

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from mercer.distances.products import dense
+from mercer.distances.products import dense_rows
 from mercer.kernels import Kernel, Radial, check_mercer
 
 __all__ = ["KernelContract"]
@@ -155,7 +155,7 @@ class KernelContract:
             pytest.skip("the kernel has no method features")
         F = bound.features(encoded)
         K = bound.block(encoded, encoded)
-        assert_allclose(dense(F @ F.T), K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
+        assert_allclose(dense_rows(F @ F.T), K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
     def test_profile_derivative_is_the_slope_of_the_profile(self, bound, encoded):
         if not isinstance(bound, Radial):
