@@ -222,7 +222,7 @@ def test_hostile_tables(table):
 
 
 def test_one_row_is_too_few():
-    with pytest.raises(ValueError, match="n_samples = 1: at least 2 rows"):
+    with pytest.raises(ValueError, match="n_samples = 1: give at least 2 rows"):
         KernelRegressor().fit([[1.0]], [1.0])
 
 
