@@ -100,6 +100,20 @@ def test_calls_are_one_for_each_pair_of_a_fit_and_for_each_support_of_a_predicti
     assert f.calls == 2 * support
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("probability", [False, True])
+@pytest.mark.parametrize("learner", [SVC(), NuSVC(nu=0.6)], ids=name)
+def test_machines_and_folds_share_the_matrix(learner, probability, multi_class, classes):
+    f, n = Counted(), len(SONGS)
+    y = np.digitize(LENGTHS, np.quantile(LENGTHS, np.arange(1, classes) / classes))
+    learner = clone(learner).set_params(
+        kernel=FromFunction(f) ** 2, probability=probability, multi_class=multi_class
+    )
+    learner.fit(SONGS, y)
+    assert n * (n + 1) / 2 <= f.calls <= n * (n + 1) / 2 + 2 * n + 30
+
+
 @pytest.mark.parametrize("learner", LEARNERS, ids=name)
 @pytest.mark.parametrize("value", [np.nan, None, 1j, "x"], ids=repr)
 def test_what_is_no_number_names_the_pair(learner, value):
@@ -187,6 +201,18 @@ def test_a_bare_callable_of_a_machine_gets_all_of_a_list_in_one_call():
     assert calls[1:] == [(texts[:3], [texts[i] for i in model.support_])]
     assert_array_equal(predicted, SVC(kernel=FromFunction(words_in_common)).fit(
         TUPLES, HITS).predict(TUPLES[:3]))  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("Machine", [SVC, SVR, OneClassSVM])
+def test_a_bare_callable_that_returns_no_number_is_named(Machine, value):
+    def odd(A, B):
+        out = np.ones((len(A), len(B)))
+        out[0, -1] = value
+        return out
+
+    with pytest.raises(ValueError, match=r"odd .*returned NaN or infinity for the training"):
+        Machine(kernel=odd).fit(TUPLES, target(Machine()))
 
 
 def test_a_bare_callable_of_ridge_gets_pairs():

@@ -136,6 +136,9 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
                 'does not have: give decision_function_shape="ovr" or multi_class="ovo".'
             )
 
+    def _reads_again(self) -> bool:
+        return bool(self.probability) or not self._in_pairs
+
     def _bounds(self, training: Training) -> np.ndarray:
         y, w = column_or_1d(training.y, warn=True), training.all_weights
         codes = encode_classes(y)[1]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import GramOperator, LowRankGram, RowSource, gram, memory_budget
 from mercer.gram.precision import in_single_precision
-from mercer.gram.row_sources import ROUNDED_ROWS, rounding_room
+from mercer.gram.row_sources import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.kernels import Kernel
 from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.limits import LIMITS
@@ -129,6 +129,11 @@ class SupportVectorMachine(KernelLearner, ABC):
         exact = LIMITS["support vectors"].exact(self.solver, X.shape[0])
         if exact or self.kernel_.linear:
             K = self._exact_operator(X, bounds, fit_path)
+            if self.kernel_.at_once and "dense" in K.cheap and not np.isfinite(K.dense()).all():
+                raise ValueError(
+                    f"{self.kernel_!r} returned NaN or infinity for the training samples: it must "
+                    "return a finite number for each pair."
+                )
             self.gram_ = K.describe()
         else:
             if X.dtype == np.float64 and self.tol >= 1e-4:
@@ -146,6 +151,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
         if fit_path is not None:
             return fit_path.shared(lambda: operator(X).held())
+        vectors = isinstance(X, np.ndarray) or sp.issparse(X)
         room = rounding_room(self.tol, bounds)
         if X.shape[0] >= ROUNDED_ROWS:
             X = in_single_precision(self.kernel_, X, min(1e-5, room))
@@ -154,7 +160,14 @@ class SupportVectorMachine(KernelLearner, ABC):
             wide = X.astype(np.float64)
             fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
             X = X if fine else wide
-        return operator(X)
+        K = operator(X)
+        # K of many vectors is not kept: to compute some of its rows again costs less
+        keep = self._reads_again() and not self.kernel_.linear
+        return K.held() if keep and (X.shape[0] <= SMALL or not vectors) else K
+
+    def _reads_again(self) -> bool:
+        """Whether a fit solves problems with the same rows of K several times."""
+        return False
 
     # --- the solver -----------------------------------------------------------------------------
 

@@ -267,6 +267,10 @@ class NuSVC(ManyClasses):
     def _penalties(self, w: np.ndarray) -> np.ndarray:
         return w / w.mean()  # the solution is the same, and the tolerance keeps its meaning
 
+    def _reads_again(self) -> bool:
+        # `_fit_machine` can solve again; the matrices of pairs of more classes are kept anyway
+        return super()._reads_again() or len(self.classes_) == 2
+
     def _pair_problem(self, labels, bounds, pair, of_fold) -> DualProblem:
         smaller = min(bounds[labels > 0].sum(), bounds[labels < 0].sum())
         largest = 2 * smaller / bounds.sum()
