@@ -355,7 +355,7 @@ def test_heavy_rows_draw_the_border(model):
 @pytest.mark.parametrize("Classifier", CLASSIFIERS)
 def test_a_class_of_no_weight_is_absent(Classifier):
     X, y = IRIS
-    with pytest.raises(ValueError, match="class 'b'"):
+    with pytest.raises(ValueError, match="only one class, 'b'"):
         Classifier().fit(X[:100], np.repeat(["a", "b"], 50), np.repeat([0.0, 1.0], 50))
     model = Classifier().fit(X, y, np.repeat([0.0, 1.0, 1.0], 50))
     assert model.classes_.tolist() == [1, 2]

@@ -28,8 +28,8 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class, {classes.tolist()[0]!r} (rows of weight 0 do not count); the "
-            "number of classes has to be greater than one: add rows of another class."
+            f"y has only one class, {classes.tolist()[0]!r} (rows of weight 0 do not count): "
+            "add rows of another class."
         )
     return classes, codes
 
