@@ -34,6 +34,12 @@ class DualProblem:
         Upper bounds; infinite for a hard margin.
     sums : (float, float), optional
         Σ α over y = +1 and over y = -1 if they are given; None for the constraint yᵀα = 0.
+
+    Examples
+    --------
+    >>> problem = DualProblem.regression(np.array([3.0, 5.0]), C=np.ones(2), epsilon=0.5)
+    >>> problem.rows.tolist(), problem.y.tolist(), problem.p.tolist()
+    ([0, 1, 0, 1], [1.0, 1.0, -1.0, -1.0], [-2.5, -4.5, 3.5, 5.5])
     """
 
     rows: np.ndarray

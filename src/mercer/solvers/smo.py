@@ -59,6 +59,16 @@ class SmoSolver:
     report : callable, optional
         Called in each round with its number, the violation, the number of active rows and the
         number of variables that are not 0.
+
+    Examples
+    --------
+    >>> from mercer.gram import gram
+    >>> from mercer.kernels import Linear
+    >>> K = gram(Linear(), np.array([[-1.0], [-2.0], [1.0], [2.0]]))
+    >>> problem = DualProblem.classification(np.array([-1.0, -1.0, 1.0, 1.0]), C=np.ones(4))
+    >>> result = SmoSolver(tol=1e-6).solve(K, problem)
+    >>> result.alpha.round(6).tolist(), result.converged
+    ([0.5, 0.0, 0.5, 0.0], True)
     """
 
     tol: float = 1e-3
@@ -159,6 +169,20 @@ class SmoResult(Result):
     levels : tuple of float
         ρ, the common value of f at the free variables, for each group of variables (see
         `Optimum`).
+
+    Examples
+    --------
+    The machine of two samples has w = 1, and ``alpha`` can start the next fit:
+
+    >>> from mercer.gram import gram
+    >>> from mercer.kernels import Linear
+    >>> K, y = gram(Linear(), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0])
+    >>> result = SmoSolver().solve(K, DualProblem.classification(y, C=np.ones(2)))
+    >>> result.square, result.objective
+    (1.0, 0.5)
+    >>> again = SmoSolver().solve(K, DualProblem.classification(y, C=np.full(2, 9.0)), result.alpha)
+    >>> again.alpha.tolist()
+    [0.5, 0.5]
     """
 
     alpha: np.ndarray | None = None
