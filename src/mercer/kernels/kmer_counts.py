@@ -149,6 +149,9 @@ class Counted:
         same slices several times. No row is kept twice.
     """
 
+    #: the number of patterns whose counts these rows keep themselves
+    most = 0
+
     def __init__(self, windows: Windows, kept: int = 0):
         self.windows, self.kept = windows, kept
         self.dtype = np.dtype(np.float64)
@@ -180,9 +183,9 @@ class Counted:
         (found,) = count(pattern, self.windows)
         return found
 
-    def tables(self, patterns: tuple[Pattern, ...], dtype: Any) -> np.ndarray:
-        """Dense counts of patterns whose k-mers fit into 64 bits, (rows, sum of limits)."""
-        return tables([self.counts(pattern) for pattern in patterns], dtype)
+    def tables(self, counts: dict[Pattern, Counts], dtype: Any) -> np.ndarray:
+        """The `counts` of some patterns of these rows as a dense array, (rows, sum of limits)."""
+        return tables(list(counts.values()), dtype)
 
 
 class KeptCounts(Counted):
@@ -202,12 +205,13 @@ class KeptCounts(Counted):
                 self._counts[pattern] = found
         return found
 
-    def tables(self, patterns: tuple[Pattern, ...], dtype: Any) -> np.ndarray:
-        found = self._tables.get((patterns, dtype))
+    def tables(self, counts: dict[Pattern, Counts], dtype: Any) -> np.ndarray:
+        key = tuple(counts), dtype
+        found = self._tables.get(key)
         if found is None:
-            found = super().tables(patterns, dtype)
-            if all(pattern in self._counts for pattern in patterns):  # not larger than the counts
-                self._tables[patterns, dtype] = found
+            found = super().tables(counts, dtype)
+            if all(pattern in self._counts for pattern in counts):  # not larger than the counts
+                self._tables[key] = found
         return found
 
 
@@ -260,6 +264,14 @@ def _digits(base: int, limit: int, most: int) -> int:
     return digits
 
 
+class Found(NamedTuple):
+    """The counts of a pattern in both sides of a block."""
+
+    pattern: Pattern
+    ours: Counts
+    theirs: Counts
+
+
 def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: bool) -> np.ndarray:
     """Σ over patterns of weight · Σ_u count_u(x) count_u(z) for every pair of rows, in float64.
 
@@ -267,7 +279,7 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
     computed.
     """
     K = np.zeros((X.shape[0], Z.shape[0]))
-    few: dict[float, list[Pattern]] = {}  # patterns with few different k-mers, by weight
+    few: dict[float, list[Found]] = {}  # patterns with few different k-mers, by weight
     for pattern in patterns if K.size else ():
         by_digits = X.windows.base ** len(pattern.positions) <= WHOLE
         if by_digits:
@@ -275,11 +287,13 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
         else:
             ours, theirs = count(pattern, X.windows, Z.windows)
         if by_digits and _few(ours, theirs):
-            few.setdefault(pattern.weight, []).append(pattern)
+            few.setdefault(pattern.weight, []).append(Found(pattern, ours, theirs))
         else:  # loop over the pairs of strings that share a k-mer
             _native.kmer_join(*ours[:3], *theirs[:3], float(pattern.weight), symmetric, K)
     for weight, group in few.items():
-        for some in _batches(group, X.windows.base, DENSE // sum(K.shape)):
+        # a wide table is worth its time only if it is kept for other blocks
+        kept = len(group) <= min(X.most, Z.most)
+        for some in _batches(group, DENSE // sum(K.shape) if kept else 0):
             product = _table_product(some, X, Z)
             K += product if weight == 1 else np.float64(weight) * product
     return mirrored(K) if symmetric else K
@@ -294,26 +308,25 @@ def _few(X: Counts, Z: Counts) -> bool:
     return work < 32 * pairs and (X.size + Z.size) * X.limit <= DENSE
 
 
-def _batches(group: list[Pattern], base: int, most: int) -> Iterator[tuple[Pattern, ...]]:
+def _batches(group: list[Found], most: int) -> Iterator[list[Found]]:
     """Groups of patterns with at most ``most`` different k-mers together, or single patterns."""
     some, width = [], 0
-    for pattern in group:
-        limit = base ** len(pattern.positions)
-        if some and width + limit > most:
-            yield tuple(some)
+    for found in group:
+        if some and width + found.ours.limit > most:
+            yield some
             some, width = [], 0
-        some.append(pattern)
-        width += limit
-    yield tuple(some)
+        some.append(found)
+        width += found.ours.limit
+    yield some
 
 
-def _table_product(patterns: tuple[Pattern, ...], X: Counted, Z: Counted) -> np.ndarray:
+def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
     """Σ over patterns of Σ_u count_u(x) count_u(z)."""
-    pairs = [(X.counts(pattern), Z.counts(pattern)) for pattern in patterns]
     # sums of counts, whole numbers, are exact in float32 up to 2^24
-    most = sum(ours.largest * theirs.largest * ours.limit for ours, theirs in pairs)
+    most = sum(f.ours.largest * f.theirs.largest * f.ours.limit for f in some)
     dtype = np.float32 if most < 2**24 else np.float64
-    return X.tables(patterns, dtype) @ Z.tables(patterns, dtype).T
+    ours = X.tables({f.pattern: f.ours for f in some}, dtype)
+    return ours @ Z.tables({f.pattern: f.theirs for f in some}, dtype).T
 
 
 def mirrored(K: np.ndarray) -> np.ndarray:
