@@ -82,7 +82,7 @@ def test_a_tolerance_can_be_given():
 def test_what_is_no_kernel():
     with pytest.raises(TypeError, match="kernel is a single string: give a kernel object"):
         check_mercer("rbf", X)
-    with pytest.raises(ValueError, match=r"gram matrix of .* not finite"):
+    with pytest.raises(ValueError, match=r"Gram matrix of .* not finite"):
         check_mercer(FromCallable(lambda A, B: np.full((len(A), len(B)), np.nan)), X)
 
 
