@@ -165,11 +165,13 @@ class Comparison(BaseEstimator, ABC):
         dtype = np.result_type(X.dtype, Z.dtype)
         A, B = self.sides(X, Z)
 
-        def block(i: slice, j: slice) -> np.ndarray:
+        def tile(i: slice, j: slice) -> list[np.ndarray]:
             rows = A[i]
-            return (values or self.block)(rows, rows if same and i == j else B[j])
+            return [(values or self.block)(rows, rows if same and i == j else B[j])]
 
-        return fill(block, np.empty(shape, dtype), step, same, n_jobs)
+        K = np.empty(shape, dtype)
+        fill(tile, [K], step, same, n_jobs)
+        return K
 
     # --- the comparisons that this one is made of ------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -27,31 +27,32 @@ def tile_edge(shape: tuple[int, int], cost: float, most: int = EDGE) -> int:
 
 
 def fill(
-    block: Callable[[slice, slice], np.ndarray],
-    K: np.ndarray,
+    tiles: Callable[[slice, slice], Iterable[np.ndarray]],
+    matrices: Sequence[np.ndarray],
     step: int,
     symmetric: bool,
     n_jobs: int | None,
-) -> np.ndarray:
-    """Write all blocks to K; for a symmetric matrix, the upper triangle is copied to the lower.
+) -> None:
+    """Write matrices of one shape tile by tile.
 
-    Returns K.
+    ``tiles`` gives for some rows and columns a tile of each matrix. For symmetric matrices, the
+    upper triangle is copied to the lower.
     """
-    n, m = K.shape
+    n, m = matrices[0].shape
     below = np.tri(min(n, step), k=-1, dtype=bool)
 
     def strip(s: int) -> None:
-        e = min(s + step, n)
+        i = slice(s, min(s + step, n))
         for t in range(s if symmetric else 0, m, step):
             j = slice(t, min(t + step, m))
-            tile = block(slice(s, e), j)
-            if symmetric and t == s:  # rounding differs also between the two halves of this tile
-                K[s:e, j] = np.where(below[: e - s, : e - s], tile.T, tile)
-                continue
-            K[s:e, j] = tile
-            if symmetric:
-                K[j, s:e] = tile.T
+            for K, tile in zip(matrices, tiles(i, j)):
+                if symmetric and t == s:  # rounding differs between the two halves of this tile
+                    size = len(tile)
+                    K[i, j] = np.where(below[:size, :size], tile.T, tile)
+                    continue
+                K[i, j] = tile
+                if symmetric:
+                    K[j, i] = tile.T
 
     for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass
-    return K

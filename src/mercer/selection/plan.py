@@ -294,7 +294,7 @@ class Plan:
         self._fits.clear()
         self.shared.use(batch[0].samples)
         self.shared.forget_grams()
-        ready = [group for group in batch if self._hold(group)]
+        ready = self._held(batch)
         paths = [(g, [i for i in path if i in self._wanted]) for g in ready for path in g.paths]
         tasks = [_Task(g, f, path) for g, path in paths for f in self._folds if path]
         opening = (time.perf_counter() - start) / max(1, sum(len(task.path) for task in tasks))
@@ -306,20 +306,48 @@ class Plan:
             train = self.splits[task.fold][0].tobytes()
             self._fits.update({(i, train): fit for i, fit in zip(task.path, found)})
 
-    def _hold(self, group: _Group) -> bool:
-        """Compute what the fits of a group share; an error is that of each of them."""
+    def _held(self, batch: list[_Group]) -> list[_Group]:
+        """The groups whose shared matrices could be computed; an error is that of each fit."""
         try:
-            if group.sharing.level in ("distances", "gram of distances"):
-                self.shared.hold_distances(group.bound[0])
-            if group.sharing.level.startswith("gram") and group.bound:
+            self._hold(batch)
+        except Exception:
+            pass  # one by one, to see which kernels it is of
+        else:
+            return batch
+        ready = []
+        for group in batch:
+            try:
+                self._hold([group])
+            except Exception as error:
+                failed = _Fit(None, None, error, error.__traceback__)
+                for f in self._folds:
+                    train = self.splits[f][0].tobytes()
+                    self._fits.update({(i, train): failed for i in group.candidates})
+            else:
+                ready.append(group)
+        return ready
+
+    def _hold(self, groups: list[_Group]) -> None:
+        """Compute what the fits of some groups share."""
+        first, level = groups[0], groups[0].sharing.level
+        if level == "distances" or (level == "gram of distances" and self._more_to_come(first)):
+            self.shared.hold_distances(first.bound[0])
+        if level == "gram of distances":
+            kernels = [group.bound[0] for group in groups]
+            self.shared.hold_profiles(kernels, [self._room(group) for group in groups])
+        elif level == "gram" and first.bound:
+            for group in groups:
                 self.shared.hold_gram(group.bound[0], self._room(group))
-        except Exception as error:
-            failed = _Fit(None, None, error, error.__traceback__)
-            for f in self._folds:
-                train = self.splits[f][0].tobytes()
-                self._fits.update({(i, train): failed for i in group.candidates})
-            return False
-        return True
+
+    def _more_to_come(self, first: _Group) -> bool:
+        """Whether later groups, beyond those that are open, read the same distances."""
+        return any(
+            group.distance == first.distance
+            and group.samples is first.samples
+            and group not in self._open
+            and not self._wanted.isdisjoint(group.candidates)
+            for group in self.groups[self.groups.index(first) :]
+        )
 
     def _room(self, group: _Group) -> float:
         """The relative error of K's entries that all fits of a group leave room for."""

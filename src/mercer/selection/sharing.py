@@ -7,12 +7,13 @@ and solvers need not know. `SharedMatrices` holds the matrices within the memory
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Comparison, Distance
+from mercer.distances.tiles import fill, tile_edge
 from mercer.gram import gram
 from mercer.gram.row_sources import rounds_to_float32
 from mercer.kernels import Kernel, Precomputed, Radial
@@ -86,22 +87,47 @@ class SharedMatrices:
             self.distances = fingerprint(distance), distance.whole(X, X, self.n_jobs, distance.raw)
 
     def hold_gram(self, kernel: Kernel, room: float = 0.0) -> None:
-        """Compute K of a bound kernel for all rows, from the distances where they are held.
+        """Compute K of a bound kernel for all rows.
 
-        It is kept in float32 where its entries may be off by that: ``room`` is their relative error
+        It is kept in float32 if its entries may be off by that: ``room`` is the relative error
         that fits leave room for.
         """
-        dtype = self.samples.dtype
-        if rounds_to_float32(kernel.diag(self.samples), room):
-            dtype = np.dtype(np.float32)
-        if isinstance(kernel, Radial) and self._holds(kernel.distance):
-            assert self.distances is not None
-            K = self._strips(self.distances[1], lambda D: kernel.profile(D.copy()), dtype)
-        else:
-            K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
-            if K.dtype != dtype:
-                K = self._strips(K, lambda values: values, dtype)
+        dtype = self._precision(kernel, room)
+        K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
+        if K.dtype != dtype:
+            K = self._strips(K, lambda values: values, dtype)
         self._grams[fingerprint(kernel)] = K
+
+    def hold_profiles(self, kernels: list[Radial], rooms: list[float]) -> None:
+        """Compute K of bound radial kernels of one distance, as `hold_gram`.
+
+        The distances are those that are held. If none are, each tile of them serves all kernels
+        while it is in cache, and is then forgotten.
+        """
+        X, distance = self.samples, kernels[0].distance
+        dtypes = [self._precision(kernel, room) for kernel, room in zip(kernels, rooms)]
+        if self._holds(distance):
+            assert self.distances is not None
+            D = self.distances[1]
+            grams = [
+                self._strips(D, lambda part, k=kernel: k.profile(part.copy()), dtype)
+                for kernel, dtype in zip(kernels, dtypes)
+            ]
+        else:
+            A, B = distance.sides(X, X)
+            n = X.shape[0]
+            grams = [np.empty((n, n), dtype) for dtype in dtypes]
+
+            def tiles(i: slice, j: slice) -> Iterator[np.ndarray]:
+                rows = A[i]
+                D = distance.raw(rows, rows if i == j else B[j])
+                for kernel in kernels:
+                    yield kernel.profile(D.copy())
+
+            step = tile_edge((n, n), distance.pair_cost(X))
+            fill(tiles, grams, step, distance.symmetric, self.n_jobs)
+        for kernel, K in zip(kernels, grams):
+            self._grams[fingerprint(kernel)] = K
 
     def gram(self, kernel: Kernel) -> tuple[Kernel, MatrixRows]:
         """A kernel that looks up the values of one that is held, and all samples for it."""
@@ -125,6 +151,10 @@ class SharedMatrices:
 
     def _holds(self, distance: Distance) -> bool:
         return self.distances is not None and self.distances[0] == fingerprint(distance)
+
+    def _precision(self, kernel: Kernel, room: float) -> np.dtype:
+        rounded = rounds_to_float32(kernel.diag(self.samples), room)
+        return np.dtype(np.float32) if rounded else self.samples.dtype
 
     def _strips(self, A: np.ndarray, function: Callable, dtype: np.dtype) -> np.ndarray:
         """function(A) in a dtype, strip by strip over the threads."""
