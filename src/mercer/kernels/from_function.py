@@ -87,8 +87,8 @@ class FromCallable(Kernel):
     Parameters
     ----------
     function : callable
-        It is called as function(X, Z, **arguments) and returns values of shape (n, m). X and Z are
-        arrays, sparse rows, or lists of the objects that the user gave.
+        It is called as ``function(X, Z, **arguments)`` and returns values of shape (n, m). X and Z
+        are arrays, sparse rows, or lists of the objects that the user gave.
     arguments : dict, optional
         More keyword arguments of the function. None means no arguments.
 

@@ -14,7 +14,7 @@ penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_
 
 **A preconditioner** is a value as well, with ``prepare(K, weights)``; see `Preconditioner`.
 
-To compare your own solver with numpy's, use `mercer.testing.solvers.check_ridge_solver`.
+To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
 from mercer.solvers.cholesky import CholeskyFactor, CholeskySolver
