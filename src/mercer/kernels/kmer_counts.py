@@ -283,7 +283,8 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
     for pattern in patterns if K.size else ():
         by_digits = X.windows.base ** len(pattern.positions) <= WHOLE
         if by_digits:
-            ours, theirs = X.counts(pattern), Z.counts(pattern)
+            ours = X.counts(pattern)
+            theirs = ours if X is Z else Z.counts(pattern)
         else:
             ours, theirs = count(pattern, X.windows, Z.windows)
         if by_digits and _few(ours, theirs):
