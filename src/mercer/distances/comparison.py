@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer.distances.tiles import fill, tile_edge
+from mercer.distances.tiles import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
     Categories,
     Objects,
@@ -31,6 +31,7 @@ from mercer.samples import (
     refuse_objects,
     select_columns,
 )
+from mercer.threads import count_jobs
 
 __all__ = ["Comparison", "Composite", "Member"]
 
@@ -162,6 +163,8 @@ class Comparison(BaseEstimator, ABC):
             return K[rows][:, columns]
         same, shape = self.symmetric and X is Z, (X.shape[0], Z.shape[0])
         step = tile_edge(shape, self.pair_cost(X))
+        if step == EDGE and count_jobs(n_jobs) == 1 and self.large_tiles:
+            step = LARGE
         dtype = np.result_type(X.dtype, Z.dtype)
         A, B = self.sides(X, Z)
 
@@ -169,6 +172,9 @@ class Comparison(BaseEstimator, ABC):
             rows = A[i]
             return [(values or self.block)(rows, rows if same and i == j else B[j])]
 
+        if step >= max(shape):  # a single tile, which need not be copied
+            (K,) = tile(slice(None), slice(None))
+            return mirrored(K) if same else K
         K = np.empty(shape, dtype)
         fill(tile, [K], step, same, n_jobs)
         return K
@@ -186,6 +192,14 @@ class Comparison(BaseEstimator, ABC):
                 yield from comparison.column_groups()
             else:
                 yield comparison, columns
+
+    @property
+    def large_tiles(self) -> bool:
+        """Whether large tiles take less time, since each tile reads all of its rows anew.
+
+        The default asks the comparisons that this one is made of.
+        """
+        return any(m.comparison.large_tiles for m in self.members())
 
     def pair_cost(self, X: Any) -> float:
         """About how many operations one pair of rows takes; 0 means few, whatever the rows are.

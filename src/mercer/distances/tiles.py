@@ -8,11 +8,12 @@ import numpy as np
 
 from mercer.threads import ordered_map
 
-__all__ = ["EDGE", "WORK", "fill", "tile_edge"]
+__all__ = ["EDGE", "LARGE", "WORK", "fill", "mirrored", "tile_edge"]
 
 WORK = 1e9  # most operations of one tile: some tenths of a second
 
 
+LARGE = 2048  # rows of the largest tile
 EDGE = 512  # rows of a square tile of 1 MB in float32, which stays in a core's L2 cache
 
 
@@ -39,20 +40,29 @@ def fill(
     upper triangle is copied to the lower.
     """
     n, m = matrices[0].shape
-    below = np.tri(min(n, step), k=-1, dtype=bool)
 
     def strip(s: int) -> None:
         i = slice(s, min(s + step, n))
         for t in range(s if symmetric else 0, m, step):
             j = slice(t, min(t + step, m))
             for K, tile in zip(matrices, tiles(i, j)):
-                if symmetric and t == s:  # rounding differs between the two halves of this tile
-                    size = len(tile)
-                    K[i, j] = np.where(below[:size, :size], tile.T, tile)
-                    continue
                 K[i, j] = tile
-                if symmetric:
+                if symmetric and t == s:  # rounding differs between the two halves of this tile
+                    mirrored(K[i, j])
+                elif symmetric:
                     K[j, i] = tile.T
 
     for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass
+
+
+def mirrored(K: np.ndarray) -> np.ndarray:
+    """Copy the upper triangle of K into the lower one; overwrites and returns K."""
+    step = 128
+    below = np.tri(step, k=-1, dtype=bool)
+    for s in range(0, len(K), step):
+        e = min(s + step, len(K))
+        K[s:e, :s] = K[:s, s:e].T
+        square = K[s:e, s:e]
+        square[...] = np.where(below[: e - s, : e - s], square.T, square)
+    return K

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
+from mercer.distances.tiles import mirrored
 from mercer.samples import Ragged, Strings
 
 __all__ = [
@@ -328,18 +329,6 @@ def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
     dtype = np.float32 if most < 2**24 else np.float64
     ours = X.tables({f.pattern: f.ours for f in some}, dtype)
     return ours @ Z.tables({f.pattern: f.theirs for f in some}, dtype).T
-
-
-def mirrored(K: np.ndarray) -> np.ndarray:
-    """Copy the upper triangle of K into the lower one; overwrites and returns K."""
-    step = 128
-    below = np.tri(step, k=-1, dtype=bool)
-    for s in range(0, len(K), step):
-        e = min(s + step, len(K))
-        K[s:e, :s] = K[:s, s:e].T
-        square = K[s:e, s:e]
-        square[...] = np.where(below[: e - s, : e - s], square.T, square)
-    return K
 
 
 def columns(X: Counts, vocabulary: Counts, scale: float, dtype: Any) -> sp.csr_array:

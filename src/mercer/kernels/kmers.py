@@ -34,6 +34,10 @@ class Counting(Kernel):
     kind = "strings"
     vocabulary: Strings | None
 
+    @property
+    def large_tiles(self) -> bool:
+        return True
+
     @abstractmethod
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         """The patterns that are counted in samples with the alphabet of X."""
