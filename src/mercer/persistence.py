@@ -24,7 +24,15 @@ from typing import IO, Any
 
 import mercer
 
-__all__ = ["ModelFileError", "load", "read_header", "save", "write_whole", "written_whole"]
+__all__ = [
+    "ModelFileError",
+    "load",
+    "read_header",
+    "save",
+    "trusted_names",
+    "write_whole",
+    "written_whole",
+]
 
 FORMAT = 1
 HEADER = "mercer.json"
@@ -153,7 +161,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
     TypeError: trusted='their.module.Kernel': give a list of classes or of their names, such as
     trusted=['their.module.Kernel'].
     """
-    allowed = _trusted_names(trusted)
+    allowed = trusted_names(trusted)
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
@@ -325,8 +333,14 @@ def _home(found: Any) -> str | None:
     return f"{found.__module__}.{found.__qualname__}" if reachable else None
 
 
-def _trusted_names(trusted: Any) -> list[str]:
-    """The names that files have for the classes that the user trusts."""
+def trusted_names(trusted: Any) -> list[str]:
+    """The names that files have for the classes that the user trusts, which may be names too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `load` does for its argument.
+    """
     if isinstance(trusted, (str, bytes, type)) or not isinstance(trusted, Iterable):
         example = trusted if isinstance(trusted, str) else "their.module.Kernel"
         raise TypeError(

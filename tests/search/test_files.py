@@ -240,6 +240,10 @@ def test_foreign_files_are_refused(saved, tmp_path):
         BruteForce.load(tmp_path / "missing.index")
     with pytest.raises(TypeError, match=r"trusted='my\.Distance\': give a list"):
         BruteForce.load(saved, trusted="my.Distance")
+    with pytest.raises(TypeError, match=r"trusted has .*, not a class"):  # not: the file is altered
+        BruteForce.load(saved, trusted=["json.dumps"])
+    with pytest.raises(ValueError, match=r"trusted has .* never loaded"):
+        BruteForce.load(saved, trusted=["subprocess.Popen"])
 
 
 def test_a_skeleton_that_is_no_index_is_refused(saved, tmp_path):

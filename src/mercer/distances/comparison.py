@@ -162,10 +162,8 @@ class Comparison(BaseEstimator, ABC):
             K, rows, columns = known
             return K[rows][:, columns]
         same, shape = self.symmetric and X is Z, (X.shape[0], Z.shape[0])
-        step = tile_edge(shape, self.pair_cost(X))
-        if step == EDGE and count_jobs(n_jobs) == 1 and self.large_tiles:
-            step = LARGE
-        dtype = np.result_type(X.dtype, Z.dtype)
+        large = self.large_tiles and count_jobs(n_jobs) == 1  # threads need tiles to share
+        step = tile_edge(shape, self.pair_cost(X), LARGE if large else EDGE)
         A, B = self.sides(X, Z)
 
         def tile(i: slice, j: slice) -> list[np.ndarray]:
@@ -175,7 +173,7 @@ class Comparison(BaseEstimator, ABC):
         if step >= max(shape):  # a single tile, which need not be copied
             (K,) = tile(slice(None), slice(None))
             return mirrored(K) if same else K
-        K = np.empty(shape, dtype)
+        K = np.empty(shape, np.result_type(X.dtype, Z.dtype))
         fill(tile, [K], step, same, n_jobs)
         return K
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from mercer.threads import ordered_map
 
-__all__ = ["EDGE", "LARGE", "WORK", "fill", "mirrored", "tile_edge"]
+__all__ = ["EDGE", "LARGE", "WORK", "by_strips", "fill", "mirrored", "tile_edge"]
 
 WORK = 1e9  # most operations of one tile: some tenths of a second
 
 
+STRIP = 2**20  # bytes of a strip of rows
 LARGE = 2048  # rows of the largest tile
 EDGE = 512  # rows of a square tile of 1 MB in float32, which stays in a core's L2 cache
 
@@ -54,6 +56,21 @@ def fill(
 
     for _ in ordered_map(strip, range(0, n, step), n_jobs):
         pass
+
+
+def by_strips(
+    A: np.ndarray, function: Callable[[np.ndarray], Any], dtype: Any, n_jobs: int | None
+) -> np.ndarray:
+    """function(A) as a new array of a dtype, computed by strips of rows that stay in cache."""
+    out = np.empty(A.shape, dtype)
+    rows = max(1, STRIP // (A.itemsize * max(A.shape[1], 1)))
+
+    def strip(s: int) -> None:
+        out[s : s + rows] = function(A[s : s + rows])
+
+    for _ in ordered_map(strip, range(0, len(A), rows), n_jobs):
+        pass
+    return out
 
 
 def mirrored(K: np.ndarray) -> np.ndarray:

@@ -41,6 +41,7 @@ class LowRankGram(FactoredGram):
     """
 
     nature = "low rank"
+    centres: np.ndarray
 
     def __init__(
         self,

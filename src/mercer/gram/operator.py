@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.tiles import EDGE
+from mercer.distances.tiles import EDGE, by_strips
 from mercer.gram.row_sources import CachedRows, HeldRows, RowSource, is_small, rounds_to_float32
 from mercer.threads import ordered_map
 
@@ -35,6 +35,8 @@ class GramOperator(ABC):
     symmetric: bool = False
     #: cheap operations: "dense" (all of K fits in memory), "rows" (a row costs only its values)
     cheap: frozenset[str] = frozenset({"rows"})
+    #: the rows on which an approximation of low rank is built; None for other operators
+    centres: np.ndarray | None = None
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators
     nature: str = ""
 
@@ -193,13 +195,7 @@ class DenseGram(GramOperator):
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
         # in float32 if the tolerance and the memory allow it: half the bytes to read
         if rounds_to_float32(self.diag(), room) and self.K.nbytes // 2 <= cache_bytes:
-            K = np.empty(self.shape, np.float32)
-
-            def strip(s: int) -> None:
-                K[s : s + STRIP] = self.K[s : s + STRIP]
-
-            for _ in ordered_map(strip, range(0, len(K), STRIP), n_jobs):
-                pass
+            K = by_strips(self.K, lambda values: values, np.float32, n_jobs)
             return HeldRows(K, n_jobs)
         return HeldRows(self.K, n_jobs)
 

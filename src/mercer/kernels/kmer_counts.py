@@ -26,7 +26,6 @@ __all__ = [
     "Windows",
     "columns",
     "count",
-    "mirrored",
     "products",
 ]
 

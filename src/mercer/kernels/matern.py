@@ -6,10 +6,8 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.kernels.base import Radial
 from mercer.kernels.radial import (
-    EUCLID,
-    check_metric,
+    OfMetric,
     check_positive,
     exponential,
     exponential_derivative,
@@ -19,7 +17,7 @@ from mercer.kernels.radial import (
 __all__ = ["Matern"]
 
 
-class Matern(Radial):
+class Matern(OfMetric):
     r"""Matérn kernel of smoothness ν,
     :math:`k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)` with
     :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
@@ -52,15 +50,11 @@ class Matern(Radial):
         self.length_scale = length_scale
         self.metric = metric
 
-    @property
-    def distance(self) -> Distance:
-        return EUCLID if self.metric is None else self.metric
-
     def validate(self) -> None:
         if not (isinstance(self.nu, (int, float, np.number)) and self.nu > 0):
             raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
         check_positive("length_scale", self.length_scale)
-        check_metric(self.metric)
+        super().validate()
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         nu, l = float(self.nu), float(self.length_scale)

@@ -16,13 +16,12 @@ from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma
 from mercer.kernels.base import Radial
 
 __all__ = [
-    "EUCLID",
     "RBF",
     "ExponentialPower",
     "Laplacian",
     "LpqLaplace",
+    "OfMetric",
     "RationalQuadratic",
-    "check_metric",
     "check_positive",
     "exponential",
     "exponential_derivative",
@@ -33,7 +32,28 @@ EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
 
 
-class RBF(Radial):
+class OfMetric(Radial):
+    """Abstract: a radial kernel with a parameter ``metric``; None means its ``usual`` distance."""
+
+    metric: Distance | None
+    usual: Distance = EUCLID
+
+    @property
+    def distance(self) -> Distance:
+        return self.usual if self.metric is None else self.metric
+
+    def validate(self) -> None:
+        if self.metric is None:
+            return
+        if not isinstance(self.metric, Distance):
+            raise TypeError(
+                f"metric={self.metric!r}: give a distance of mercer.distances, such as "
+                "Minkowski(1)."
+            )
+        self.metric.validate()
+
+
+class RBF(OfMetric):
     r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, where ρ is Euclidean.
 
     It is strictly positive definite: if all points are different, any classes can be separated.
@@ -62,13 +82,9 @@ class RBF(Radial):
         self.gamma = gamma
         self.metric = metric
 
-    @property
-    def distance(self) -> Distance:
-        return EUCLID if self.metric is None else self.metric
-
     def validate(self) -> None:
         check_gamma(self.gamma)
-        check_metric(self.metric)
+        super().validate()
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 2)
@@ -81,7 +97,7 @@ class RBF(Radial):
         return exponential_derivative(D, 2 / self.distance.exponent, gamma)
 
 
-class Laplacian(Radial):
+class Laplacian(OfMetric):
     r"""Laplacian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z))`, where ρ is Manhattan.
 
     Parameters
@@ -102,17 +118,15 @@ class Laplacian(Radial):
     array([[0.1353]])
     """
 
+    usual = MANHATTAN
+
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
         self.gamma = gamma
         self.metric = metric
 
-    @property
-    def distance(self) -> Distance:
-        return MANHATTAN if self.metric is None else self.metric
-
     def validate(self) -> None:
         check_gamma(self.gamma)
-        check_metric(self.metric)
+        super().validate()
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 1)
@@ -125,7 +139,7 @@ class Laplacian(Radial):
         return exponential_derivative(D, 1 / self.distance.exponent, gamma)
 
 
-class ExponentialPower(Radial):
+class ExponentialPower(OfMetric):
     r"""Exponential power kernel :math:`k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma)`, ρ Euclidean.
 
     Parameters
@@ -159,10 +173,6 @@ class ExponentialPower(Radial):
         self.power = power
         self.metric = metric
 
-    @property
-    def distance(self) -> Distance:
-        return EUCLID if self.metric is None else self.metric
-
     def validate(self) -> None:
         check_positive("scale", self.scale)
         if not (isinstance(self.power, (int, float, np.number)) and 0 < self.power <= 2):
@@ -170,7 +180,7 @@ class ExponentialPower(Radial):
                 f"power={self.power!r}: must be in (0, 2]; above 2 the kernel is not positive "
                 "semidefinite (Schoenberg 1938)."
             )
-        check_metric(self.metric)
+        super().validate()
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.power / self.distance.exponent, 1 / float(self.scale))
@@ -233,7 +243,7 @@ class LpqLaplace(Radial):
         return exponential_derivative(D, self.p / self.q, float(self.length_scale) ** -self.p)
 
 
-class RationalQuadratic(Radial):
+class RationalQuadratic(OfMetric):
     r"""Rational quadratic kernel
     :math:`k(x, z) = (1 + \rho(x, z)^2 / (2 \alpha \ell^2))^{-\alpha}`, where ρ is Euclidean.
 
@@ -266,14 +276,10 @@ class RationalQuadratic(Radial):
         self.length_scale = length_scale
         self.metric = metric
 
-    @property
-    def distance(self) -> Distance:
-        return EUCLID if self.metric is None else self.metric
-
     def validate(self) -> None:
         check_positive("alpha", self.alpha)
         check_positive("length_scale", self.length_scale)
-        check_metric(self.metric)
+        super().validate()
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = raised(D, 2 / self.distance.exponent)
@@ -306,16 +312,6 @@ def exponential(D: np.ndarray, power: float, rate: float) -> np.ndarray:
 def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarray:
     """Derivative of `exponential` with respect to D, for D > 0; returns a new array."""
     return -rate * power * D ** (power - 1) * np.exp(-rate * D**power)
-
-
-def check_metric(metric: Any) -> None:
-    """Raise an error if ``metric`` is neither None nor a distance."""
-    if metric is not None and not isinstance(metric, Distance):
-        raise TypeError(
-            f"metric={metric!r}: give a distance of mercer.distances, such as Minkowski(1)."
-        )
-    if metric is not None:
-        metric.validate()
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -20,7 +20,14 @@ from typing import IO, Any
 import numpy as np
 
 import mercer
-from mercer.persistence import ModelFileError, load, read_header, save, written_whole
+from mercer.persistence import (
+    ModelFileError,
+    load,
+    read_header,
+    save,
+    trusted_names,
+    written_whole,
+)
 from mercer.search.skeleton import Skeleton
 
 __all__ = ["load_index", "save_index"]
@@ -55,8 +62,7 @@ def load_index(
 ) -> Any:
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
     path = Path(path)
-    if isinstance(trusted, str):
-        raise TypeError(f"trusted={trusted!r}: give a list of classes or of their names.")
+    trusted = trusted_names(trusted)  # wrong ones are no fault of the file
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     with path.open("rb") as file:

@@ -208,15 +208,10 @@ class Plan:
         for path in paths.values():
             if len(path) > 1:
                 path.sort(key=self._penalty)
-        first: dict[Any, int] = {}
+        families: dict[Any, list[_Group]] = {}
         for position, group in enumerate(groups.values()):
-            first.setdefault(group.distance or position, position)
-        return [
-            group
-            for _, group in sorted(
-                enumerate(groups.values()), key=lambda item: first[item[1].distance or item[0]]
-            )
-        ]
+            families.setdefault(group.distance or position, []).append(group)
+        return [group for family in families.values() for group in family]
 
     def _penalty(self, i: int) -> Any:
         model = self.models[i]
@@ -258,12 +253,15 @@ class Plan:
         training = self._training(group.samples, train)
         return self.models[group.paths[0][0]].bind_kernel(group.kernel, training)
 
-    def _training(self, samples: Any, rows: np.ndarray) -> Training:
-        """Some rows as fits have them."""
-        weights = check_weights(samples, self.fit_params.get("sample_weight"))
-        X, y = samples[rows], None if self.y is None else self.y[rows]
-        training = Training(X, y, None, rows, X.shape)
-        return training if weights is None else training.weighed(weights[rows])
+    def _training(self, samples: Any, rows: np.ndarray | None = None) -> Training:
+        """Some rows as fits have them; None means all, which are not copied."""
+        weights, y = check_weights(samples, self.fit_params.get("sample_weight")), self.y
+        if rows is None:
+            training = Training(samples, y, None, np.arange(self.n), samples.shape)
+        else:
+            X, weights = samples[rows], None if weights is None else weights[rows]
+            training = Training(X, None if y is None else y[rows], None, rows, X.shape)
+        return training if weights is None else training.weighed(weights)
 
     # --- fits ---------------------------------------------------------------------------------
 
@@ -351,7 +349,7 @@ class Plan:
 
     def _room(self, group: _Group) -> float:
         """The relative error of K's entries that all fits of a group leave room for."""
-        training = self._training(group.samples, np.arange(self.n))
+        training = self._training(group.samples)
         try:
             return min(self.models[i].entry_room(training) for i in group.candidates)
         except Exception:  # each fit will say so

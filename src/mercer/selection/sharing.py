@@ -7,22 +7,19 @@ and solvers need not know. `SharedMatrices` holds the matrices within the memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Comparison, Distance
-from mercer.distances.tiles import fill, tile_edge
+from mercer.distances.tiles import by_strips, fill, tile_edge
 from mercer.gram import gram
 from mercer.gram.row_sources import rounds_to_float32
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
-from mercer.threads import ordered_map
 
 __all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
-
-STRIP = 2**20  # bytes of a matrix that stay in cache while a function takes them
 
 
 def fingerprint(value: Any) -> Any:
@@ -95,7 +92,7 @@ class SharedMatrices:
         dtype = self._precision(kernel, room)
         K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
         if K.dtype != dtype:
-            K = self._strips(K, lambda values: values, dtype)
+            K = by_strips(K, lambda values: values, dtype, self.n_jobs)
         self._grams[fingerprint(kernel)] = K
 
     def hold_profiles(self, kernels: list[Radial], rooms: list[float]) -> None:
@@ -110,7 +107,7 @@ class SharedMatrices:
             assert self.distances is not None
             D = self.distances[1]
             grams = [
-                self._strips(D, lambda part, k=kernel: k.profile(part.copy()), dtype)
+                by_strips(D, lambda part, k=kernel: k.profile(part.copy()), dtype, self.n_jobs)
                 for kernel, dtype in zip(kernels, dtypes)
             ]
         else:
@@ -155,18 +152,6 @@ class SharedMatrices:
     def _precision(self, kernel: Kernel, room: float) -> np.dtype:
         rounded = rounds_to_float32(kernel.diag(self.samples), room)
         return np.dtype(np.float32) if rounded else self.samples.dtype
-
-    def _strips(self, A: np.ndarray, function: Callable, dtype: np.dtype) -> np.ndarray:
-        """function(A) in a dtype, strip by strip over the threads."""
-        out = np.empty(A.shape, dtype)
-        rows = max(1, STRIP // (A.itemsize * max(A.shape[1], 1)))
-
-        def strip(s: int) -> None:
-            out[s : s + rows] = function(A[s : s + rows])
-
-        for _ in ordered_map(strip, range(0, len(A), rows), self.n_jobs):
-            pass
-        return out
 
 
 class FromDistances(Kernel):

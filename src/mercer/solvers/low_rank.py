@@ -54,7 +54,7 @@ class LowRankSolver:
 
     def factorise(self, K: LowRankGram, weights: np.ndarray | None = None) -> LowRankFactor:
         """The factorised normal equations, for any number of right sides and penalties."""
-        if not hasattr(K, "lift"):
+        if K.centres is None:
             raise TypeError(
                 f"LowRankSolver needs a factor of K on centres, and {K.describe()} has none: make "
                 "one by mercer.gram.pivoted_cholesky(K, rank)."
