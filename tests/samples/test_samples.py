@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -173,6 +173,7 @@ def test_values_of_several_types_in_one_column():
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3), st.integers(-3, 3)), min_size=1))
+@example(["", "\0", 0])
 @settings(max_examples=60, deadline=None)
 def test_codes_are_equal_exactly_where_values_are(values):
     X = as_samples([[v] for v in values], "categories")

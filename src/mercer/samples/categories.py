@@ -97,7 +97,8 @@ def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:
     try:
         values, inverse = np.unique(present, return_inverse=True)
     except TypeError:  # values of different types have no order: sort by type and text
-        keys = np.array([f"{type(v).__name__}\0{v}" for v in present.tolist()])
+        # as objects: numpy's own strings lose the characters "\0" at their ends
+        keys = np.array([f"{type(v).__name__}\0{v}" for v in present.tolist()], dtype=object)
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         values = present[first]
     code_of = {value: code for code, value in enumerate(known)}
