@@ -3,6 +3,7 @@
 #include "bind.hpp"
 
 #include <stdexcept>
+#include <vector>
 
 namespace mercer {
 namespace {
@@ -65,8 +66,67 @@ size_t solve(KernelRows<T> K, const Values& y, const Values& C, const Updated& a
     return smo<T>().solve(&K, labels, bounds, a, gradient, split, tol, relative_tol, max_steps);
 }
 
+// Solves many small machines one after the other: machine m has the variables ends[m - 1] to
+// ends[m], each with a row of K of its own, positive ones first if the signs are ``groups``. alpha
+// starts feasible, and each machine takes at most ``steps`` steps for each of its variables. f is
+// written, and a row of out is the steps taken and what `optimum` says of the solution.
+template <class T>
+void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p, Updated alpha,
+                Updated f, bool groups, double tol, size_t steps, Output<double> out) {
+    const size_t n = K.shape(0), variables = rows.shape(0), machines = ends.shape(0);
+    if (K.shape(1) != n || y.shape(0) != variables || C.shape(0) != variables ||
+        p.shape(0) != variables || alpha.shape(0) != variables || f.shape(0) != variables ||
+        out.shape(0) != machines || out.shape(1) != 7)
+        throw std::invalid_argument(
+            "K must be (n, n), y, C, p, alpha and f as long as rows, and out (machines, 7)");
+    check_aligned(K, rows, ends, y, C, p, alpha, f, out);
+    check_within(rows, n, "rows must be rows of K");
+    size_t largest = 0;
+    for (size_t m = 0, begin = 0; m < machines; ++m) {
+        const size_t end = static_cast<size_t>(ends.data()[m]);
+        if (end < begin || end > variables)
+            throw std::out_of_range("ends must ascend, to at most the number of variables");
+        largest = end - begin > largest ? end - begin : largest;
+        begin = end;
+    }
+    nb::gil_scoped_release release;
+    std::vector<T> block(largest * largest);
+    std::vector<double> offset(largest);
+    for (size_t m = 0, begin = 0; m < machines; ++m) {
+        const size_t v = static_cast<size_t>(ends.data()[m]) - begin;
+        const int64_t* at = rows.data() + begin;
+        const double *labels = y.data() + begin, *bounds = C.data() + begin;
+        double *a = alpha.data() + begin, *g = f.data() + begin, *result = out.data() + 7 * m;
+        smo<T>().block(K.data(), n, at, at, v, 0, v, block.data());
+        size_t split = 0;
+        for (size_t i = 0; i < v; ++i) {
+            offset[i] = labels[i] * p.data()[begin + i];
+            split += !groups || labels[i] > 0;
+        }
+        const auto gradient = [&] {
+            for (size_t i = 0; i < v; ++i) {
+                g[i] = offset[i];
+                for (size_t j = 0; j < v; ++j)
+                    g[i] += static_cast<double>(block[i * v + j]) * (labels[j] * a[j]);
+            }
+        };
+        gradient();
+        KernelRows<T> own = {v, block.data(), nullptr, nullptr, v, nullptr, nullptr, 0};
+        result[0] = static_cast<double>(
+            smo<T>().solve(&own, labels, bounds, a, g, split, tol, 0, steps * v));
+        gradient();  // without the rounding errors of the steps
+        smo<T>().optimum(g, offset.data(), labels, bounds, a, v, groups, result + 1);
+        begin += v;
+    }
+}
+
 template <class T>
 void bind_smo_as(nb::module_& m) {
+    m.def(
+        "smo_solve_many", solve_many<T>, nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("ends"),
+        nb::arg("y"), nb::arg("C"), nb::arg("p"), nb::arg("alpha").noconvert(),
+        nb::arg("f").noconvert(), nb::arg("groups"), nb::arg("tol"), nb::arg("steps"),
+        nb::arg("out").noconvert());
     m.def(
         "smo_solve",
         [](Square<T> K, Values y, Values C, Updated alpha, Updated f, size_t split, double tol,

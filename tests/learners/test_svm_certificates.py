@@ -1,5 +1,7 @@
 """What a fitted support vector machine says of itself: gap, objective, margin, rounds, solver."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -148,3 +150,28 @@ def test_one_class_levels_without_free_variables():
     model = OneClassSVM(nu=1.0, gamma=0.5).fit(X)
     assert_allclose(model.dual_coef_, 1)
     assert_allclose(model.decision_function(X).max(), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "laplacian"])
+@pytest.mark.parametrize("C", [1e-3, 1e4, 1.6e10])
+@pytest.mark.parametrize("classes", [2, 6])
+def test_the_gap_includes_its_own_rounding(kernel, C, classes, recwarn):
+    """In long double, at the coefficients that were found. At large C any error of f is large."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(30, 90))
+        X = rng.normal(size=(n, 4)) * 10.0 ** rng.uniform(-2, 2, 4)
+        y = np.argsort(np.argsort(X[:, 0] / X[:, 0].std() + rng.choice([0, 0.3]) * X[:, 1]))
+        y = y * classes // n
+        model = SVC(C=C, kernel=kernel, tol=1e-4).fit(X, y)
+        K = model.kernel_(X).astype(np.longdouble)
+        beta = np.zeros((n, len(model.intercept_)), np.longdouble)
+        beta[model.support_] = model._pair_coef()
+        machines = [(0, 1)] if classes == 2 else list(combinations(range(classes), 2))
+        for m, (a, b) in enumerate(machines):
+            rows = np.flatnonzero((y == a) | (y == b))
+            sign = np.where(y[rows] == (b if classes == 2 else a), 1, -1).astype(np.longdouble)
+            mine = beta[rows, m]
+            f = K[np.ix_(rows, rows)] @ mine
+            errors = np.maximum(0, 1 - sign * (f + np.longdouble(model.intercept_[m]))).sum()
+            assert mine @ f + np.longdouble(C) * errors - sign @ mine <= model.dual_gap_

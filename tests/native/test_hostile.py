@@ -151,6 +151,7 @@ def test_no_function_is_missing():
     tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
     tested |= {"smo_solve_blocks", "smo_join", "smo_optimum"}
+    tested |= {"smo_solve_many"}  # test_hostile_machines.py
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     tested |= {"all_subsequences", "all_subsequences_scaled", "gap_weighted"}  # ..._strings.py
     tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py

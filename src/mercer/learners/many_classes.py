@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.gram import GramOperator, PairGrams, RowSource
+from mercer.gram.row_sources import SMALL
 from mercer.learners.base import Training
 from mercer.learners.calibration import Method, calibrate
 from mercer.learners.classes import encode_classes, weigh_classes
@@ -26,6 +27,7 @@ from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, War
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason, worst
 from mercer.solvers.smo import SmoResult, SmoSolver
+from mercer.solvers.smo_many import solve_many
 from mercer.solvers.solve_all import solve_all
 from mercer.threads import blas_limit, count_jobs
 
@@ -34,6 +36,7 @@ __all__ = ["ManyClasses"]
 METHODS = get_args(Method)  # of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
+TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
 MANY_PAIRS = 10  # with so many pairs, machines stop within the tolerance and are not made exact
 
 
@@ -59,19 +62,21 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         """Upper bounds of α for rows of weight w."""
 
     @abstractmethod
-    def _pair_problem(
-        self, labels: np.ndarray, bounds: np.ndarray, pair: str, of_fold: bool
-    ) -> DualProblem:
-        """The dual of a machine; error messages use ``pair``, the names of its classes."""
+    def _pair_problem(self, labels: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        """The dual of a machine for labels ±1."""
 
-    def _fit_machine(
-        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
-        source: RowSource | None, fit_path: WarmStarts | None,
+    def _check_totals(self, totals: np.ndarray) -> None:
+        """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
+
+    def _finish(
+        self, result: SmoResult, problem: DualProblem, peak: float,
+        again: Callable[[float, np.ndarray | None], SmoResult],
     ) -> SmoResult:  # fmt: skip
-        """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
-        if machine is None:
-            return solver.solve(K, problem, source=source)
-        return self._solve(K, problem, machine, solver, source, fit_path)
+        """The machine from the solution of its dual.
+
+        ``peak`` is the largest k(x, x), and ``again(tol, alpha)`` solves again from α.
+        """
+        return result
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
@@ -103,6 +108,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
         self.class_weight_ = self._class_weights(y, codes, w)
         bounds = self._penalties(w * self.class_weight_[codes])
+        self._check_totals(np.bincount(codes, weights=bounds))
         K, low = self._operator(training.X, bounds, fit_path)
         with blas_limit(n):
             results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
@@ -170,46 +176,99 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         source = solver.rows_of(K, bounds)
 
         def task(c: int) -> Callable:
-            problem = self._problem(np.where(codes == c, 1.0, -1.0), bounds, (c, None), not warm)
+            problem = self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
             machine = c if warm else None
             return lambda: self._fit_machine(K, problem, machine, solver, source, fit_path)
 
         results = solve_all([task(c) for c in range(len(self.classes_))], 1)
         return results, np.stack([r.coef for r in results])
 
+    def _fit_machine(
+        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
+        source: RowSource | None, fit_path: WarmStarts | None,
+    ) -> SmoResult:  # fmt: skip
+        """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
+        if machine is None:
+            result = solver.solve(K, problem, source=source)
+        else:
+            result = self._solve(K, problem, machine, solver, source, fit_path)
+
+        def again(tol: float, alpha: np.ndarray | None) -> SmoResult:
+            return replace(solver, tol=tol).solve(K, problem, alpha, source)
+
+        return self._finish(result, problem, float(np.abs(K.diag()).max()), again)
+
     def _solve_pairs(
         self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
         fit_path: WarmStarts | None, warm: bool,
     ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
         """One machine for each pair of classes; threads solve several at the same time."""
-        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes).tolist()
-        values = sum((sizes[a] + sizes[b]) ** 2 for a, b in pairs)
+        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes)
+        firsts, seconds = np.array(pairs).T
+        values = int(((sizes[firsts] + sizes[seconds]) ** 2).sum())
         jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED else 1
         solver = self._solver(K.shape[0], 1 if len(pairs) > 1 else None, 1 / jobs)
         solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
+        tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY_PAIR)
+        if len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
+            tiny = tiny[:0]
+        known = self._solve_tiny(K, codes, bounds, tiny, solver, fit_path, warm)
         grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, jobs)
 
         def task(machine: int) -> Callable:
             def solve() -> SmoResult:
-                first, second = pairs[machine]
-                rows, part = grams.of(first, second)
-                labels = np.where(codes[rows] == first, 1.0, -1.0)
-                if len(pairs) == 1:  # two classes: the second is positive, as in scikit-learn
-                    labels = -labels
-                problem = self._problem(labels, bounds[rows], (first, second), not warm)
+                rows, part = grams.of(*pairs[machine])
+                problem = self._problem_of_pair(codes, bounds, rows, pairs[machine])
                 number = machine if warm else None
                 return self._fit_machine(part, problem, number, solver, None, fit_path)
 
             return solve
 
-        results = solve_all([task(machine) for machine in range(len(pairs))], jobs)
+        rest = [machine for machine in range(len(pairs)) if machine not in known]
+        known |= zip(rest, solve_all([task(machine) for machine in rest], jobs))
+        results = [known[machine] for machine in range(len(pairs))]
         return results, by_class([r.coef for r in results], codes, len(self.classes_))
 
-    def _problem(self, labels, bounds, classes: tuple[int, int | None], of_fold) -> DualProblem:
-        first, second = classes
-        other = "the rest" if second is None else repr(self.classes_.tolist()[second])
-        pair = f"{self.classes_.tolist()[first]!r} and {other}"
-        return self._pair_problem(labels, bounds, pair, of_fold)
+    def _solve_tiny(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: np.ndarray,
+        solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
+    ) -> dict[int, SmoResult]:  # fmt: skip
+        """The machines of tiny pairs, by their numbers, without those that need `SmoSolver`."""
+        if not len(machines) or not np.isfinite(bounds).all():
+            return {}
+        pairs = all_pairs(len(self.classes_))
+        members = [np.flatnonzero(codes == c) for c in range(len(self.classes_))]
+        rows = [np.concatenate([members[c] for c in pairs[m]]) for m in machines]
+        problems = [
+            self._problem_of_pair(codes, bounds, each, pairs[m]) for m, each in zip(machines, rows)
+        ]
+        starts = [
+            self._start(m, problem, fit_path) if warm else None
+            for m, problem in zip(machines, problems)
+        ]
+        dense = K.dense()
+        peaks = np.abs(dense.diagonal())
+        found = {}
+        solved = solve_many(dense, problems, rows, starts, self.tol)
+        for m, each, problem, result in zip(machines.tolist(), rows, problems, solved):
+            if not result.converged:
+                continue
+
+            def again(tol, alpha, rows=each, problem=problem):
+                return replace(solver, tol=tol).solve(K.part(rows), problem, alpha)
+
+            if fit_path is not None and warm:
+                fit_path.keep_dual(m, problem.C, result)
+            found[m] = self._finish(result, problem, float(peaks[each].max()), again)
+        return found
+
+    def _problem_of_pair(
+        self, codes: np.ndarray, bounds: np.ndarray, rows: np.ndarray, pair: tuple[int, int]
+    ) -> DualProblem:
+        labels = np.where(codes[rows] == pair[0], 1.0, -1.0)
+        if len(self.classes_) == 2:  # the second is positive, as in scikit-learn
+            labels = -labels
+        return self._pair_problem(labels, bounds[rows])
 
     def _pair_coef(self) -> np.ndarray:
         codes = np.repeat(np.arange(len(self.classes_)), self._n_support)

@@ -6,7 +6,7 @@ class of a pair is the positive class.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -21,12 +21,13 @@ def all_pairs(k: int) -> list[tuple[int, int]]:
 def votes(values: np.ndarray, k: int) -> np.ndarray:
     """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
     counts, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
-    for column, (first, second) in enumerate(all_pairs(k)):
-        f = values[:, column]
-        counts[:, first] += f >= 0
-        counts[:, second] += f < 0
-        sums[:, first] += f
-        sums[:, second] -= f
+    ends = np.cumsum([0, *range(k - 1, 0, -1)])  # of the pairs with the same first class
+    for first, (begin, end) in enumerate(pairwise(ends)):
+        f = values[:, begin:end]
+        counts[:, first] += (f >= 0).sum(axis=1)
+        counts[:, first + 1 :] += f < 0
+        sums[:, first] += f.sum(axis=1)
+        sums[:, first + 1 :] -= f
     return counts + sums / (3 * (np.abs(sums) + 1))  # scikit-learn's one-vs-rest decision function
 
 

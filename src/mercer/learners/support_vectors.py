@@ -201,18 +201,27 @@ class SupportVectorMachine(KernelLearner, ABC):
         On a path it starts from the last solution on the path; with ``warm_start`` from the
         solution of the last fit.
         """
-        solver, start = solver or self._solver(K.shape[0]), None
+        solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
         if fit_path is not None:
-            start = fit_path.start(machine, problem.C)
             source = source or fit_path.source(K, solver, problem.C)
-        elif self.warm_start and hasattr(self, "duals_"):
-            start = self._last_dual(machine, problem)
         result = solver.solve(K, problem, start, source)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
         if fit_path is not None:
             fit_path.keep_dual(machine, problem.C, result)
         return result
+
+    def _start(
+        self, machine: int, problem: DualProblem, fit_path: WarmStarts | None
+    ) -> np.ndarray | None:
+        """The warm start of a machine, from the path or with ``warm_start`` from the last fit."""
+        if fit_path is not None:
+            return fit_path.start(machine, problem.C)
+        return (
+            self._last_dual(machine, problem)
+            if self.warm_start and hasattr(self, "duals_")
+            else None
+        )
 
     def _last_dual(self, machine: int, problem: DualProblem) -> np.ndarray:
         known: Any = self.duals_[machine] if machine < len(self.duals_) else []

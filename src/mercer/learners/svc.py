@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +171,7 @@ class SVC(ManyClasses):
     def _penalties(self, w: np.ndarray) -> np.ndarray:
         return self.C * w
 
-    def _pair_problem(self, labels, bounds, pair, of_fold) -> DualProblem:
+    def _pair_problem(self, labels, bounds) -> DualProblem:
         return DualProblem.classification(labels, bounds)
 
 
@@ -268,36 +267,41 @@ class NuSVC(ManyClasses):
         return w / w.mean()  # the solution is the same, and the tolerance keeps its meaning
 
     def _reads_again(self) -> bool:
-        # `_fit_machine` can solve again; the matrices of pairs of more classes are kept anyway
+        # `_finish` can solve again; the matrices of pairs of more classes are kept anyway
         return super()._reads_again() or len(self.classes_) == 2
 
-    def _pair_problem(self, labels, bounds, pair, of_fold) -> DualProblem:
+    def _pair_problem(self, labels, bounds) -> DualProblem:
         smaller = min(bounds[labels > 0].sum(), bounds[labels < 0].sum())
-        largest = 2 * smaller / bounds.sum()
-        if of_fold:  # the proportions of the classes in a fold differ slightly
-            return DualProblem.nu_classification(labels, bounds, min(self.nu, largest))
-        if self.nu > largest * (1 + 1e-12):
-            raise ValueError(
-                f"specified nu is infeasible: nu={self.nu!r} for the classes {pair} must be <= "
-                f"{largest:.6g}, twice the part of the smaller class."
-            )
-        return DualProblem.nu_classification(labels, bounds, self.nu)
+        return DualProblem.nu_classification(
+            labels, bounds, min(self.nu, 2 * smaller / bounds.sum())
+        )
 
-    def _fit_machine(self, K, problem, machine, solver, source, fit_path) -> SmoResult:
+    def _check_totals(self, totals: np.ndarray) -> None:
+        others = np.full_like(totals, totals.max()) if self._in_pairs else totals.sum() - totals
+        largest = 2 * np.minimum(totals, others) / (totals + others)
+        worst = int(largest.argmin())
+        if self.nu > largest[worst] * (1 + 1e-12):
+            names = [repr(name) for name in self.classes_.tolist()]
+            pair = [names[c] for c in sorted({worst, int(totals.argmax())})]
+            classes = " and ".join(pair if self._in_pairs else [names[worst], "the rest"])
+            raise ValueError(
+                f"specified nu is infeasible: nu={self.nu!r} for the classes {classes} must be <= "
+                f"{largest[worst]:.6g}, twice the part of the smaller class."
+            )
+
+    def _finish(self, result: SmoResult, problem: DualProblem, peak: float, again) -> SmoResult:
         """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
         (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
         then solved again with a smaller tolerance first.
         """
-        result = super()._fit_machine(K, problem, machine, solver, source, fit_path)
-        least = LEAST_MARGIN * float(np.abs(K.diag()).max()) * sum(problem.sums or ()) / 2
+        least = LEAST_MARGIN * peak * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
             wanted = self.tol * max(margin, least)
-            if not result.converged or wanted >= solver.tol:
+            if not result.converged or result.violation <= wanted:
                 break
-            solver = replace(solver, tol=wanted)
-            result = solver.solve(K, problem, result.alpha, source)
+            result = again(wanted, result.alpha)
         margin = (result.levels[0] - result.levels[1]) / 2
         if not margin > least:
             raise ValueError(

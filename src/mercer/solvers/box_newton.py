@@ -14,11 +14,12 @@ import numpy as np
 from mercer.solvers.lapack import cholesky_factor, solve_factored
 from mercer.threads import blas_limit
 
-__all__ = ["newton_steps"]
+__all__ = ["newton_steps", "project"]
 
 STEPS = 8  # most steps in a call
 LENGTHS = (1.0, 0.3, 0.1)  # lengths of a step that is projected on the bounds
 MOST_HELD = 64  # if more variables (or a 16th of all, if more) reach a bound, H is factored again
+ROUNDING = 1e-14  # of a sum, in units of the sum of the absolute values
 RIDGES = (64.0, 1e5, 1e8)  # added to the diagonal, in units of K's rounding; larger is more careful
 
 
@@ -148,7 +149,7 @@ def _feasible_step(H, f, beta, step, bounds, sizes) -> np.ndarray | None:
     """
     low, high = bounds
     for length in LENGTHS:
-        moved = _project(beta + length * step, low, high, beta, sizes)
+        moved = project(beta + length * step, low, high, beta, sizes)
         slope, decrease = _decrease(H, f, moved - beta)
         if decrease > 0.1 * abs(slope):
             return moved
@@ -165,35 +166,36 @@ def _decrease(H: np.ndarray, f: np.ndarray, change: np.ndarray) -> tuple[float, 
     return slope, -(slope + float(change @ (H @ change.astype(H.dtype))) / 2)
 
 
-def _project(wanted, low, high, beta, sizes) -> np.ndarray:
+def project(wanted, low, high, beta, sizes) -> np.ndarray:
     """The nearest point in the bounds that has the sum of β in each group, by bisection."""
-    if (wanted >= low).all() and (wanted <= high).all():
-        return wanted
-    out = np.empty_like(wanted)
+    inside = (wanted >= low).all() and (wanted <= high).all()
+    out = wanted.copy()
     start = 0
     for size in sizes:
         s = slice(start, start + size)
         start += size
         target = beta[s].sum()
+        if inside and abs(wanted[s].sum() - target) <= ROUNDING * np.abs(wanted[s]).sum():
+            continue
 
         def total_at(shift, s=s):
             return np.clip(wanted[s] - shift, low[s], high[s]).sum()
 
-        # bounds may be infinite: the bracket grows until it contains the sum
-        least, most = np.min(wanted[s] - high[s]), np.max(wanted[s] - low[s])
-        smallest, largest = max(least, 0.0), min(most, 0.0)
-        reach = max(abs(total_at(0.0) - target), np.finfo(float).tiny)
-        while total_at(smallest) < target and smallest > least and reach < 1e300:
-            smallest, reach = max(least, -reach), 4 * reach
-        while total_at(largest) > target and largest < most and reach < 1e300:
-            largest, reach = min(most, reach), 4 * reach
-        for _ in range(60):
-            shift = (smallest + largest) / 2
-            above = total_at(shift) > target
-            smallest, largest = (shift, largest) if above else (smallest, shift)
-        more, less = (np.clip(wanted[s] - end, low[s], high[s]) for end in (smallest, largest))
+        # between two knots the sum falls linearly with the shift; beyond them too, if bounds are
+        # infinite, and then by at least the shift
+        knots = np.concatenate([wanted[s] - high[s], wanted[s] - low[s], [0.0]])
+        knots = np.sort(knots[np.isfinite(knots)])
+        ends = [abs(total_at(knot) - target) for knot in (knots[0], knots[-1])]
+        knots = np.concatenate([[knots[0] - ends[0]], knots, [knots[-1] + ends[1]]])
+        first, last = 0, len(knots) - 1
+        while last - first > 1:
+            middle = (first + last) // 2
+            above = total_at(knots[middle]) > target
+            first, last = (middle, last) if above else (first, middle)
+        more, less = (np.clip(wanted[s] - knots[k], low[s], high[s]) for k in (first, last))
         span = more.sum() - less.sum()
-        out[s] = less + (more - less) * ((target - less.sum()) / span if span > 0 else 0.0)
+        share = np.clip((target - less.sum()) / span, 0.0, 1.0) if span > 0 else 0.0
+        out[s] = less + (more - less) * share
         rest = target - out[s].sum()  # a rounding error, added where there is most room
         room = (high[s] - out[s]) if rest > 0 else (out[s] - low[s])
         out[start - size + int(room.argmax())] += np.sign(rest) * min(abs(rest), room.max())

@@ -17,6 +17,8 @@ import numpy as np
 
 __all__ = ["DualProblem"]
 
+LAST_DIGITS = 4 * float(np.finfo(float).eps)  # relative error of a sum, as measured on all kernels
+
 
 @dataclass(frozen=True)
 class DualProblem:
@@ -79,6 +81,28 @@ class DualProblem:
         """The hyperplane that separates the rows from the origin, with Σ α = ν Σ w."""
         n = len(w)
         return cls(np.arange(n), np.ones(n), np.zeros(n), w.astype(float), (nu * float(w.sum()), 0))
+
+    def rounding(
+        self, alpha: np.ndarray, f: np.ndarray, levels: np.ndarray, sums: np.ndarray
+    ) -> np.ndarray:
+        """How much rounding errors of f can change each variable's term of the duality gap, (v,).
+
+        The error of f_i = Σ_j K_ij β_j is a few units of the last digit of Σ_j |K_ij β_j|. The term
+        of a variable is α_i times its slope y_i (f_i - ρ), or (α_i - C_i) times it where it is
+        negative.
+
+        Parameters
+        ----------
+        alpha, f, levels : ndarray of shape (v,)
+            ``levels`` has ρ for each variable.
+        sums : ndarray of shape (v,)
+            Σ_j |K_ij β_j|, or what is known to be larger: √K_ii Σ_j √K_jj |β_j|.
+        """
+        slope = self.y * (f - levels)
+        error = LAST_DIGITS * (sums + np.abs(f) + np.abs(levels) + np.abs(self.p))
+        below = np.where(np.isfinite(self.C), self.C - alpha, 0.0)  # a hard margin has no errors
+        room = np.where(slope > -error, alpha, 0.0)
+        return error * np.maximum(room, np.where(slope < error, below, 0.0))
 
     def feasible(self, alpha: np.ndarray | None = None) -> np.ndarray:
         """A feasible α (in the box, with the right sums) near a given α, or near 0 for None.

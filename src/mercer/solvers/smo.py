@@ -30,6 +30,7 @@ from mercer.threads import stopping
 __all__ = ["SmoResult", "SmoSolver"]
 
 LARGEST = 4096  # most variables in a working set
+LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
 TRIAL = 5  # progress is measured after so many rounds
 SHRINK_ROUNDS = 50  # after so many rounds, variables that can be left out are searched
 
@@ -82,8 +83,8 @@ class SmoSolver:
     report: Callable[[int, float, int, int], None] | None = None
 
     def largest_set(self) -> int:
-        """Size of the working set whose block needs an eighth of the cache, at most `LARGEST`."""
-        return min(LARGEST, max(isqrt(self.cache_bytes // 64), 256, self.working_set))
+        """Size of the working set whose block needs an eighth of the cache, within limits."""
+        return min(LARGEST, max(isqrt(self.cache_bytes // 64), LEAST, self.working_set))
 
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
         """Rows of K for several problems with upper bounds C."""
@@ -169,6 +170,8 @@ class SmoResult(Result):
     levels : tuple of float
         ρ, the common value of f at the free variables, for each group of variables (see
         `Optimum`).
+    violation : float
+        The largest amount by which a pair of variables violates optimality.
 
     Examples
     --------
@@ -188,13 +191,14 @@ class SmoResult(Result):
     alpha: np.ndarray | None = None
     square: float = 0.0
     levels: tuple[float, ...] = ()
+    violation: float = 0.0
 
     def scaled(self, factor: float) -> SmoResult:
         """The result with β and f times a factor; α does not change."""
         return replace(
             self, coef=self.coef * factor, intercept=float(self.intercept) * factor,
             objective=self.objective * factor**2, gap=self.gap * factor**2,
-            square=self.square * factor**2,
+            square=self.square * factor**2, violation=self.violation * factor,
         )  # fmt: skip
 
 
@@ -202,7 +206,9 @@ def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
     """β, the bias from the free variables, and the duality gap."""
     at = state.optimum()
     return SmoResult(
-        state.beta(), -float(np.mean(at.levels)), -(at.square / 2 + at.linear), max(0.0, at.gap),
+        state.beta(), -float(np.mean(at.levels)), -(at.square / 2 + at.linear),
+        max(0.0, at.gap) + state.rounding(at),
         rounds, reason is Reason.CONVERGED, reason, "Batch SMO", "duality gap",
         alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
+        violation=at.violation,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from mercer.gram import GramOperator
 from mercer.gram.row_sources import RowSource, add_products
 from mercer.solvers.box_newton import STEPS, newton_steps
 from mercer.solvers.dual import DualProblem
+from mercer.solvers.interior_point import interior_point
 
 __all__ = ["Optimum", "State"]
 
@@ -19,6 +20,9 @@ INNER_STEPS = 12  # most SMO steps for each variable of the working set, before 
 REFINEMENTS = 3  # most calls of Newton steps in a round
 POLISHED = 1000  # most free variables for an exact solution at the end
 STALLED_ROUNDS = 20  # stop after so many rounds without a smaller violation or a lower objective
+PATIENCE = 2  # rounds of all variables at once, before the interior-point method
+LAST_ROUNDS = 4  # and after it, which corrects its rounding errors: more make no progress
+SUMMED = 1000  # most variables for which the rounding of the gap is estimated from |K| itself
 SHRUNK = 0.75  # shrinking must leave at most this part of the rows, or it is not worth its copies
 SHRINKABLE = 1000  # least rows for shrinking
 WIDENINGS = 3  # after so many checks of the variables left out, there is no more shrinking
@@ -85,6 +89,7 @@ class State:
         self.widenings = 0
         self.trial = np.inf, 0  # violation and support when progress was last measured
         self.newton_rounds = 0  # rounds with Newton steps since then
+        self.at_once = 0  # rounds with all variables
         self.previous: np.ndarray = np.empty(0, np.int64)
         self.best, self.since = np.inf, 0
         self.gain = self.gained = 0.0  # decrease of the objective in the last round, and in total
@@ -205,8 +210,23 @@ class State:
     def violation(self) -> float:
         return self.optimum().violation
 
+    def rounding(self, at: Optimum) -> float:
+        """How much larger the gap can be because of rounding errors, with all variables active."""
+        levels = np.where(self.y > 0, at.levels[0], at.levels[-1])
+        beta = np.abs(self.beta())
+        if len(self.y) <= SUMMED:
+            used = np.flatnonzero(beta)
+            sums = np.abs(self.K.block(slice(None), used)) @ beta[used]
+        else:
+            size = np.sqrt(np.abs(self.K.diag().astype(float)))
+            sums = size * float(size @ beta)
+        sums = sums if self.one_each else sums[self.rows]
+        return float(self.problem.rounding(self.alpha, self.f(), levels, sums).sum())
+
     def stalls(self, violation: float) -> bool:
         """Whether neither the violation nor the objective has become smaller for many rounds."""
+        if self.at_once > PATIENCE + LAST_ROUNDS:
+            return True
         better = violation < self.best * (1 - 1e-6)
         lower = self.gain > 1e-10 * self.gained
         self.since = 0 if better or lower else self.since + 1
@@ -246,6 +266,7 @@ class State:
     def improve(self) -> None:
         """Solve the subproblem of a working set and update g."""
         if self.source.whole or len(self.y) <= self.whole:
+            self.at_once += 1
             self._solve(np.arange(len(self.y)), 0.0)
             return
         # The subproblem is solved to a tenth of its first violation, as in Thunder SVM: the next
@@ -278,6 +299,8 @@ class State:
         y, C, before = self.y[variables], self.C[variables], self.alpha[variables]
         f_before = self.f()[variables]
         alpha, f, tol = before.copy(), f_before.copy(), 0.5 * self.tol
+        if self.at_once == PATIENCE + 1:
+            interior_point(square.array(), y, C, alpha, f, split)
         steps = INNER_STEPS * len(chosen)
         for _ in range(REFINEMENTS):
             taken = square.smo(y, C, alpha, f, split, tol, relative_tol, steps)

@@ -1,0 +1,105 @@
+"""Many small support vector machines at once, such as those of all pairs of many classes.
+
+With 190 classes there are 17,955 pairs, of a few rows each, and a call of `SmoSolver` costs far
+more than its few steps. Here the steps of all machines are one native call. A machine that needs
+more than plain SMO steps is left to `SmoSolver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mercer import _native
+from mercer.solvers.dual import DualProblem
+from mercer.solvers.result import Reason
+from mercer.solvers.smo import SmoResult
+from mercer.solvers.smo_state import INNER_STEPS, OVERFLOW
+
+__all__ = ["solve_many"]
+
+# Machines with ν are divided by their margin, and violate more then. To solve some again costs more
+# than a few steps for all.
+SHARPER = 1e-3
+
+
+def solve_many(
+    K: np.ndarray,
+    problems: Sequence[DualProblem],
+    rows: Sequence[np.ndarray],
+    starts: Sequence[np.ndarray | None],
+    tol: float,
+) -> list[SmoResult]:
+    """Solve problems of one kind, each on some rows of K.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    problems : list of DualProblem
+        With finite bounds, one variable for each row, and those of y = +1 first where the sums
+        are given.
+    rows : list of ndarray of int
+        The rows of K of each problem.
+    starts : list of ndarray or None
+        Warm starts.
+    tol : float > 0
+        Largest violation, as in `SmoSolver`; most machines stop far below it.
+
+    Returns
+    -------
+    list of SmoResult
+        ``converged`` is false where a machine needs another solver; start that one at its
+        ``alpha``.
+    """
+    lengths = np.array([len(each) for each in rows])
+    ends = np.cumsum(lengths)
+    y, p, C = (np.concatenate([getattr(each, name) for each in problems]) for name in "ypC")
+    whole = DualProblem(np.concatenate(rows), y, p, C, problems[0].sums)
+    alpha = np.concatenate([each.feasible(start) for each, start in zip(problems, starts)])
+    groups, f, out = whole.sums is not None, np.empty_like(alpha), np.empty((len(problems), 7))
+    _native.smo_solve_many(
+        K,
+        whole.rows,
+        ends,
+        whole.y,
+        whole.C,
+        whole.p,
+        alpha,
+        f,
+        groups,
+        SHARPER * tol,
+        INNER_STEPS,
+        out,
+    )
+    if not np.isfinite(out[:, [0, 1, 4]]).all():
+        raise ValueError(OVERFLOW)
+    out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(K, whole, alpha, f, out, lengths)
+    parts, coefs = np.split(alpha, ends[:-1]), np.split(whole.y * alpha, ends[:-1])
+    return [
+        _result(found, part, coef, groups, tol)
+        for found, part, coef in zip(out.tolist(), parts, coefs)
+    ]
+
+
+def _rounding(K, whole: DualProblem, alpha, f, out, lengths) -> np.ndarray:
+    """How much larger the gap of each machine can be because of rounding errors."""
+    begins = np.cumsum(lengths) - lengths
+    above, below = (np.repeat(levels, lengths) for levels in (out[:, 2], out[:, 3]))
+    levels = np.where((whole.y > 0) | (whole.sums is None), above, below)
+    size = np.sqrt(np.abs(K.diagonal().astype(float)))[whole.rows]
+    reach = np.repeat(np.add.reduceat(size * alpha, begins), lengths)
+    return np.add.reduceat(whole.rounding(alpha, f, levels, size * reach), begins)
+
+
+def _result(
+    found: list, alpha: np.ndarray, coef: np.ndarray, groups: bool, tol: float
+) -> SmoResult:
+    steps, violation, above, below, gap, square, linear = found
+    levels = (above, below) if groups else (above,)
+    converged = violation <= tol
+    return SmoResult(
+        coef, -sum(levels) / len(levels), -(square / 2 + linear), gap, int(steps), converged,
+        Reason.CONVERGED if converged else Reason.LIMIT, "SMO", "duality gap",
+        alpha=alpha, square=max(0.0, square), levels=levels, violation=violation,
+    )  # fmt: skip
