@@ -105,9 +105,9 @@ class KernelLearner(BaseEstimator):
     """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
 
     Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
-    solver, `keep_support`. This class sets the fitted attributes ``kernel_`` (the bound kernel),
-    ``X_fit_`` (the encoded samples that predictions compare with) and ``gram_`` (a description of
-    the Gram matrix of the fit).
+    solver, `keep_support`, which comes after all else that predictions need. This class sets the
+    fitted attributes ``kernel_`` (the bound kernel), ``X_fit_`` (the encoded samples that
+    predictions compare with) and ``gram_`` (a description of the Gram matrix of the fit).
     """
 
     kernel: Any
@@ -176,6 +176,7 @@ class KernelLearner(BaseEstimator):
         fit_path: FitPath | None = None,
     ) -> Training:
         """Encode and check the training samples, and bind the kernel to them as ``kernel_``."""
+        self._forget()
         if fit_path is not None and fit_path.knows(X):
             self.kernel_: Kernel = fit_path.kernel
             assert fit_path.training is not None
@@ -193,6 +194,15 @@ class KernelLearner(BaseEstimator):
         if fit_path is not None:
             fit_path.keep(X, self.kernel_, training)
         return training
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit found: a mixture of it and of a fit that is cut is no model."""
+        kept = ["duals_"] if self.get_params(deep=False).get("warm_start") else []
+        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "X_fit_" in vars(self)
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """The kernel bound to the training samples, in the same way as ``fit`` does it."""
@@ -269,7 +279,7 @@ class KernelLearner(BaseEstimator):
         return gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
 
     def keep_support(self, X: Any) -> None:
-        """Keep the samples that predictions compare new samples with."""
+        """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = self.kernel_.support(X)
 
     def __sklearn_tags__(self):

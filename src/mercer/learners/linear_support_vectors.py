@@ -63,6 +63,8 @@ class LinearMachine(BaseEstimator):
 
     def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
         """The rows of positive weight, their targets and their weights."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # a mixture of an earlier fit and of one that is cut is no model
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
         y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
@@ -94,7 +96,6 @@ class LinearMachine(BaseEstimator):
 
     def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
         """Store the coefficients W of the machines, (machines, d + 1), and the certificate."""
-        self.coef_ = W[:, :-1].astype(dtype)
         scale = self.intercept_scaling if self.fit_intercept else 0.0
         self.intercept_ = (scale * W[:, -1]).astype(dtype)
         lengths = np.linalg.norm(W[:, :-1], axis=1)
@@ -106,6 +107,10 @@ class LinearMachine(BaseEstimator):
         self.converged_ = all(r.converged for r in results)
         self.n_iter_ = max(r.iterations for r in results)
         self.solver_ = worst(results).solver
+        self.coef_ = W[:, :-1].astype(dtype)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "coef_" in vars(self)
 
     def _conclude(self, results: list[LinearResult]) -> None:
         """Warn if the worst machine did not converge."""

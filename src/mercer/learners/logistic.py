@@ -177,6 +177,9 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         result = solver.solve(factor.features(), Y, training.weights)
         return result, factor.lift(result.coef)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "dual_coef_" in vars(self)  # which is stored after the samples
+
     def _outputs(self, X: Any) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 

@@ -139,6 +139,9 @@ class RidgeLearner(KernelLearner):
         """f at new samples, (n,) or (n, outputs)."""
         return self.cross_gram(X) @ self.dual_coef_
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "dual_coef_" in vars(self)  # which is stored after the samples
+
     def _check_solver(self) -> None:
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")

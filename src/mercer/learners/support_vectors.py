@@ -257,11 +257,11 @@ class SupportVectorMachine(KernelLearner, ABC):
         self.support_ = training.rows[support].astype(np.int32)
         precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
-        self.keep_support(X[support] if low is None else X[low.centres])
         self._center_coef = None
         if low is not None:
             weights = [low.combine(support, beta) for beta in self._pair_coef().T]
             self._center_coef = low.lift(np.stack(weights, axis=1))
+        self.keep_support(X[support] if low is None else X[low.centres])
 
     def _infeasible(self) -> str:
         return (

@@ -88,15 +88,26 @@ class _AutomaticKernel(BaseEstimator, ABC):
         Returns
         -------
         self
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C. If at least one trial was complete, the best model so far is fitted
+            before, and ``interrupted_`` says what was cut short.
         """
         self.fit_and_encode(X, y, sample_weight)
+        if self.interrupted_ is not None:
+            raise KeyboardInterrupt
         return self
 
     def fit_and_encode(self, X, y, sample_weight=None) -> EncodedColumns:
         """`fit`, and return the encoded rows of X, in their order, for further use.
 
-        The estimator does not keep them. Rows of weight 0 are left out.
+        The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
+        with the best model so far, if there is one: see ``interrupted_``.
         """
+        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
+            delattr(self, name)
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
@@ -150,6 +161,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.seconds_ = budget.spent()
         return M
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "machine_" in vars(self)
+
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
 
@@ -158,11 +172,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         table, task, y, weights = self._read(X, y, sample_weight)
-        features = self.encoder_.features_
+        features, kernel = self.encoder_.features_, self.kernel_
+        del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
-        same = self.encoder_.features_ == features
-        kernel = self.kernel_ if same else self._winning_kernel(task, M, y, weights)
+        if self.encoder_.features_ != features:
+            kernel = self._winning_kernel(task, M, y, weights)
         rank = self.schedule_[-1]["rank"]
         self._fit_final(task, kernel, M, y, weights, memory_budget(self.memory), rank)
         return self

@@ -175,6 +175,9 @@ class KernelSearchCV(GridSearchCV):
             self._refit(X, y, fit_params)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return ("best_estimator_" if self.refit else "cv_results_") in vars(self)
+
     def _runs(
         self, models: list, X: Any, y: Any, fit_params: dict, splits: list, budget: int
     ) -> Together | FoldByFold:

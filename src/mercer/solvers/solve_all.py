@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from mercer.solvers.result import Reason, Result
@@ -16,8 +17,8 @@ R = TypeVar("R", bound=Result)
 def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
     """The results of all tasks, ``jobs`` at a time.
 
-    After Ctrl-C each task, started or not, returns its best result so far. The result of a task
-    that was itself interrupted has the reason ``INTERRUPTED``.
+    After Ctrl-C each task, started or not, returns its best result so far, and at least one result
+    has the reason ``INTERRUPTED``: also where the signal came between the tasks.
     """
     results: dict[int, R] = {}
 
@@ -36,4 +37,5 @@ def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
         with Stop() as stop:
             stop.set()
             results |= {m: tasks[m]() for m in range(len(tasks)) if m not in results}
+        results[0] = replace(results[0], reason=Reason.INTERRUPTED)
     return [results[m] for m in range(len(tasks))]

@@ -1,0 +1,144 @@
+"""Ctrl-C at any moment of a fit: it is raised, and the estimator then predicts or is not fitted.
+
+The moment is the k-th call of a function of Mercer, for k over the whole fit.
+"""
+
+import inspect
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import cross_val_score
+
+import mercer
+from mercer import (
+    SVC,
+    SVR,
+    KernelClassifier,
+    KernelLogisticRegression,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelSearchCV,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
+from mercer.solvers.smo import SmoSolver
+
+HERE = str(Path(mercer.__file__).parent)
+MOMENTS = 40
+
+LEARNERS = [
+    SVC(),
+    SVC(probability=True),
+    SVC(multi_class="ovr"),
+    SVC(solver="low_rank", rank=5),
+    NuSVC(nu=0.95),
+    SVR(),
+    NuSVR(),
+    OneClassSVM(),
+    LinearSVC(),
+    LinearSVR(),
+    KernelRidge(kernel="rbf"),
+    KernelRidge(kernel="rbf", alpha="auto"),
+    KernelRidgeClassifier(kernel="rbf"),
+    KernelLogisticRegression(kernel="rbf"),
+    KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
+    KernelClassifier(trials=2),
+    KernelRegressor(trials=2),
+]
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt at the k-th call of a function of Mercer; counts the calls."""
+
+    def __init__(self, at=None):
+        self.at, self.calls, self.where = at, 0, None
+
+    def __call__(self, frame, event, arg):
+        code = frame.f_code
+        generator = (
+            code.co_flags & inspect.CO_GENERATOR
+        )  # Python ignores errors where it closes one
+        if event == "call" and not generator and code.co_filename.startswith(HERE):
+            self.calls += 1
+            if self.calls == self.at:
+                sys.setprofile(None)
+                self.where = f"{code.co_filename}:{frame.f_lineno}"
+                raise KeyboardInterrupt
+
+    def __enter__(self):
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *error):
+        sys.setprofile(None)
+
+
+def data(d):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(40, d))
+    return X, np.arange(40) % 3
+
+
+def fit(learner, d):
+    X, y = data(d)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return learner.fit(X, y if is_classifier(learner) else y.astype(float))
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new", "fitted before"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(learner, known):
+    learner = clone(learner).set_params(n_jobs=1)
+    for _ in range(2):  # the first fit fills caches
+        with Interrupts() as whole:
+            fit(clone(learner), 5)
+    for at in sorted({int(k) for k in np.linspace(1, whole.calls, MOMENTS)}):
+        model = clone(learner)
+        if known:
+            fit(model, 3)
+        interrupt = Interrupts(at)
+        with suppress(KeyboardInterrupt), interrupt:
+            fit(model, 5)
+            assert interrupt.where is None, f"swallowed at {interrupt.where}"
+        for method in ("predict", "predict_proba", "decision_function"):
+            if not hasattr(model, method):
+                continue
+            for d in (5, 3):  # the earlier fit was to 3 columns: it may still be whole
+                try:
+                    found = getattr(model, method)(data(d)[0])
+                except NotFittedError:
+                    continue
+                except ValueError as error:
+                    if "features" not in str(error):
+                        raise
+                else:
+                    assert np.isfinite(np.asarray(found, float)).all()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_fold_that_was_cut_is_not_scored(after, monkeypatch):
+    """Whenever it comes, also after the last machine of a fold was solved."""
+    solve, calls = SmoSolver.solve, []
+
+    def interrupted(self, *arguments, **options):
+        result = solve(self, *arguments, **options)
+        calls.append(1)
+        if len(calls) == 3 * after + 3:
+            raise KeyboardInterrupt  # as if a signal came while the native loop ran
+        return result
+
+    monkeypatch.setattr(SmoSolver, "solve", interrupted)
+    X, y = data(4)
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(SVC(n_jobs=1), X, y, cv=3)
