@@ -14,7 +14,6 @@ import struct
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import numpy as np
@@ -22,9 +21,13 @@ import numpy as np
 import mercer
 from mercer.persistence import (
     ModelFileError,
-    load,
+    check_array,
+    check_members,
+    model_bytes,
+    open_regular,
     read_header,
-    save,
+    read_model,
+    reason,
     trusted_names,
     written_whole,
 )
@@ -47,14 +50,12 @@ def save_index(path: str | os.PathLike, index: Any) -> None:
     except TypeError as error:
         raise ModelFileError(f"{name} cannot be saved: {error}") from error
     header = {"format": FORMAT, "mercer": mercer.__version__, "class": _dotted(type(index))}
-    with TemporaryDirectory() as folder:
-        small = Path(folder, SKELETON)
-        save(skeleton.state, small)
-        with written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
-            archive.writestr(HEADER, json.dumps(header))
-            archive.writestr(SKELETON, small.read_bytes())
-            for number, array in enumerate(skeleton.arrays):
-                _write_array(archive, file, ARRAY.format(number), array)
+    small = model_bytes(skeleton.state)
+    with written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(HEADER, json.dumps(header))
+        archive.writestr(SKELETON, small)
+        for number, array in enumerate(skeleton.arrays):
+            _write_array(archive, file, ARRAY.format(number), array)
 
 
 def load_index(
@@ -62,22 +63,21 @@ def load_index(
 ) -> Any:
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
     path = Path(path)
-    trusted = trusted_names(trusted)  # wrong ones are no fault of the file
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    with path.open("rb") as file:
+    allowed = trusted_names(trusted)  # wrong ones are no fault of the file
+    with open_regular(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
+                check_members(archive, os.fstat(file.fileno()).st_size)
                 found = _class_of(_class_in(archive, path), wanted, path)
-                state = _read_skeleton(archive.read(SKELETON), path, wanted, trusted)
+                state = _read_skeleton(archive.read(SKELETON), path, wanted, allowed)
                 arrays = _map_arrays(archive, file, check)
                 state = Skeleton.filled(state, arrays)
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
             raise ModelFileError(
-                f"{str(path)!r} is no index of Mercer, or it is truncated or altered: {error}. "
-                "Copy it again, or fit the index and save it again."
+                f"{str(path)!r} is no index of Mercer, or it is truncated or altered: "
+                f"{reason(error)}. Copy it again, or fit the index and save it again."
             ) from error
     index = object.__new__(found)
     vars(index).update(state)
@@ -130,16 +130,12 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
     return classes[name]
 
 
-def _read_skeleton(content: bytes, path: Path, wanted: type, trusted: Iterable[str | type]) -> dict:
-    with TemporaryDirectory() as folder:
-        small = Path(folder, SKELETON)
-        small.write_bytes(content)
-        try:
-            state = load(small, trusted=trusted)
-        except ModelFileError as error:
-            message = str(error).replace(repr(str(small)), repr(str(path)))
-            message = message.replace("mercer.load(", f"{wanted.__name__}.load(")
-            raise ModelFileError(message) from error
+def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str]) -> dict:
+    try:
+        state = read_model(content, path, allowed)
+    except ModelFileError as error:
+        message = str(error).replace("mercer.load(", f"{wanted.__name__}.load(")
+        raise ModelFileError(message) from error
     if not (isinstance(state, dict) and {"distance_", "_training"} <= set(state)):
         raise ValueError(f"{SKELETON} does not hold the parts of an index")
     return state
@@ -160,22 +156,18 @@ def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool | None) -
 
 
 def _map_array(member: zipfile.ZipInfo, file: IO[bytes]) -> np.ndarray:
-    if member.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{member.filename} is compressed")
     file.seek(member.header_offset)
     local = struct.unpack("<4s22xHH", file.read(30))  # the lengths of the name and of what follows
     if local[0] != b"PK\3\4":
         raise ValueError(f"{member.filename} is not where the archive says")
     start = file.seek(local[1] + local[2], os.SEEK_CUR)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError(f"{member.filename} has another version of numpy's format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    offset, size = file.tell(), dtype.itemsize
-    for length in shape:
-        size *= length  # as an int of Python, which does not overflow
-    if dtype.hasobject or offset % ALIGNED or start + member.file_size != offset + size:
-        raise ValueError(f"{member.filename} has a header that does not agree with its size")
-    if size == 0:
+    if start + member.file_size > os.fstat(file.fileno()).st_size:
+        raise ValueError(f"{member.filename} does not end in the file")
+    shape, fortran, dtype = check_array(file, member.file_size)
+    offset = file.tell()
+    if offset % ALIGNED:
+        raise ValueError(f"{member.filename} is not aligned")
+    if offset == start + member.file_size:
         return np.empty(shape, dtype)
     order = "F" if fortran else "C"
     return np.asarray(np.memmap(file, dtype, "r", offset, shape, order))

@@ -20,9 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer import persistence
 from mercer.kernels import RBF, Kernel
-from mercer.persistence import ModelFileError, load, save, write_whole
+from mercer.persistence import ModelFileError, load, save, trust
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = X[:, 0] - X[:, 1]
@@ -154,7 +153,7 @@ def local_object():
         (lambda x: x, r"<lambda> \(a function\).*kernel object"),
         (local_object, r"local_object \(a function\)"),
         (len, r"len \(a function\)"),
-        (save, r"mercer.persistence.save \(a function\)"),
+        (save, r"mercer.persistence.models.save \(a function\)"),
         (functools.partial(Settings), r"functools.partial \(not one of the types that are known"),
         (Own().method, r"Own.method \(not defined at the top level of a module"),
         (local_object(), r"Local \(not defined at the top level of a module.*top level"),
@@ -190,7 +189,7 @@ def test_what_can_never_be_loaded_is_refused_when_it_is_saved(extra, message, pa
         (["subprocess.Popen"], ValueError, r"belongs to 'subprocess'.*never loaded"),
         ([f"{__name__}.subprocess.Popen"], ValueError, r"cannot be imported"),
         (["sklearn.tree._tree.Tree"], ValueError, r"belongs to 'sklearn'.*never loaded"),
-        (["mercer.persistence.save"], TypeError, r"is a function, not a class"),
+        (["mercer.persistence.models.save"], TypeError, r"is a function, not a class"),
     ],
 )
 def test_what_cannot_be_trusted(trusted, error, message, path):
@@ -306,10 +305,10 @@ def test_trust_in_a_class_is_not_trust_in_its_module(extra, path):
 @pytest.mark.parametrize(
     ("name", "loader"),
     [
-        ("mercer.persistence.write_whole", "ConstructorFromReduceNode"),
-        ("mercer.persistence.write_whole", "FunctionNode"),
-        ("mercer.persistence.write_whole", "ListNode"),
-        ("mercer.persistence.Path", "ConstructorFromReduceNode"),
+        ("mercer.persistence.whole_files.write_whole", "ConstructorFromReduceNode"),
+        ("mercer.persistence.whole_files.write_whole", "FunctionNode"),
+        ("mercer.persistence.whole_files.write_whole", "ListNode"),
+        ("mercer.persistence.models.Path", "ConstructorFromReduceNode"),
         ("os.system", "ConstructorFromReduceNode"),
         ("builtins.eval", "ConstructorFromReduceNode"),
         ("subprocess.Popen", "ConstructorFromReduceNode"),
@@ -419,27 +418,14 @@ def test_foreign_types_are_named_and_never_built(path):
     ("name", "own"),
     [
         ("mercer.learners.ridge.KernelRidge", True),
-        ("mercer.persistence.save", False),  # a function
-        ("mercer.persistence.Path", False),  # reachable, but not ours
+        ("mercer.persistence.models.save", False),  # a function
+        ("mercer.persistence.models.Path", False),  # reachable, but not ours
         ("mercer.nowhere.Thing", False),
         ("os.system", False),
     ],
 )
 def test_only_classes_defined_here_are_trusted(name, own):
-    assert persistence._is_own_class(name) is own
-
-
-def test_a_full_disk_keeps_the_old_file(path, monkeypatch):
-    write_whole(path, b"old")
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(persistence.os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_whole(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(path.parent.iterdir()) == [path]  # no temporary file is left
+    assert trust.is_own_class(name) is own
 
 
 def test_a_search_is_saved(path):

@@ -1,0 +1,154 @@
+"""What is checked of an archive before anything is made of it: its members, and their arrays.
+
+Nothing in a file of Mercer is compressed. So there is no limit to the size of a model, and yet a
+small file cannot become large by being unpacked: all sizes are bounded by that of the file.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import scipy.sparse as sp
+
+import mercer
+from mercer.persistence.errors import ModelFileError, reason
+
+__all__ = ["check_array", "check_members", "check_sparse", "read_header"]
+
+LOCAL = 30  # bytes before each member, beside its name
+HEADER_SIZE = 2**16  # bytes of a header, of which 50 are needed
+SPARSE = {"format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets"}
+
+
+def check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive of ``size`` bytes whose members do not lie in it one after the other.
+
+    Raises
+    ------
+    ValueError
+        A member is compressed, encrypted or there twice, or members overlap.
+    """
+    taken = 0
+    names = set()
+    for member in archive.infolist():
+        if member.filename in names:
+            raise ValueError(f"{member.filename!r} is there twice")
+        names.add(member.filename)
+        if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+            raise ValueError(f"{member.filename!r} is compressed, which Mercer's files never are")
+        if member.flag_bits & 1:
+            raise ValueError(f"{member.filename!r} is encrypted, which Mercer's files never are")
+        taken += LOCAL + len(member.filename) + member.file_size
+    if taken > size:
+        raise ValueError(f"its members take {taken:,} bytes, but it has {size:,}")
+
+
+def read_header(
+    archive: zipfile.ZipFile, name: str, path: Path, wanted: str, newest: int, hint: str = ""
+) -> dict:
+    """The JSON header of an archive, if this version reads its format.
+
+    Parameters
+    ----------
+    name : str
+        The member that holds the header.
+    path, wanted : path, str
+        The file, and what it should be; for messages.
+    newest : int
+        The newest format that this version reads.
+    hint : str
+        What to do if the file is something else.
+
+    Raises
+    ------
+    ModelFileError
+        There is no header, or the file has a newer format.
+    """
+    known = name in archive.namelist() and archive.getinfo(name).file_size <= HEADER_SIZE
+    header = json.loads(archive.read(name)) if known else None
+    if not (isinstance(header, dict) and _is_format(header.get("format"))):
+        raise ModelFileError(
+            f"{str(path)!r} is a zip archive but not {wanted}: it lacks {name}, or this gives no "
+            f"format.{hint}"
+        )
+    if header["format"] > newest:
+        raise ModelFileError(
+            f"{str(path)!r} was written by mercer {_plain(header.get('mercer'))} in format "
+            f"{_plain(header['format'])}; this is mercer {mercer.__version__}, which reads formats "
+            f"up to {newest}. Upgrade: pip install --upgrade mercer."
+        )
+    return header
+
+
+def _is_format(value: object) -> bool:
+    return type(value) is int and value >= 1  # True is an int, too
+
+
+def _plain(value: object) -> str:
+    """A version as it may be shown; a file may hold anything in its place."""
+    text = str(value)[:20]
+    return text if text.isprintable() else "(unreadable)"
+
+
+def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """The header of an array in numpy's format, if it agrees with its size in bytes.
+
+    Returns
+    -------
+    shape : tuple
+    fortran : bool
+        Whether the first index changes fastest.
+    dtype : dtype
+        Not of Python objects.
+
+    Raises
+    ------
+    ValueError
+        It does not, or the array holds Python objects, or this is no such header.
+    """
+    start = file.tell()
+    try:
+        # the third version differs from the second in the letters that names of fields may have
+        if np.lib.format.read_magic(file) == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+    except Exception as error:  # Python's parser, which numpy uses, raises MemoryError as well
+        raise ValueError(f"no header of an array ({reason(error)})") from error
+    if dtype.hasobject:
+        raise ValueError("an array of Python objects")
+    numbers = math.prod(shape) * dtype.itemsize  # as an int of Python, which does not overflow
+    if min(shape, default=0) < 0 or file.tell() - start + numbers != size:
+        raise ValueError(
+            f"a header of an array, {dtype} of shape {shape}, that does not agree with its size"
+        )
+    return shape, fortran, dtype
+
+
+def check_sparse(content: bytes) -> None:
+    """Refuse what is no sparse matrix as `scipy.sparse.save_npz` writes it, not compressed.
+
+    Raises
+    ------
+    ValueError
+        Arrays do not agree with their sizes, or indices lie outside the matrix: scipy would read
+        and write there.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        check_members(archive, len(content))
+        for member in archive.infolist():
+            if member.filename.removesuffix(".npy") not in SPARSE | {"_is_array"}:
+                raise ValueError(f"a sparse matrix has no {member.filename!r}")
+            with archive.open(member) as file:
+                check_array(file, member.file_size)
+    matrix = sp.load_npz(io.BytesIO(content))
+    if matrix.format in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)
+        if np.diff(matrix.indptr).min(initial=0) < 0:  # not seen above where it ends in 0
+            raise ValueError("a sparse matrix whose rows overlap")

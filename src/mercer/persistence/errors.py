@@ -1,0 +1,18 @@
+"""What is raised for a file that is no whole file of Mercer, and what it may repeat of the file."""
+
+__all__ = ["ModelFileError", "reason"]
+
+LONGEST = 300  # characters that are repeated
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be written or read; the message says why and what to do."""
+
+
+def reason(error: Exception) -> str:
+    """What an error says, as it can be shown: files may put anything into it."""
+    text = str(error).rstrip(".")
+    if not isinstance(error, ValueError) or not text:
+        text = f"{type(error).__name__} {text}".rstrip()
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

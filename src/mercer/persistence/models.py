@@ -1,0 +1,265 @@
+"""Model files: saved, and loaded without running any code of the file's choosing.
+
+A model file is a zip archive in the format of skops (JSON and npy members; no pickles) with one
+more member, ``mercer.json``, that carries this library's version. Nothing in it is compressed.
+`load` checks that the members are what they claim to be, and builds only types that it can name:
+see `mercer.persistence.archives`, `mercer.persistence.schema` and `mercer.persistence.trust`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import mercer
+from mercer.persistence.archives import check_members, read_header
+from mercer.persistence.errors import ModelFileError, reason
+from mercer.persistence.schema import check_schema
+from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
+from mercer.persistence.whole_files import open_regular, write_whole
+
+__all__ = ["load", "model_bytes", "read_model", "save"]
+
+FORMAT = 1
+HEADER = "mercer.json"
+
+
+def save(model: Any, path: str | os.PathLike) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator
+        A Mercer learner, or a scikit-learn Pipeline or search around one. It may hold objects of
+        classes that other packages define at the top level of a module: a kernel of your own,
+        say. `load` then needs their names.
+    path : str or path
+        By convention ``*.mercer``. An existing file is replaced, at the end and in one step.
+
+    Raises
+    ------
+    ModelFileError
+        The model holds something that could never be loaded from data alone, such as a function
+        or an object of a class that is defined inside a function; the message names it.
+    OSError
+        The file cannot be written (full disk, no permission); an existing file is then unchanged.
+
+    See Also
+    --------
+    load : The inverse.
+
+    Notes
+    -----
+    Where the model holds classes of other packages, the file is read back before it is written
+    to disk, so that a class whose objects cannot be made from their attributes is found now.
+
+    Examples
+    --------
+    >>> import mercer, os, tempfile
+    >>> model = mercer.KernelRidge(kernel="rbf").fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.mercer")
+    ...     mercer.save(model, path)
+    ...     mercer.load(path).predict([[1.0]]).shape
+    (1,)
+    """
+    write_whole(path, model_bytes(model))
+
+
+def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
+    """Read a model that `save` wrote. No code of the file's choosing runs.
+
+    Parameters
+    ----------
+    path : str or path
+    trusted : list of str or classes, optional
+        Classes of other packages that the file may hold beside those of Mercer, scikit-learn,
+        scipy and numpy: the classes themselves, or their names, as ``"their.module.Kernel"``.
+        Their modules are imported, and their objects are made with values from the file, so name
+        them only for files whose source you trust. Without it such a file is refused, and the
+        message gives the list to write here.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        The file is truncated, not a Mercer model, written by a newer version, or names types
+        that are neither allowed in every file nor in ``trusted``. Nothing was loaded then.
+    TypeError, ValueError
+        ``trusted`` is no list, or an entry is not a class, cannot be imported, or belongs to a
+        package whose safe types are known already. The file was not opened then.
+
+    See Also
+    --------
+    save : The inverse.
+
+    Examples
+    --------
+    A model with a kernel that ``their/module.py`` defines is loaded by
+    ``mercer.load("model.mercer", trusted=["their.module.Kernel"])``. One name is a list too:
+
+    >>> import mercer
+    >>> mercer.load("model.mercer", trusted="their.module.Kernel")
+    Traceback (most recent call last):
+    TypeError: trusted='their.module.Kernel': give a list of classes or of their names, such as
+    trusted=['their.module.Kernel'].
+    """
+    allowed = trusted_names(trusted)
+    with open_regular(path) as file:
+        content = file.read()
+    return read_model(content, Path(path), allowed)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def model_bytes(model: Any) -> bytes:
+    """What `save` writes.
+
+    Raises
+    ------
+    ModelFileError
+        As `save` does.
+    """
+    from skops.io import dumps, loads
+
+    name = type(model).__name__
+    try:
+        content = dumps(model)
+        own, foreign = sorted_types(content)
+    except Exception as error:  # skops raises various types; each names what it met
+        raise _unsaved(name, error) from error
+    never = [f"{each} ({why})" for each in foreign if (why := why_unloadable(each))]
+    if never:
+        raise ModelFileError(
+            f"{name} holds {', '.join(never)}, which could not be loaded without running foreign "
+            "code. Use a kernel object or name in place of a callable, and define your own "
+            "classes at the top level of a module that can be imported; or use pickle where you "
+            "trust every reader."
+        )
+    if foreign:
+        try:
+            loads(content, trusted=own + foreign)
+        except Exception as error:
+            raise ModelFileError(
+                f"{name} cannot be saved: the file could not be read back ({error}). Objects of "
+                f"{', '.join(foreign)} must be restorable from their attributes alone, and one "
+                "is not: keep plain values in its place, or give its class __getstate__ and "
+                "__setstate__; or use pickle where you trust every reader."
+            ) from error
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, "w") as archive:
+        _copy_members(content, archive)
+        archive.writestr(HEADER, json.dumps({"format": FORMAT, "mercer": mercer.__version__}))
+    try:
+        with zipfile.ZipFile(archived) as archive:
+            check_schema(archive)  # what would be refused by load is refused now
+    except Exception as error:
+        raise _unsaved(name, error) from error
+    return archived.getvalue()
+
+
+def _unsaved(name: str, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{name} cannot be saved: {reason(error)}. Model files hold data only; "
+        "replace what cannot be saved, or use pickle where you trust every reader."
+    )
+
+
+def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
+    """Copy the members of an archive of skops; sparse matrices, which it compresses, as they are.
+
+    Zeros are compressed 1000 times. Where nothing is compressed, a file that would grow without
+    limit can be told from a model.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as source:
+        for name in source.namelist():
+            member = source.read(name)
+            if name.endswith(".npz"):
+                unpacked = io.BytesIO()
+                with zipfile.ZipFile(unpacked, "w") as inner:
+                    _copy_members(member, inner)
+                member = unpacked.getbuffer()
+            archive.writestr(name, member)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
+    """The model in the bytes of a file.
+
+    Parameters
+    ----------
+    path : path
+        Where they come from; for messages.
+    allowed : list of str
+        The names of classes that the user trusts, from `trusted_names`.
+
+    Raises
+    ------
+    ModelFileError
+        As `load` does.
+    """
+    _check(content, path)
+    return _build(content, path, allowed)
+
+
+def _check(content: bytes, path: Path) -> None:
+    """Refuse what is no whole Mercer model of a format that this version reads."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_members(archive, len(content))
+            read_header(archive, HEADER, path, "a Mercer model", FORMAT)
+            damaged = archive.testzip()
+            if damaged:
+                raise ValueError(f"{damaged!r} is damaged")
+            check_schema(archive)
+    except (ModelFileError, MemoryError):
+        raise
+    except Exception as error:  # zipfile, skops, numpy and json raise various types
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{str(path)!r} is not a Mercer model, or it is truncated or altered: {reason(error)}. "
+        "Copy it again, or save the model again."
+    )
+
+
+def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
+    """The model in the archive, if all types that it names are Mercer's own or allowed."""
+    from skops.io import loads
+
+    try:
+        own, foreign = sorted_types(content)
+    except MemoryError:
+        raise
+    except Exception as error:  # what skops cannot parse ends in various types
+        raise _unreadable(path, error) from error
+    refused = [name for name in foreign if name not in allowed]
+    never = [name for name in refused if not may_be_trusted(name)]
+    if never:
+        raise ModelFileError(
+            f"{str(path)!r} names types that Mercer does not load: {', '.join(map(repr, never))}. "
+            "It was not made by mercer.save, or it was altered; nothing was loaded."
+        )
+    if refused:
+        raise ModelFileError(
+            f"{str(path)!r} holds types of other packages: {', '.join(refused)}. Nothing was "
+            "loaded. Only if you trust the source of this file, and know these classes, name them "
+            f"as trusted: mercer.load({str(path)!r}, trusted={sorted({*allowed, *refused})!r})."
+        )
+    try:
+        return loads(content, trusted=own + [name for name in foreign if name in allowed])
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise _unreadable(path, error) from error
