@@ -15,7 +15,8 @@ help:
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
 	@echo "make asan    native tests under address and undefined-behaviour sanitizers"
-	@echo "make fuzz    strings and sets nobody thought of, for FUZZ=120 seconds and again under sanitizers"
+	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
+	@echo "             under sanitizers"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -75,7 +76,7 @@ NATIVE_TESTS := tests/native tests/kernels/test_instruction_sets.py tests/kernel
 TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
 	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
-	PYTHONPATH="$(CURDIR)/$(SITE):$$($(BIN)/python -c 'import site; \
+	PYTHONPATH="$(CURDIR)/$(SITE):$(CURDIR)/tests:$$($(BIN)/python -c 'import site; \
 	print(site.getsitepackages()[0])')" $(BIN)/python -S
 
 trapped: $(VENV)/.test
@@ -90,13 +91,17 @@ asan: trapped
 		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys $(NATIVE_TESTS) || exit 1; \
 	done
 
-# Once as atheris grows inputs, where there is one for this Python, and once at random with errors
-# trapped. A failure prints how to see it again.
+# Each fuzzer once as atheris grows inputs, where there is one for this Python, and once at random with
+# errors trapped. A failure prints how to see it again.
 FUZZ := 120
+FUZZERS := $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.py)))
 fuzz: build trapped
 	@$(PIP) --group fuzz || echo "atheris cannot be installed: random inputs alone"
-	$(BIN)/python tests/fuzz/fuzz_strings.py --seconds $(FUZZ)
-	@$(TRAPPED) tests/fuzz/fuzz_strings.py --seconds $(FUZZ) --seed $$(date +%s)
+	@for fuzzer in $(FUZZERS); do \
+		echo "$$fuzzer:"; \
+		PYTHONPATH=tests $(BIN)/python -m fuzz.$$fuzzer --seconds $(FUZZ) || exit 1; \
+		$(TRAPPED) -m fuzz.$$fuzzer --seconds $(FUZZ) --seed $$(date +%s) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/gallery

@@ -196,6 +196,16 @@ def test_rows_without_a_target_are_left_out_and_counted(folder, capsys):
     assert "11 rows without a sex are left out" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("saved", [{"a": 1}, [1.5], "text", 3, TableEncoder()])
+def test_a_model_file_that_holds_no_model(saved, folder, capsys):
+    mercer.save(saved, "model.mercer")
+    assert command("predict", "model.mercer", "penguins.csv", "-o", "predictions.csv") == 3
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"'model.mercer' holds a {type(saved).__name__}, which predicts nothing." in err
+    assert "Traceback" not in err
+    assert not (folder / "predictions.csv").exists()
+
+
 def test_missing_columns_and_unseen_categories_at_prediction(fitted, capsys):
     table = pl.read_csv("penguins.csv").drop("species")
     table.drop("sex").write_csv("less.csv")

@@ -6,19 +6,11 @@ samples, some of them hostile, and asserts what holds for all: a refusal is a Va
 or OverflowError; values are finite unless documented otherwise, symmetric, in agreement with the
 diagonal, with the features, with samples encoded apart, with every instruction set and with
 float32; kernels are positive semidefinite and metrics obey the triangle inequality where they
-promise it. As a script (``make fuzz``) it runs until ``--seconds`` are over: on inputs that atheris
-(libFuzzer) grows by what they reach, or on random ones where it is not installed.
+promise it. ``make fuzz`` runs it as a script.
 """
 
 from __future__ import annotations
 
-import argparse
-import base64
-import inspect
-import random
-import sys
-import time
-import traceback
 import warnings
 
 import numpy as np
@@ -26,13 +18,9 @@ import scipy.sparse as sp
 
 import mercer.distances as d
 import mercer.kernels as k
+from fuzz.driver import Source, fuzz
 from mercer import _native
 from mercer.kernels import Kernel
-
-try:
-    import atheris
-except ImportError:
-    atheris = None
 
 REFUSALS = (ValueError, TypeError, OverflowError)
 LENGTHS = [0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 130, 300]
@@ -45,29 +33,9 @@ EDITS = ["levenshtein", "indel", "osa", "damerau", "lcs", "hamming", "none"]
 SEPARATORS = [None, ",", "a", "", 3, "\0", "ab"]
 
 
-class Source:
-    """Numbers from bytes; 0 when they are used up."""
-
-    def __init__(self, data: bytes):
-        self.data, self.at = data, 0
-
-    def below(self, count: int) -> int:
-        """In 0 .. count - 1."""
-        value = self.data[self.at] if self.at < len(self.data) else 0
-        self.at += 1
-        if count > 256:
-            value += 256 * self.below(256)
-        return value % count
-
-    def one_of(self, items):
-        return items[self.below(len(items))]
-
-    def rarely(self) -> bool:
-        return self.below(16) == 15
-
-    def number(self, *good):
-        """A good parameter, rarely a bad one."""
-        return self.one_of(BAD) if self.rarely() else self.one_of(good)
+def number(s: Source, *good):
+    """A good parameter, rarely a bad one."""
+    return s.one_of(BAD) if s.rarely() else s.one_of(good)
 
 
 def string_comparisons(s: Source):
@@ -75,17 +43,17 @@ def string_comparisons(s: Source):
     length = (1, 2, 3, 4, 5, 6, 8, 9)
     decays = (1.0, 0.5, 0.9, 0.1, 1e-3, 1, np.float32(0.3))
     return [
-        lambda: k.Spectrum(s.number(*length, 12, 16, 33, 65)),
-        lambda: k.BlendedSpectrum(s.number(*length, 20, 70), s.number(*decays)),
-        lambda: k.Mismatch(s.number(2, 3, 4, 1), s.number(0, 1, 2)),
-        lambda: k.GappedKmer(s.number(*length), s.number(1, 2, 3, 4), s.below(4) == 3),
-        lambda: k.WeightedDegree(s.number(*length, 300), s.number(0, 1, 2, 7, 1000)),
-        lambda: k.AllSubsequences(s.number(*decays)),
-        lambda: k.FixedLengthSubsequences(s.number(*length, 60, 300)),
-        lambda: k.GapWeighted(s.number(*length, 60), s.number(*decays), s.below(2) == 1),
-        lambda: k.EditRBF(s.number(0.1, 1.0, 10, 1e-9, 1e9), s.one_of(EDITS)),
+        lambda: k.Spectrum(number(s, *length, 12, 16, 33, 65)),
+        lambda: k.BlendedSpectrum(number(s, *length, 20, 70), number(s, *decays)),
+        lambda: k.Mismatch(number(s, 2, 3, 4, 1), number(s, 0, 1, 2)),
+        lambda: k.GappedKmer(number(s, *length), number(s, 1, 2, 3, 4), s.below(4) == 3),
+        lambda: k.WeightedDegree(number(s, *length, 300), number(s, 0, 1, 2, 7, 1000)),
+        lambda: k.AllSubsequences(number(s, *decays)),
+        lambda: k.FixedLengthSubsequences(number(s, *length, 60, 300)),
+        lambda: k.GapWeighted(number(s, *length, 60), number(s, *decays), s.below(2) == 1),
+        lambda: k.EditRBF(number(s, 0.1, 1.0, 10, 1e-9, 1e9), s.one_of(EDITS)),
         lambda: d.Edit(s.one_of(EDITS), s.below(2) == 1),
-        lambda: d.JaroWinkler(s.number(0.1, 0, 0.25, 0.2)),
+        lambda: d.JaroWinkler(number(s, 0.1, 0, 0.25, 0.2)),
     ]
 
 
@@ -287,57 +255,5 @@ def agree(A: np.ndarray, B: np.ndarray, what: str, rtol: float = 1e-9) -> None:
     assert (near | (A == B)).all(), f"{what}:\n{A}\n{B}"
 
 
-def random_input(rng: random.Random) -> bytes:
-    return rng.randbytes(rng.choice([3, 10, 40, 120, 400]))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=None, help="of random inputs, without atheris")
-    parser.add_argument("--input", help="one input in base 64, as a failure prints it")
-    given, rest = parser.parse_known_args()
-    if given.input:
-        print(one_input(base64.b64decode(given.input)))
-    elif atheris is not None and given.seed is None:
-        limits = ["-max_len=2000", "-timeout=20", "-rss_limit_mb=4096", "-artifact_prefix=build/"]
-        watch_branches()
-        atheris.Setup([sys.argv[0], f"-max_total_time={given.seconds}", *limits, *rest], told)
-        atheris.Fuzz()
-    else:
-        seed = time.time_ns() if given.seed is None else given.seed
-        rng, until, count = random.Random(seed), time.monotonic() + given.seconds, 0
-        while time.monotonic() < until:
-            told(random_input(rng))
-            count += 1
-        print(f"{count:,} random inputs (seed {seed}) in {given.seconds} s: nothing found")
-
-
-def watch_branches() -> None:
-    """Let atheris see which branches an input takes, here and in the package.
-
-    Its hook on imports, the usual way, does not see through an editable installation.
-    """
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] not in ("mercer", "__main__"):
-            continue
-        for value in list(vars(module).values()):
-            members = vars(value).values() if inspect.isclass(value) else [value]
-            for member in members:
-                function = getattr(member, "fget", member)
-                if inspect.isfunction(function) and function.__module__ == name:
-                    atheris.instrument_func(function)
-
-
-def told(data: bytes) -> None:
-    """Check an input; a failure says how to see it again."""
-    try:
-        one_input(data)
-    except BaseException:
-        traceback.print_exc()
-        print("--input", base64.b64encode(data).decode(), file=sys.stderr, flush=True)
-        raise
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(one_input)

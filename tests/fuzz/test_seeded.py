@@ -1,19 +1,17 @@
-"""The entry of the fuzzer on random inputs of a seed, so that every run of the tests has some."""
+"""The entries of the fuzzers on random inputs of a seed, a few in every run of the tests."""
 
 import random
 
 import pytest
 
+import mercer
 import mercer.distances as d
 import mercer.kernels as k
-from fuzz.fuzz_strings import (
-    Source,
-    one_input,
-    random_input,
-    set_comparisons,
-    string_comparisons,
-)
+from fuzz import fuzz_model_files
+from fuzz.driver import Source, random_input
+from fuzz.fuzz_strings import one_input, set_comparisons, string_comparisons
 from mercer import _native
+from mercer.search import Index
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +26,22 @@ def test_random_inputs(seed):
     rng = random.Random(seed)
     done = [one_input(random_input(rng)) for _ in range(150)]
     assert done.count("refused") < len(done) / 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_files(seed):
+    rng = random.Random(seed)
+    done = [fuzz_model_files.one_input(random_input(rng)) for _ in range(150)]
+    refused = done.count("refused refused")
+    assert 0.5 * len(done) < refused < len(done)
+
+
+def test_the_files_that_the_fuzzer_alters_are_whole(tmp_path):
+    path = tmp_path / "file"
+    for content in fuzz_model_files.whole_files():
+        path.write_bytes(content)
+        found = [fuzz_model_files.outcome(read, path) for read in (mercer.load, Index.load)]
+        assert found.count("refused") == 1
 
 
 def test_every_comparison_of_strings_and_sets_is_fuzzed():

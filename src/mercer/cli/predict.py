@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mercer.cli.options import refuse_existing
 from mercer.cli.tables import TableError, counted, no_column, read_table
-from mercer.persistence import load, write_whole
+from mercer.persistence import ModelFileError, load, write_whole
 
 __all__ = ["predict_table"]
 
@@ -26,6 +26,11 @@ def predict_table(
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
     refuse_existing([output], force, inputs=[model, table])
     estimator = load(model)
+    if not callable(getattr(estimator, "predict", None)):
+        raise ModelFileError(
+            f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
+            "file of a model, as mercer fit writes it."
+        )
     frame = read_table(table, encoding)
     absent = [name for name in keep if name not in frame.columns]
     if absent:

@@ -124,7 +124,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _is_unpacked(node: dict) -> bool:
-    """Whether an array of objects is made by numpy, which puts the items of arrays in their place."""
+    """Whether numpy makes this array of objects, and so puts the items of arrays into it."""
     return len(node["shape"]["content"]) != 1 and _holds_arrays(node["content"])
 
 
