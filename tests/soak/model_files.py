@@ -1,9 +1,9 @@
 """Model files under attack, under the axe and on a full disk: each trial is one file's bad day.
 
 Files with flipped bytes and forged files end in an object or in a `ModelFileError`. A process that
-is killed while it saves leaves the old model or the new one, whole, and the next save leaves nothing
-beside it. Threads and processes that save to one path and load from it at the same time always find
-a whole model. What does not fit on the disk leaves the old file as it was. `TRIALS` lists them.
+is killed while it saves leaves the old model or the new one, whole, and the next save leaves
+nothing beside it. Threads and processes that save to one path and load from it at the same time
+always find a whole model. What does not fit on the disk leaves the old file as it was.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class ModelFileError(ValueError):
 def reason(error: Exception) -> str:
     """What an error says, as it can be shown: files may put anything into it."""
     text = str(error).rstrip(".")
-    if not isinstance(error, ValueError) or not text:
+    if not text or type(error) in (KeyError, IndexError, AttributeError, TypeError):  # few words
         text = f"{type(error).__name__} {text}".rstrip()
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

@@ -68,7 +68,8 @@ def written_whole(path: str | os.PathLike) -> Iterator[IO[bytes]]:
             temporary = None
         _sync_folder(target.parent)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # a full disk names no file
+        error.filename = str(path)  # a full disk names no file, and a rename names two
+        del error.filename2
         raise
     finally:
         if temporary is not None:
