@@ -316,7 +316,7 @@ def test_a_generator_whose_seed_takes_for_ever_to_mix(path):
     refused(path, "a seed sequence with a pool of 1,000,000 numbers")
 
 
-@pytest.mark.parametrize("depth", [50, 180, 300, 2000])
+@pytest.mark.parametrize("depth", [50, 180, 205, 300, 2000])
 def test_objects_in_objects(depth, path):
     """What is too deep to load is refused when it is saved."""
     value: list = []
@@ -326,7 +326,8 @@ def test_objects_in_objects(depth, path):
         save(value, path)
         assert load(path) == value
     else:
-        with pytest.raises(ModelFileError, match=r"list cannot be saved: .*(levels|recursion)"):
+        reason = "levels" if depth == 205 else "levels|recursion"  # skops comes first
+        with pytest.raises(ModelFileError, match=rf"list cannot be saved: .*({reason})"):
             save(value, path)
         assert not path.exists()
         save([1], path)
