@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test wheel bench docs trapped asan fuzz clean
+.PHONY: help build demo test wheel bench docs trapped asan fuzz soak clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, tests, doctests"
@@ -17,6 +17,7 @@ help:
 	@echo "make asan    native tests under address and undefined-behaviour sanitizers"
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
+	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -102,6 +103,12 @@ fuzz: build trapped
 		PYTHONPATH=tests $(BIN)/python -m fuzz.$$fuzzer --seconds $(FUZZ) || exit 1; \
 		$(TRAPPED) -m fuzz.$$fuzzer --seconds $(FUZZ) --seed $$(date +%s) || exit 1; \
 	done
+
+# What is done is kept in build/soak, so that the same command goes on where it was stopped.
+SOAK := 600
+SEED := 1
+soak: build $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m soak.run --seconds $(SOAK) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/gallery
