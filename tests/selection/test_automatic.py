@@ -301,5 +301,5 @@ def test_little_memory_is_kept_to():
 
 
 def test_too_little_memory_is_refused_at_once():
-    with pytest.raises(ValueError, match="1,000 bytes, but 120 rows need at least 1MB"):
+    with pytest.raises(MemoryError, match="1,000 bytes, but 120 rows need at least 1MB"):
         KernelClassifier(memory="1kB").fit(TABLE, LABELS)

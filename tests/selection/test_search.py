@@ -499,9 +499,9 @@ def test_the_budget_reaches_the_fits():
     seen = []
 
     class Telling(KernelRidge):
-        def make_gram(self, X, fit_path=None):
+        def make_gram(self, X, fit_path=None, **matrices):
             seen.append(self.memory)
-            return super().make_gram(X, fit_path)
+            return super().make_gram(X, fit_path, **matrices)
 
     grid = {"alpha": [0.1]}
     KernelSearchCV(Telling(kernel="rbf"), grid, memory=2 * matrix, n_jobs=1, refit=False).fit(X, Y)

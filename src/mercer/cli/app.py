@@ -216,7 +216,7 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     except (FileExistsError, PermissionError) as error:
         _fail(errors, error, OUTPUT)
-    except (ValueError, TypeError, FileNotFoundError) as error:
+    except (ValueError, TypeError, MemoryError, FileNotFoundError) as error:
         _fail(errors, error, DATA)
     except OSError as error:
         _fail(errors, error, OUTPUT)

@@ -63,7 +63,7 @@ class FactoredGram(GramOperator):
         return inner_products(self.factor(i), self.factor(j))
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        return FactorRows(self)
+        return FactorRows(self, cache_bytes)
 
 
 class FeatureGram(FactoredGram):

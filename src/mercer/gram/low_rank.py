@@ -14,13 +14,14 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer.gram.factored import FactoredGram
-from mercer.gram.memory import memory_budget
+from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map
 
 __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
-STRIP = 2048  # rows: a strip of F and its products are small compared to F
+STRIP = 2048  # most rows of a strip of F
+NUMBERS = 2**19  # most numbers in it, so that strips and their products need few megabytes
 
 
 class LowRankGram(FactoredGram):
@@ -70,8 +71,9 @@ class LowRankGram(FactoredGram):
 
     def strips(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield (rows, F[rows]); the strips cover F once."""
-        for s in range(0, self.shape[0], STRIP):
-            rows = slice(s, min(s + STRIP, self.shape[0]))
+        step = strip_rows(self.rank)
+        for s in range(0, self.shape[0], step):
+            rows = slice(s, min(s + step, self.shape[0]))
             yield rows, self.factor(rows)
 
     def describe(self) -> str:
@@ -196,17 +198,23 @@ def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
     return np.array(accepted, dtype=np.intp), np.tril(C[accepted, : len(accepted)])
 
 
+def strip_rows(rank: int) -> int:
+    """Rows of a strip of a factor of so many columns."""
+    return int(np.clip(NUMBERS // max(rank, 1), 64, STRIP))
+
+
 def _append(K, F, new, pivots, L, u, n_jobs):
     """Set F[:, new] = (K[:, pivots] - F F[pivots]ᵀ) L⁻ᵀ, and subtract its squared rows from u."""
     P = F[pivots, : new.start].copy()
+    step = strip_rows(len(pivots))
 
     def strip(s: int) -> np.ndarray:
-        rows = slice(s, min(s + STRIP, len(F)))
+        rows = slice(s, min(s + step, len(F)))
         C = K.block(rows, pivots) - F[rows, : new.start] @ P.T
         F[rows, new] = solve_triangular(L, C.T, lower=True, check_finite=False).T
         return np.einsum("ij,ij->i", F[rows, new], F[rows, new], dtype=np.float64)
 
-    starts = range(0, len(F), STRIP)
+    starts = range(0, len(F), step)
     for s, squares in zip(starts, ordered_map(strip, starts, n_jobs)):
         u[s : s + len(squares)] = np.maximum(u[s : s + len(squares)] - squares, 0)
 
@@ -228,7 +236,8 @@ def low_rank_gram(
     Raises
     ------
     MemoryError
-        Fewer than ``rank`` rows of the factor fit in half of the budget.
+        Fewer than ``rank`` rows of the factor fit in half of the budget; the message names the
+        least budget.
     """
     from sklearn.utils import check_random_state
 
@@ -238,9 +247,10 @@ def low_rank_gram(
     if rows >= n:
         return pivoted_cholesky(K, rank, random_state=random, n_jobs=n_jobs)
     if rows < rank:
+        least = in_megabytes(2 * rank**2 * np.dtype(K.dtype).itemsize)
         raise MemoryError(
             f"memory={memory!r} holds {rows} rows of a factor of rank {rank}, but at least {rank} "
-            "rows are needed: give a larger memory=, or a smaller rank=."
+            f"rows are needed: give memory={least} or more, or a smaller rank=."
         )
     sample = np.sort(random.choice(n, size=rows, replace=False))
     part = pivoted_cholesky(K.part(sample), rank, random_state=random, n_jobs=n_jobs)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["available_memory", "memory_budget"]
+__all__ = ["available_memory", "in_megabytes", "memory_budget"]
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
          "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -44,6 +44,17 @@ def memory_budget(memory: int | float | str | None = None, wanted: int | float =
     if not memory > 0:
         raise ValueError(f"memory={memory!r}: give a positive number of bytes.")
     return int(memory)
+
+
+def in_megabytes(size: float) -> str:
+    """Bytes as a text that ``memory=`` takes, rounded up.
+
+    Examples
+    --------
+    >>> in_megabytes(1_500_000)
+    '"2MB"'
+    """
+    return f'"{-(-int(size) // 10**6)}MB"'
 
 
 def available_memory() -> int:

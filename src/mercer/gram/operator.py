@@ -40,6 +40,11 @@ class GramOperator(ABC):
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators
     nature: str = ""
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the memory budget that K takes if it is held; 0 if it was given."""
+        return self.shape[0] * self.shape[1] * np.dtype(self.dtype).itemsize
+
     @abstractmethod
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         """K[i, j] for row and column slices or index arrays; a new array (len(i), len(j))."""
@@ -92,7 +97,9 @@ class GramOperator(ABC):
 
     def held(self) -> GramOperator:
         """This matrix, computed and kept in memory if it fits; else this operator itself."""
-        return DenseGram(self.dense(), self.symmetric) if "dense" in self.cheap else self
+        if "dense" not in self.cheap:
+            return self
+        return DenseGram(self.dense(), self.symmetric, counted=True)
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
         """The source of rows of K for a solver that reads some of the rows many times.
@@ -155,15 +162,27 @@ class TransposedGram(GramOperator):
 
 
 class DenseGram(GramOperator):
-    """K as an array in memory."""
+    """K as an array in memory.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, m)
+    symmetric : bool
+    counted : bool
+        Whether K counts in the memory budget: not if it is an array of the user's own.
+    """
 
     cheap = frozenset({"rows", "dense"})
 
-    def __init__(self, K: np.ndarray, symmetric: bool = False):
-        self.K = K
+    def __init__(self, K: np.ndarray, symmetric: bool = False, *, counted: bool = False):
+        self.K, self.counted = K, counted
         self.shape = K.shape
         self.dtype = K.dtype
         self.symmetric = symmetric
+
+    @property
+    def held_bytes(self) -> int:
+        return self.K.nbytes if self.counted else 0
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         if isinstance(i, slice) and isinstance(j, slice):
@@ -181,7 +200,7 @@ class DenseGram(GramOperator):
 
     @property
     def T(self) -> DenseGram:
-        return DenseGram(self.K.T, self.symmetric)
+        return DenseGram(self.K.T, self.symmetric, counted=self.counted)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         return self.K @ V
@@ -263,8 +282,11 @@ class MatrixPart(GramOperator):
         return self._copied(self.i, self.j, self.dtype)
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        # in float32 if the tolerance allows it: half the bytes to read
-        if rounds_to_float32(self.diag(), room):
+        rounded = rounds_to_float32(self.diag(), room)
+        size = 4 if rounded else self.dtype.itemsize
+        if self.shape[0] * self.shape[1] * size > cache_bytes:
+            return CachedRows(self, cache_bytes, room, n_jobs)
+        if rounded:  # half the bytes to read
             return HeldRows(self._copied(self.i, self.j, np.dtype(np.float32)), n_jobs)
         return HeldRows(self.dense(), n_jobs)
 

@@ -225,12 +225,15 @@ class PairSquare(Square):
 
 
 class FactorRows(RowSource):
-    """K = F Fᵀ: the primal weights w = Fᵀ β are kept, and K β is one product with F."""
+    """K = F Fᵀ: the primal weights w = Fᵀ β are kept, and K β is one product with F.
 
-    least_set = 2048
+    The blocks of working sets are computed, of at most ``cache_bytes``.
+    """
 
-    def __init__(self, K: FactoredGram):
+    def __init__(self, K: FactoredGram, cache_bytes: int = 2**25):
         self.K = K
+        fitting = np.sqrt(cache_bytes / np.dtype(K.dtype).itemsize)
+        self.least_set = int(np.clip(fitting, 512, 2048))
         self.begin()
 
     def begin(self) -> None:

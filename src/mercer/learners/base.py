@@ -18,7 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.gram import GramOperator, LowRankGram, gram, memory_budget
+from mercer.gram.memory import in_megabytes
 from mercer.kernels import Kernel, Precomputed, as_kernel
+from mercer.learners.limits import SQUARES
 from mercer.learners.targets import check_targets, check_weights
 from mercer.samples import MatrixRows
 
@@ -229,41 +231,86 @@ class KernelLearner(BaseEstimator):
         self._remember_columns(X, encoded, reset=False)
         return encoded
 
-    def make_gram(self, X: Any, fit_path: FitPath | None = None) -> GramOperator:
-        """K between the training samples, kept in memory if it fits; sets ``gram_``."""
+    def make_gram(
+        self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2
+    ) -> GramOperator:
+        """K between the training samples; sets ``gram_``.
+
+        K is kept in memory if so many ``matrices`` of its size fit, as `fits` counts them.
+        """
 
         def held() -> GramOperator:
-            return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs).held()
+            K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+            return K.held() if self.fits(K, matrices) else K
 
         K = held() if fit_path is None else fit_path.shared(held)
         self.gram_ = K.describe()
         return K
+
+    def fits(self, K: GramOperator, matrices: int) -> bool:
+        """Whether so many matrices of the size of K fit ``memory``.
+
+        K is one of them, which does not count if the user gave it.
+        """
+        needed = self._needed(K, matrices)
+        return needed <= memory_budget(self.memory, needed)
+
+    def refuse_memory(self, K: GramOperator, matrices: int, what: str, instead: str) -> None:
+        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
+        raise MemoryError(
+            f"memory={self.memory!r} is too small for {what} and {K.shape[0]:,} rows: give "
+            f"memory={in_megabytes(self._needed(K, matrices))} or more{instead}."
+        )
+
+    def memory_beside(self, K: GramOperator) -> int | float | str | None:
+        """What is left of ``memory`` beside a K that is held."""
+        if self.memory is None:  # half of what is free now, after K has taken its part
+            return None
+        return max(memory_budget(self.memory) - K.held_bytes, 1)
+
+    @staticmethod
+    def _needed(K: GramOperator, matrices: int) -> int:
+        one = K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
+        return K.held_bytes + (matrices - 1) * one
 
     def make_low_rank_gram(
         self, X: Any, rank: int, *, held: bool = False, fit_path: FitPath | None = None
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
-        With ``held`` the factor must fit in half of ``memory``, which limits the rank.
+        A default rank is as large as ``memory`` allows; with ``held`` the factor itself must fit
+        too, in half of it.
         """
-        n, fitting = X.shape[0], memory_budget(self.memory) // (2 * X.shape[0] * X.dtype.itemsize)
-        if held and self.rank is None:
-            if fitting < 1:
-                raise MemoryError(
-                    f"memory={self.memory!r} is too small for a factor of {n} rows: give a larger "
-                    "memory."
-                )
-            rank = min(rank, fitting)
+        n, size = X.shape[0], X.dtype.itemsize
+        rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size if held else 0)
 
         def factor() -> Any:
             return gram(
-                self.kernel_, X, rank=min(self.rank or rank, n), memory=self.memory,
+                self.kernel_, X, rank=rank, memory=self.memory,
                 random_state=self.random_state, n_jobs=self.n_jobs,
             )  # fmt: skip
 
         K = factor() if fit_path is None else fit_path.shared(factor)
         self.gram_ = K.describe()
         return K
+
+    def _affordable_rank(self, rank: int, column: int) -> int:
+        """``rank``, or less if it is a default; ``column`` is the bytes that each column takes."""
+
+        def needed(rank: int) -> int:
+            return rank * (column + SQUARES * rank)
+
+        budget = memory_budget(self.memory, needed(rank))
+        if needed(rank) <= budget:
+            return rank
+        if self.rank is None and needed(1) <= budget:
+            half = column / (2 * SQUARES)  # the positive root of needed(rank) = budget
+            return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+        least = needed(rank if self.rank is not None else 1)
+        raise MemoryError(
+            f"memory={self.memory!r} is too small for a factor of rank {rank}: give "
+            f"memory={in_megabytes(least)} or more, or a smaller rank=."
+        )
 
     def cross_gram(self, X: Any) -> GramOperator:
         """K between new samples X and the samples ``X_fit_`` that the fit has kept.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LIMITS", "Limits"]
+__all__ = ["LIMITS", "SQUARES", "Limits"]
+
+SQUARES = 80  # bytes for each pair of columns of a factor: some small matrices in float64
 
 
 class Limits(NamedTuple):
@@ -20,10 +22,13 @@ class Limits(NamedTuple):
         Up to so many rows it is exact.
     rank : int
         Centres of a low-rank machine, where ``rank`` is not given.
+    matrices : int
+        n x n matrices that an exact fit holds, K among them.
     """
 
     exact_rows: int
     rank: int
+    matrices: int = 2
 
     def exact(self, solver: str, n: int) -> bool:
         """Whether a fit to n rows is exact, with ``solver`` "auto", "low_rank" or another."""
@@ -35,9 +40,9 @@ LIMITS = {
     # Cholesky, n³ / 3 operations: 30 s at 20,000 rows on 2 cores
     "ridge": Limits(20_000, 2000),
     # an eigendecomposition, for all penalties at once: 3 s at 3,000 rows on 2 cores
-    "leave one out": Limits(3000, 2000),
+    "leave one out": Limits(3000, 2000, 4),
     # the same, and Newton steps on all rows for each class
-    "logistic": Limits(3000, 1000),
+    "logistic": Limits(3000, 1000, 4),
     # rows of K as they are asked for: 35 s at 200,000 rows, within 2 GB
     "support vectors": Limits(200_000, 2000),
 }

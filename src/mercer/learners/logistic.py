@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
-from mercer.gram import FeatureGram
+from mercer.gram import FeatureGram, GramOperator
 from mercer.learners.base import FitPath, KernelLearner
 from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.limits import LIMITS
@@ -128,11 +128,13 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y
         solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
-        exact = LIMITS["logistic"].exact(self.solver, training.X.shape[0])
-        solve = self._solve_exactly if exact else self._solve_low_rank
         with blas_limit(training.X.shape[0]):
-            result, coef = solve(solver, training, Y, fit_path)
-        self.solver_ = "exact" if exact else "low_rank"
+            K = self._exact_gram(training, fit_path)
+            if K is not None:
+                result, coef = self._solve_exactly(K, solver, training, Y, fit_path)
+            else:
+                result, coef = self._solve_low_rank(solver, training, Y, fit_path)
+        self.solver_ = "low_rank" if K is None else "exact"
         self.intercept_ = np.asarray(result.intercept)
         self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
         self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
@@ -155,23 +157,37 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
         return self.classes_[best]
 
-    def _solve_exactly(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+    def _exact_gram(self, training, fit_path) -> GramOperator | None:
+        """K in memory, or None if the fit is of low rank."""
+        limits = LIMITS["logistic"]
+        if not limits.exact(self.solver, training.X.shape[0]):
+            return None
+        K = self.make_gram(training.X, fit_path, matrices=limits.matrices)
+        if self.fits(K, limits.matrices):
+            return K
+        if self.solver == "exact":
+            what, other = "an eigendecomposition", ', or solver="low_rank"'
+            self.refuse_memory(K, limits.matrices, what, other)
+        return None
+
+    def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
         self.keep_support(training.X)
-        w = training.weights
+        w, memory = training.weights, self.memory_beside(K)
 
         def factor() -> FeatureGram:
             """K = T Tᵀ."""
-            return EigenSolver().factorise(self.make_gram(training.X, fit_path)).features()
+            return EigenSolver(memory=memory).factorise(K).features()
 
-        K = factor() if fit_path is None else fit_path.shared(factor, "factor")
-        result = solver.solve(K, Y, w)
-        f = K.F @ result.coef.astype(K.dtype) + result.intercept
+        low = factor() if fit_path is None else fit_path.shared(factor, "factor")
+        result = solver.solve(low, Y, w)
+        f = low.F @ result.coef.astype(low.dtype) + result.intercept
         # at the optimum B = Tᵀ α with λ α = w (y - p)
         residual = Y - probabilities(np.asarray(f, dtype=np.float64))
         return result, (residual if w is None else w[:, None] * residual) / solver.penalty
 
     def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
-        K = self.make_low_rank_gram(training.X, LIMITS["logistic"].rank, fit_path=fit_path)
+        rank = LIMITS["logistic"].rank
+        K = self.make_low_rank_gram(training.X, rank, held=True, fit_path=fit_path)
         self.keep_support(training.X[K.centres])
         factor = LowRankSolver().factorise(K)
         result = solver.solve(factor.features(), Y, training.weights)

@@ -81,22 +81,28 @@ class RidgeLearner(KernelLearner):
         self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
     ) -> tuple[Result, np.ndarray]:
         """Coefficients of all rows, and residual sums."""
-        K, w = self.make_gram(training.X, fit_path), training.weights
+        w, matrices = training.weights, LIMITS["ridge"].matrices
+        if training.X.dtype != np.float64:
+            matrices += 1  # a nearly singular K of float32 is factorised in float64
+        K = self.make_gram(training.X, fit_path, matrices=matrices)
         self.keep_support(training.X)
-        # without a dense K nothing else is sound for an indefinite kernel (and it says why not)
-        by_factor = "dense" in K.cheap or self._indefinite()
+        held, indefinite = self.fits(K, matrices), self._indefinite()
+        memory = self.memory_beside(K) if held else self.memory
         self.solver_ = self.solver
-        if self.solver == "auto":
-            self.solver_ = "cholesky" if by_factor else "conjugate_gradient"
+        if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
+            self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
         if self.solver_ == "conjugate_gradient":
             self._refuse_indefinite("conjugate_gradient")
             limit = 1000 if self.max_iter is None else self.max_iter
-            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs)
+            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs, memory)
             result = ConjugateGradientSolver(penalty, self.tol, limit, nystroem).solve(K, y, w)
+        elif not held:
+            other = "" if indefinite else ', or solver="conjugate_gradient"'
+            self.refuse_memory(K, matrices, "a Cholesky factorisation", other)
         elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
-            result = fit_path.solve(K, y, w, penalty)
+            result = fit_path.solve(K, y, w, penalty, memory)
         else:
-            result = solve_densely(K, y, w, penalty)
+            result = solve_densely(K, y, w, penalty, memory)
         return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
 
     def _solve_low_rank(
@@ -114,17 +120,20 @@ class RidgeLearner(KernelLearner):
         """The solution for the penalty of the least squared leave-one-out error, ``alpha_``."""
         self._refuse_indefinite("alpha")
         X, w, n = training.X, training.weights, training.X.shape[0]
-        limits, budget = LIMITS["leave one out"], memory_budget(self.memory)
-        if limits.exact(self.solver, n) and 16 * n * n <= budget:
-            factor: Any = EigenSolver().factorise(self.make_gram(X), w)
-            self.keep_support(X)
-            self.solver_ = "eigenpairs"
-        else:
-            # the normal equations hold a few rank x rank matrices in float64
-            most = max(1, int(np.sqrt(budget / 64)))
-            K = self.make_low_rank_gram(X, min(limits.rank, most))
-            factor = LowRankSolver().factorise(K, w)
-            self.keep_support(X[K.centres])
+        limits, factor, budget = LIMITS["leave one out"], None, memory_budget(self.memory)
+        if limits.exact(self.solver, n):
+            K = self.make_gram(X, matrices=limits.matrices)
+            if self.fits(K, limits.matrices):
+                factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
+                self.keep_support(X)
+                self.solver_ = "eigenpairs"
+            elif self.solver != "auto":
+                what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
+                self.refuse_memory(K, limits.matrices, what, other)
+        if factor is None:
+            low = self.make_low_rank_gram(X, limits.rank)
+            factor = LowRankSolver().factorise(low, w)
+            self.keep_support(X[low.centres])
             self.solver_ = "low_rank"
         tried = affordable(PENALTIES, y, budget) * (n if w is None else w.sum())
         tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides

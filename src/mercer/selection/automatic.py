@@ -29,7 +29,13 @@ from mercer.selection.encoding import TableEncoder
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression, Task
-from mercer.selection.trials import LEARNING_ROWS, LEARNING_STEPS, SMALLEST_RANK, Trials
+from mercer.selection.trials import (
+    FEWEST_LEARNING_ROWS,
+    LEARNING_STEPS,
+    SMALLEST_RANK,
+    Trials,
+    learning_rows,
+)
 from mercer.selection.tuned import Tuned, ridge, tune
 from mercer.selection.values import is_object_list, read_columns
 
@@ -148,7 +154,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
                 self._fit_final(task, kernel, M, y, weights, memory, rank)
         except KeyboardInterrupt:
             quick, self.interrupted_ = True, "final fit"
-            self.schedule_[-1] = {"final": True, "rank": SMALLEST_RANK, "quick": True}
+            rank = search.affordable(SMALLEST_RANK)
+            self.schedule_[-1] = {"final": True, "rank": rank, "quick": True}
             self.notices_.append(
                 f"Interrupted in the final fit: it was repeated with at most {SMALLEST_RANK} "
                 f"centres on at most {QUICK_ROWS} rows."
@@ -157,7 +164,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             rows = np.sort(search.order[:QUICK_ROWS])
             some, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
             kernel = kernel or self._winning_kernel(task, some, y, weights, steps=1)
-            self._fit_final(task, kernel, some, y, weights, memory, SMALLEST_RANK)
+            self._fit_final(task, kernel, some, y, weights, memory, rank)
         self.seconds_ = budget.spent()
         return M
 
@@ -200,8 +207,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self, task: Task, M: Any, y: np.ndarray, weights: Any, steps: int = LEARNING_STEPS
     ) -> TableKernel:
         """The winner's kernel, with weights learnt from at most 1,200 rows."""
-        candidate = Candidate(**self.winner_)
-        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:LEARNING_ROWS])
+        candidate, most = Candidate(**self.winner_), learning_rows(memory_budget(self.memory))
+        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:most])
         kernel, X = candidate.bound(self.encoder_.features_, M[rows])
         if not self.winner_["learn"]:
             return kernel
@@ -420,10 +427,10 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
 
 
 def _check_memory(memory: int, n: int) -> None:
-    """Raise ValueError if memory is too small for the Gram matrix of the learning rows."""
-    least = 8 * min(n, LEARNING_ROWS) ** 2
+    """Raise MemoryError if memory is too small for the Gram matrix of the learning rows."""
+    least = 8 * min(n, FEWEST_LEARNING_ROWS) ** 2
     if memory < least:
-        raise ValueError(
+        raise MemoryError(
             f"memory= allows {memory:,} bytes, but {n:,} rows need at least "
             f"{-(-least // 10**6)}MB: give at least this much, or memory=None for half of the free "
             "memory."

@@ -401,7 +401,7 @@ class Plan:
         if jobs > 1:
             changes["n_jobs"] = 1  # the fits share the cores
         if model.memory is None:
-            changes["memory"] = max(self.shared.memory // jobs, 1)
+            changes["memory"] = max((self.shared.memory - self.shared.held_bytes()) // jobs, 1)
         copy: Any = clone(model)
         return copy.set_params(**changes)
 

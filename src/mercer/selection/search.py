@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -209,11 +210,23 @@ class KernelSearchCV(GridSearchCV):
 
     def _fit_plainly(self, X: Any, y: Any, params: dict, cv: Any) -> None:
         """Search as GridSearchCV does, with ``cv`` instead of self.cv, which may be used up."""
-        given, self.cv = self.cv, cv
+        given, memory = (self.estimator, self.cv), self.memory
+        if memory is not None:  # the processes of the fits share it
+            processes = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+            memory = max(memory_budget(memory) // processes, 1)
+        self.estimator, self.cv = self._within(clone(self.estimator), memory), cv
         try:
             super().fit(X, y, **params)
         finally:
-            self.cv = given
+            self.estimator, self.cv = given
+
+    @staticmethod
+    def _within(model: Any, memory: int | float | str | None) -> Any:
+        """The model, with this budget for its learner if it has none of its own."""
+        learner = model[-1] if isinstance(model, Pipeline) else model
+        if isinstance(learner, KernelLearner) and learner.memory is None:
+            learner.set_params(memory=memory)
+        return model
 
     def _candidate(self, parameters: dict) -> Any:
         copy: Any = clone(self.estimator)
@@ -277,7 +290,8 @@ class KernelSearchCV(GridSearchCV):
 
     def _refit(self, X: Any, y: Any, fit_params: dict) -> None:
         start = time.time()
-        self.best_estimator_ = self._candidate(self.best_params_).fit(X, y, **fit_params)
+        best = self._within(self._candidate(self.best_params_), self.memory)
+        self.best_estimator_ = best.fit(X, y, **fit_params)
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_

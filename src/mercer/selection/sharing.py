@@ -75,6 +75,11 @@ class SharedMatrices:
         """Of one matrix of all rows."""
         return self.samples.shape[0] ** 2 * np.dtype(self.samples.dtype).itemsize
 
+    def held_bytes(self) -> int:
+        """Of the matrices that are held."""
+        distances = [] if self.distances is None else [self.distances[1]]
+        return sum(K.nbytes for K in [*distances, *self._grams.values()])
+
     def hold_distances(self, kernel: Radial) -> None:
         """Compute the distances of a bound radial kernel between all rows."""
         distance, X = kernel.distance, self.samples

@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.gram import gram
 from mercer.kernels import TableKernel
-from mercer.learners.limits import LIMITS
+from mercer.learners.limits import LIMITS, SQUARES
 from mercer.learners.ridge_penalty import PENALTIES
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
@@ -30,18 +30,24 @@ from mercer.selection.tuned import ridge, tune
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit
 
-__all__ = ["Trials"]
+__all__ = ["Trials", "learning_rows"]
 
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
 PROMOTED = 3  # candidates that go on to the second rung
 LEARNING_ROWS = 1200  # rows to learn column weights from, for tables of up to 20 columns
+FEWEST_LEARNING_ROWS = 300
 FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
 LEARNING_STEPS = 25
 SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # parts of the time; the rest is for the final fit
 TEXT_RANK = 4000  # centres of a final fit to texts or sets
 SMALLEST_RANK = 300  # centres of a final fit if almost no time is left
+
+
+def learning_rows(memory: int) -> int:
+    """Rows from which column weights are learnt: ten matrices of them fit, if they are not few."""
+    return int(np.clip(np.sqrt(memory / 80), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
 
 
 class Trials:
@@ -102,7 +108,8 @@ class Trials:
         self.order = np.random.default_rng(seed).permutation(n)
         columns = sum(f.kind != "scaled" for f in self.features)
         # each learning step makes a pass over all columns
-        self.learning_rows = int(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)))
+        most = learning_rows(memory)
+        self.learning_rows = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), most))
         self.spared = self.order[: min(self.learning_rows, n // 3)] if n > SMALL_ROWS else None
 
     # --- the plan -----------------------------------------------------------------------------
@@ -145,6 +152,10 @@ class Trials:
         if n <= ONE_RUNG_ROWS:
             return [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
         return [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
+
+    def affordable(self, rank: int) -> int:
+        """Centres of a final fit: ``rank``, or as many as the memory allows."""
+        return max(1, int(min(rank, np.sqrt(self.memory / SQUARES))))
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
@@ -273,7 +284,9 @@ class Trials:
 
     def _learn(self, candidate: Candidate, rows: np.ndarray, steps: int | None = None):
         """Learn weights from some of the rows, for ``steps`` steps or until the time is over."""
-        count = self.learning_rows if self.spared is not None else FOLD_LEARNING_ROWS
+        count = self.learning_rows
+        if self.spared is None:
+            count = min(count, FOLD_LEARNING_ROWS)
         most = np.random.default_rng(self.seed).permutation(rows)[:count]
         kernel, X = candidate.bound(self.features, self.M[most])
 
@@ -377,17 +390,18 @@ class Trials:
         has little in common with the others.
         """
         n, left = len(self.M), self.budget.left()
-        exact_rows, default = LIMITS["leave one out"]
+        exact_rows, default, _ = LIMITS["leave one out"]
         most = TEXT_RANK if any(f.holds_objects for f in self.features) else default
+        most = self.affordable(most)
         if np.isinf(left):
-            return None if n <= exact_rows or most == default else most
+            return None if n <= exact_rows or most <= default else most
         if n <= exact_rows:
-            return None if left > 30 * (n / exact_rows) ** 3 else SMALLEST_RANK
+            return None if left > 30 * (n / exact_rows) ** 3 else min(SMALLEST_RANK, most)
         for rank in (r for r in (TEXT_RANK, 3000, default, 1500, 1000, 700, 500) if r <= most):
             more = rank / entry["rank"]
             if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
                 return None if rank == default else rank
-        return SMALLEST_RANK
+        return min(SMALLEST_RANK, most)
 
     def _report(self, name: str, done: int, of: int) -> None:
         if self.progress is not None:

@@ -25,10 +25,13 @@ class CholeskySolver:
     ----------
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output: each different λ is a factorisation.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for what stands beside K, as in `EigenSolver`.
 
     Notes
     -----
-    O(n³ / 3) operations, and one n x n matrix beside K. A float32 matrix is factorised in
+    O(n³ / 3) operations, and one n x n matrix beside K (of float64 if a float32 K is nearly
+    singular). A float32 matrix is factorised in
     float32, and the solution is refined with residuals in float64. When K + λ W⁻¹ is singular
     to working precision, or not positive definite, its eigendecomposition takes over: the
     solution is then of minimum norm, and ``reason`` says so when directions were left out.
@@ -46,6 +49,7 @@ class CholeskySolver:
     """
 
     penalty: float | np.ndarray = 1.0
+    memory: int | float | str | None = None
 
     def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> CholeskyFactor:
         """The factor, which serves any number of right sides; ``penalty`` is a number."""
@@ -55,13 +59,13 @@ class CholeskySolver:
                 f"penalty={self.penalty!r}: one factor belongs to one number. Use solve, or "
                 "EigenSolver().factorise for several."
             )
-        return CholeskyFactor(K, float(np.ravel(self.penalty)[0]), weights)
+        return CholeskyFactor(K, float(np.ravel(self.penalty)[0]), weights, self.memory)
 
     def solve(self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
         """a for y of shape (n,) or (n, outputs), as a `Result`; ``coef`` is float64."""
 
         def solve(y: np.ndarray, penalty: float) -> Result:
-            return CholeskySolver(penalty).factorise(K, weights).solve(y)
+            return CholeskySolver(penalty, self.memory).factorise(K, weights).solve(y)
 
         return solve_by_penalty(solve, y, self.penalty)
 
@@ -74,18 +78,25 @@ class CholeskyFactor:
     penalty : float
     """
 
-    def __init__(self, K: GramOperator, penalty: float, weights: np.ndarray | None = None):
+    def __init__(
+        self,
+        K: GramOperator,
+        penalty: float,
+        weights: np.ndarray | None = None,
+        memory: int | float | str | None = None,
+    ):
         self.penalty = penalty
         self.system = RidgeSystem(K, weights)
         self._factor = self._factorise(self.system.dtype)
         if self._factor is None and self.system.dtype != np.float64:
             self._factor = self._factorise(np.dtype(np.float64))
-        self._eigen = EigenFactor(K, weights) if self._factor is None else None
+        self._eigen = EigenFactor(K, weights, memory) if self._factor is None else None
 
     def _factorise(self, dtype: np.dtype) -> np.ndarray | None:
         """The lower factor of S + λ I, or None when it is singular in this precision."""
         A = self.system.matrix(self.penalty, dtype)
-        norm = np.abs(A).sum(axis=0).max()
+        # the norm of A by strips, since |A| would be another matrix
+        norm = max(np.abs(A[:, s : s + 64]).sum(axis=0).max() for s in range(0, len(A), 64))
         if not cholesky_factor(A):
             return None
         (pocon,) = scipy.linalg.get_lapack_funcs(("pocon",), (A,))

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import FeatureGram, GramOperator
+from mercer.gram import FeatureGram, GramOperator, memory_budget
 from mercer.gram.operator import require
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge_system import RidgeSystem, check_penalties, solve_by_penalty
 
 __all__ = ["EigenFactor", "EigenSolver"]
+
+STRIP = 512  # rows of the eigenvectors that are squared at a time
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,17 @@ class EigenSolver:
     ----------
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for what stands beside K; None means half of the free memory.
 
     Notes
     -----
     The eigendecomposition is computed in K's precision and costs about as much as 20 Cholesky
-    factorisations; memory: one n x n matrix beside K, two while it is computed. K may be
-    indefinite. Where K + λ W⁻¹ is singular, the solution is of minimum norm, and ``reason`` says
-    so. The certificate (``Result.gap``) is the normwise backward error, as in `CholeskySolver`. A
-    K that does not fit the memory is a TypeError.
+    factorisations; memory: one n x n matrix beside K, and two more while it is computed. If these
+    do not fit ``memory``, a slower method does without them. K may be indefinite. Where
+    K + λ W⁻¹ is singular, the solution is of minimum norm, and ``reason`` says so. The certificate
+    (``Result.gap``) is the normwise backward error, as in `CholeskySolver`. A K that does not fit
+    the memory is a TypeError.
 
     References
     ----------
@@ -56,11 +61,12 @@ class EigenSolver:
     """
 
     penalty: float | np.ndarray = 1.0
+    memory: int | float | str | None = None
 
     def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> EigenFactor:
         """The eigenpairs, which serve any number of right sides and penalties."""
         require(K, "dense", "EigenSolver")
-        return EigenFactor(K, weights)
+        return EigenFactor(K, weights, self.memory)
 
     def solve(self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
         """a for y of shape (n,) or (n, outputs), as a `Result`; ``coef`` is float64."""
@@ -80,10 +86,17 @@ class EigenFactor:
         Up to what size an eigenvalue is rounding.
     """
 
-    def __init__(self, K: GramOperator, weights: np.ndarray | None = None):
+    def __init__(
+        self,
+        K: GramOperator,
+        weights: np.ndarray | None = None,
+        memory: int | float | str | None = None,
+    ):
         self.system = RidgeSystem(K, weights)
+        beside = 3 * self.system.K.nbytes  # divide and conquer; the QR method works in place
+        driver = "evd" if beside <= memory_budget(memory, beside) else "ev"
         self.eigenvalues, self.Q = scipy.linalg.eigh(
-            self.system.matrix(0.0), overwrite_a=True, check_finite=False, driver="evd"
+            self.system.matrix(0.0), overwrite_a=True, check_finite=False, driver=driver
         )
         size = np.abs(self.eigenvalues)
         # measured: the eigenvalues of a singular K come out below 4 eps ‖K‖, for n up to 2000
@@ -126,9 +139,11 @@ class EigenFactor:
         """
         penalties = check_penalties(penalties)
         rotated = self._project(self.system.right_side(y))
-        squares = self.Q**2
         inverses = 1.0 / (self.eigenvalues.astype(np.float64)[:, None] + penalties)
-        diagonals = squares @ inverses.astype(squares.dtype)
+        inner = inverses.astype(self.Q.dtype)
+        # by strips, since the squares would be another matrix
+        strips = [self.Q[s : s + STRIP] ** 2 @ inner for s in range(0, len(self.Q), STRIP)]
+        diagonals = np.concatenate(strips)
         columns = rotated[:, None, :] * inverses[:, :, None]
         z = self._apply(columns.reshape(len(rotated), -1)).reshape(columns.shape)
         return np.stack(
@@ -146,7 +161,9 @@ class EigenFactor:
     def features(self) -> FeatureGram:
         """K = T Tᵀ with T of orthogonal columns, when it is semidefinite and without weights."""
         held = self.eigenvalues > self.noise
-        return FeatureGram(self.Q[:, held] * np.sqrt(self.eigenvalues[held]))
+        T = self.Q[:, held]
+        T *= np.sqrt(self.eigenvalues[held])
+        return FeatureGram(T)
 
     def _project(self, b: np.ndarray) -> np.ndarray:
         return (self.Q.T @ b.astype(self.Q.dtype)).astype(np.float64)

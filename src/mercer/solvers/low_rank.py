@@ -151,7 +151,10 @@ class LowRankFactor:
     def features(self) -> FeatureGram:
         """F Q, of orthogonal columns, when there are no weights: K ≈ (F Q)(F Q)ᵀ."""
         Q = self.Q.astype(self.K.dtype)
-        return FeatureGram(np.concatenate([F @ Q for _, F in self.K.strips()]))
+        T = np.empty((self.K.shape[0], self.K.rank), self.K.dtype)
+        for rows, F in self.K.strips():
+            T[rows] = F @ Q
+        return FeatureGram(T)
 
     def lift(self, coef: np.ndarray) -> np.ndarray:
         """From coefficients on `features` to those at the centres, both of shape (m, ...)."""

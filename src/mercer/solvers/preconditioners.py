@@ -13,9 +13,12 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import GramOperator, LowRankGram, pivoted_cholesky
+from mercer.gram import GramOperator, LowRankGram, memory_budget, pivoted_cholesky
+from mercer.gram.memory import in_megabytes
 
 __all__ = ["NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner"]
+
+BESIDE = 40  # bytes for each pair of columns of a factor: an eigendecomposition in float64
 
 
 class PreparedPreconditioner(Protocol):
@@ -65,13 +68,16 @@ class NystroemPreconditioner:
     random_state : int, RandomState or None
         Of the centres that F is made of.
     n_jobs : int or None
+    memory : int, str or None
+        Budget in bytes or as "4GB", which a default rank keeps; None means half of the free memory.
 
     Notes
     -----
     F comes from randomly pivoted Cholesky (`mercer.gram.pivoted_cholesky`); with a rank near the
     effective dimension of K a few dozen products suffice. K has to be positive semidefinite.
     n · rank values of K, O(n rank²) operations and n · rank numbers of K's precision to prepare,
-    O(n rank) operations for each residual. A ``rank`` below 1 is a ValueError.
+    O(n rank) operations for each residual. A ``rank`` below 1 is a ValueError, and one that does
+    not fit ``memory`` a MemoryError.
 
     With the eigendecomposition :math:`F^\top W F = V \mathrm{diag}(σ) V^\top` and
     :math:`U = \sqrt W F V σ^{-1/2}` the map is
@@ -96,19 +102,36 @@ class NystroemPreconditioner:
     rank: int | None = None
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
+    memory: int | float | str | None = None
 
     def prepare(self, K: GramOperator, weights: np.ndarray | None = None) -> NystroemInverse:
         """The map for K (n, n) and weights (n,); it takes residuals and penalties."""
         n = K.shape[0]
-        rank = int(10 * n**0.5) if self.rank is None else self.rank
+        rank = self._rank(n, np.dtype(K.dtype).itemsize)
         low = pivoted_cholesky(K, min(rank, n), random_state=self.random_state, n_jobs=self.n_jobs)
         # with λ = 0 what F leaves of K, spread evenly, stands in for it
         least = max(low.error, 1e-12) * float(K.diag().mean())
         return NystroemInverse(low, np.ones(n) if weights is None else np.sqrt(weights), least)
 
+    def _rank(self, n: int, itemsize: int) -> int:
+        """The columns of F that are asked for, or as many as fit the memory."""
+        if self.rank is not None:
+            needed = min(self.rank, n) * (n * itemsize + BESIDE * min(self.rank, n))
+            if needed > memory_budget(self.memory, needed):
+                raise MemoryError(
+                    f"memory={self.memory!r} does not hold a preconditioner of rank={self.rank}: "
+                    f"give memory={in_megabytes(needed)} or more, or a smaller rank."
+                )
+            return self.rank
+        rank = int(10 * n**0.5)
+        budget = memory_budget(self.memory, rank * (n * itemsize + BESIDE * rank))
+        while rank > 1 and rank * (n * itemsize + BESIDE * rank) > budget:
+            rank = rank * 9 // 10
+        return rank
+
 
 class NystroemInverse:
-    """The map that `NystroemPreconditioner.prepare` makes."""
+    """The map that `NystroemPreconditioner.prepare` makes; it takes over the factor of ``low``."""
 
     def __init__(self, low: LowRankGram, s: np.ndarray, least: float):
         s = s[:, None]
@@ -120,9 +143,10 @@ class NystroemInverse:
         held = sigma > low.rank * np.finfo(low.dtype).eps * max(sigma.max(), 0)
         self.sigma = sigma[held]
         self.least = least
-        self.U = np.empty((low.shape[0], int(held.sum())), low.dtype)
         V = (V[:, held] / np.sqrt(self.sigma)).astype(low.dtype)
-        for rows, F in low.strips():
+        assert low.F is not None
+        self.U = low.F[:, : len(self.sigma)]
+        for rows, F in low.strips():  # U takes the place of F: there is room for one of them
             self.U[rows] = (F * s[rows].astype(F.dtype)) @ V
 
     def __call__(self, R: np.ndarray, penalties: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import GramOperator
+from mercer.gram import GramOperator, memory_budget
 from mercer.gram.operator import require
 from mercer.solvers.cholesky import CholeskySolver
 from mercer.solvers.lapack import cholesky_factor, solve_factored, symmetric_product
@@ -45,6 +45,8 @@ class RidgeSweep:
         The λ, in any order.
     tol : float, default=5e-7
         Largest error of a prediction, in units of the root mean square of y.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for the factors; None means half of the free memory.
 
     Notes
     -----
@@ -53,7 +55,8 @@ class RidgeSweep:
     :math:`k(x, x)`), which the solver brings below ``tol`` in float64; where rounding forbids it,
     the normwise backward error is a few units of rounding, as that of Cholesky's method.
     O(n³ / 3) operations for every two decades of λ, and a pass over the factors and K for each
-    few columns of the space; memory: one n x n matrix for each shift.
+    few columns of the space; memory: one n x n matrix for each shift, of which there are as many
+    as fit ``memory``.
 
     References
     ----------
@@ -72,6 +75,7 @@ class RidgeSweep:
 
     penalties: Sequence[float] | np.ndarray
     tol: float = 5e-7
+    memory: int | float | str | None = None
 
     def solve(
         self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None
@@ -86,24 +90,29 @@ class RidgeSweep:
         results = []
         for λ in penalties:
             if λ not in found:
-                found[λ] = CholeskySolver(float(λ)).solve(K, y, weights)
+                found[λ] = CholeskySolver(float(λ), self.memory).solve(K, y, weights)
             results.append(found[λ])
         return results
 
     def _sweep(self, system: RidgeSystem, y: np.ndarray, penalties: np.ndarray):
         """λ -> Result, of those λ whose solution is certified."""
         b = system.right_side(y)
+        one = 8 * len(b) ** 2
+        most = memory_budget(self.memory, one * len(penalties)) // one
+        if most < 2:  # there is no room for a copy of K and a factor
+            return {}
         if system.scale is None and system.dtype == np.float64:
             S = np.ascontiguousarray(system.K)
         else:
             S = system.matrix(0.0, np.dtype(np.float64)).T  # by rows: it is symmetric
+            most -= 1
         norm = float(np.linalg.norm(S))
         # ‖r‖ that keeps predictions within tol: see the notes
         squares = len(b) if system.scale is None else np.sum(system.scale**2)
         peak = float(np.sqrt(max(system.K.diagonal().max(), 0)))
         size = np.linalg.norm(b, axis=0)
         wanted = self.tol * np.sqrt(penalties)[:, None] * size / (np.sqrt(squares) * (peak or 1))
-        space = _Space(S, b, _shifts(penalties), norm)
+        space = _Space(S, b, _shifts(penalties, most), norm)
         coef, residuals, met = self._expand(space, penalties, wanted, norm)
         results = {}
         for i in np.flatnonzero(met):
@@ -227,8 +236,8 @@ def _product(S: np.ndarray, W: np.ndarray) -> np.ndarray:
     return np.stack([symmetric_product(S, w) for w in W.T], axis=1)
 
 
-def _shifts(penalties: np.ndarray) -> np.ndarray:
+def _shifts(penalties: np.ndarray, most: int) -> np.ndarray:
     """The middles of equal parts of the range of λ, on its logarithmic scale."""
     low, high = np.log10(penalties[0]), np.log10(penalties[-1])
-    count = max(1, round((high - low) / DECADES))
+    count = min(max(1, round((high - low) / DECADES)), most)
     return 10 ** (low + (high - low) * (np.arange(count) + 0.5) / count)

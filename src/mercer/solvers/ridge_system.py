@@ -22,6 +22,8 @@ from mercer.solvers.result import Result, worst
 
 __all__ = ["RidgeSystem", "check_penalties", "solve_by_penalty", "wide_product"]
 
+STRIP = 512  # rows of K that are squared, or made wide, at a time
+
 
 class RidgeSystem:
     """S and the map between (y, a) and the variables of (S + λ I) z = s y.
@@ -89,7 +91,9 @@ class RidgeSystem:
         if self.scale is None:
             return float(np.linalg.norm(self.K)) + penalty
         squares = (self.scale**2).astype(self.dtype)
-        return float(np.sqrt(squares @ (self.K**2 @ squares))) + penalty
+        strips = range(0, len(self.K), STRIP)  # K² would be another matrix
+        total = sum(squares[s : s + STRIP] @ (self.K[s : s + STRIP] ** 2 @ squares) for s in strips)
+        return float(np.sqrt(total)) + penalty
 
     def objective(self, z: np.ndarray, b: np.ndarray, r: np.ndarray, penalty: float) -> float:
         """Σ w (y - K a)² + λ aᵀ K a, of the solution z with residual r."""
@@ -117,8 +121,8 @@ def wide_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
     if K.dtype == V.dtype:
         return K @ V
     out = np.empty((K.shape[0], *V.shape[1:]), np.result_type(K, V))
-    for s in range(0, len(K), 512):
-        out[s : s + 512] = K[s : s + 512].astype(out.dtype) @ V
+    for s in range(0, len(K), STRIP):
+        out[s : s + STRIP] = K[s : s + STRIP].astype(out.dtype) @ V
     return out
 
 

@@ -1,0 +1,223 @@
+"""Learners, kinds of samples, and how much memory a fit and its predictions take.
+
+`measured` runs one case in a process of its own. `tests/test_memory.py` holds each case against its
+budget, `benchmarks/memory.py` prints them, and `tests/soak/memory.py` draws others at random. A new
+learner is one line of LEARNERS, a new kind of sample one line of SAMPLES.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import mercer
+from mercer import distances as d
+from mercer import kernels as k
+from mercer.gram import memory_budget
+from mercer.search import BruteForce
+
+MB = 10**6
+BESIDE = 50 * MB  # what code, threads and allocators may take, whatever the budget is
+SLACK = 1.1
+
+#: processes that have imported everything, and hold no memory that a fit could use again
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    ["pandas", "psutil", "mercer.selection.automatic", "mercer.selection.search", "mercer.search"]
+)
+
+
+def _words(rng: np.random.Generator, n: int) -> list[str]:
+    letters = rng.choice(list("abcdefgh"), (n, 12))
+    return ["".join(row) for row in letters]
+
+
+def _overlaps(X: list, Z: list) -> np.ndarray:
+    """A user's kernel of two whole samples: 1 / (1 + (x - z)²)."""
+    return 1 / (1 + np.subtract.outer([x[0] for x in X], [z[0] for z in Z]) ** 2)
+
+
+#: the kernel, its distance (None if an index has no use for these samples), and n samples
+SAMPLES: dict[str, tuple[Any, Any, Callable[[np.random.Generator, int], Any]]] = {
+    "float64": (k.RBF(0.1), d.Minkowski(2), lambda rng, n: rng.normal(size=(n, 10))),
+    "float32": (
+        k.RBF(0.1),
+        d.Minkowski(2),
+        lambda rng, n: rng.normal(size=(n, 10)).astype(np.float32),
+    ),
+    "linear": (k.Linear(), None, lambda rng, n: rng.normal(size=(n, 10))),
+    "sparse": (
+        k.RBF(0.1),
+        d.Minkowski(2),
+        lambda rng, n: sp.random_array((n, 50), density=0.1, format="csr", rng=rng),
+    ),
+    "strings": (k.Spectrum(2).normalised(), d.Edit(), _words),
+    "edits": (k.EditRBF(0.1), None, _words),
+    "sets": (
+        k.Jaccard(),
+        d.Jaccard(),
+        lambda rng, n: [set(row.tolist()) for row in rng.integers(0, 30, (n, 6))],
+    ),
+    "categories": (k.Match(), d.Match(), lambda rng, n: rng.choice(list("abcd"), (n, 6))),
+    "table": (
+        k.TableKernel([(k.RBF(0.1), [0, 1, 2]), (k.Match(), [3, 4])]),
+        None,
+        lambda rng, n: rng.integers(0, 5, (n, 5)).astype(float),
+    ),
+    "precomputed": ("precomputed", None, lambda rng, n: rng.normal(size=(n, 10))),
+    "objects": (
+        k.FromCallable(_overlaps),
+        None,
+        lambda rng, n: [(float(x), "an object") for x in rng.normal(size=n)],
+    ),
+}
+VECTORS = ("float64", "float32", "sparse")
+
+
+class Learner(NamedTuple):
+    """How to make a learner for a kernel, and of what its targets are."""
+
+    make: Callable[..., Any]
+    classes: int = 0  # 0 is a regression
+    kinds: tuple[str, ...] = tuple(SAMPLES)
+
+
+def _search(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
+    """Two kernels, of one distance if they are radial."""
+    kernels = [kernel] if kernel == "precomputed" else [kernel, kernel.copied()]
+    if kernel != "precomputed" and "gamma" in kernel.get_params():
+        kernels[1].gamma *= 2
+    inner = mercer.KernelRidge(kernel=kernel)
+    grid = {"kernel": kernels, "alpha": [0.1, 1.0]}
+    return mercer.KernelSearchCV(inner, grid, cv=3, memory=memory, n_jobs=n_jobs)
+
+
+LEARNERS: dict[str, Learner] = {
+    "SVC": Learner(mercer.SVC, 2),
+    "SVC of five": Learner(mercer.SVC, 5),
+    "SVC, low rank": Learner(lambda **p: mercer.SVC(solver="low_rank", **p), 2),
+    "SVC, probabilities": Learner(lambda **p: mercer.SVC(probability=True, **p), 2),
+    "NuSVC": Learner(lambda **p: mercer.NuSVC(nu=0.3, **p), 2),
+    "SVR": Learner(mercer.SVR),
+    "NuSVR": Learner(mercer.NuSVR),
+    "OneClassSVM": Learner(mercer.OneClassSVM),
+    "LinearSVC": Learner(lambda kernel, memory, n_jobs: mercer.LinearSVC(), 2, VECTORS),
+    "LinearSVR": Learner(lambda kernel, memory, n_jobs: mercer.LinearSVR(), 0, VECTORS),
+    "KernelRidge": Learner(mercer.KernelRidge),
+    "KernelRidge, leave one out": Learner(lambda **p: mercer.KernelRidge("auto", **p)),
+    "KernelRidge, low rank": Learner(lambda **p: mercer.KernelRidge(solver="low_rank", **p)),
+    "KernelRidgeClassifier": Learner(mercer.KernelRidgeClassifier, 5),
+    "KernelLogisticRegression": Learner(mercer.KernelLogisticRegression, 5),
+    "KernelSearchCV": Learner(_search),
+    "KernelClassifier": Learner(
+        lambda kernel, memory, n_jobs: mercer.KernelClassifier(
+            trials=2, memory=memory, n_jobs=n_jobs
+        ),
+        2,
+        ("float64", "strings", "categories", "table"),
+    ),
+    "KernelRegressor": Learner(
+        lambda kernel, memory, n_jobs: mercer.KernelRegressor(
+            trials=2, memory=memory, n_jobs=n_jobs
+        ),
+        0,
+        ("float64", "strings", "categories", "table"),
+    ),
+    "BruteForce": Learner(
+        lambda kernel, memory, n_jobs: BruteForce(kernel, memory=memory, n_jobs=n_jobs),
+        0,
+        tuple(kind for kind, (_, distance, _) in SAMPLES.items() if distance is not None),
+    ),
+}
+
+
+class Measured(NamedTuple):
+    """What a case took."""
+
+    peak: int  # bytes of resident memory beyond what it was before the fit
+    seconds: float
+    how: str  # the solver and K, in the learner's words
+    refused: str  # the message of a MemoryError, or empty
+    warned: list[str]
+
+    def keeps(self, memory: Any) -> bool:
+        """Whether the budget was kept."""
+        return self.peak <= SLACK * memory_budget(memory) + BESIDE
+
+
+def measured(learner: str, kind: str, n: int, memory: Any, n_jobs: int | None = None) -> Measured:
+    """Fit to n samples, predict as many others, in a process of its own.
+
+    Not counted are the samples, what is imported, and what a first small fit leaves behind.
+    """
+    with ProcessPoolExecutor(1, mp_context=PROCESSES) as process:
+        return process.submit(_run, learner, kind, n, memory, n_jobs).result()
+
+
+def _run(name: str, kind: str, n: int, memory: Any, n_jobs: int | None) -> Measured:
+    learner = LEARNERS[name]
+    kernel, distance, draw = SAMPLES[kind]
+    rng = np.random.default_rng(0)
+    X, Z = draw(rng, n), draw(rng, n)
+    y, y_small = _target(kernel, X, learner.classes), np.arange(40) % max(learner.classes, 2)
+    kernel = distance if name == "BruteForce" else kernel
+
+    def part(samples: Any, rows: int) -> Any:
+        return samples[:rows] if kind != "precomputed" else _similarity(samples[:rows], X[:rows])
+
+    small, new = part(X, 40), part(Z, 40)
+    how, refused = "", ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _use(learner.make(kernel=kernel, memory="100MB", n_jobs=n_jobs), small, new, y_small)
+        caught.clear()
+        X, Z = part(X, n), part(Z, n)
+        model = learner.make(kernel=kernel, memory=memory, n_jobs=n_jobs)
+        began, before = time.perf_counter(), resident()
+        try:
+            _use(model, X, Z, y)
+        except MemoryError as error:
+            refused = str(error)
+        peak, seconds = resident(highest=True) - before, time.perf_counter() - began
+    how = ", ".join(str(getattr(model, a)) for a in ("solver_", "gram_") if hasattr(model, a))
+    return Measured(peak, seconds, how, refused, [str(w.message) for w in caught])
+
+
+def _use(model: Any, X: Any, Z: Any, y: np.ndarray) -> None:
+    """Fit, and predict by every method that compares samples."""
+    model.fit(X, y)
+    if isinstance(model, BruteForce):
+        model.query(Z, k=5)
+        return
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            getattr(model, method)(Z)
+
+
+def _similarity(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    return k.RBF(0.1)(Z, X).T if X is Z else k.RBF(0.1)(X, Z)
+
+
+def _target(kernel: Any, X: Any, classes: int) -> np.ndarray:
+    """What a machine of the kernel can learn: to which of the first samples each is nearest."""
+    K = (k.RBF(0.1) if kernel == "precomputed" else kernel)(X, X[: max(classes, 3)])
+    return K.argmax(axis=1) if classes else K.sum(axis=1)
+
+
+def resident(*, highest: bool = False) -> int:
+    """Bytes of this process in memory now, from which ``highest`` counts on (Linux)."""
+    if not highest:
+        Path("/proc/self/clear_refs").write_text("5")
+    text = Path("/proc/self/status").read_text()
+    found = re.search(rf"{'VmHWM' if highest else 'VmRSS'}:\s*(\d+)", text)
+    assert found is not None
+    return 1024 * int(found[1])
