@@ -61,10 +61,14 @@ def available_memory() -> int:
     """Bytes that this process may still use: free memory within the limits of its cgroups."""
     import psutil
 
-    free = psutil.virtual_memory().available
+    system = psutil.virtual_memory()
+    free = system.available
     for folder, limit, used in _cgroups():
         try:
-            room = int((folder / limit).read_text()) - int((folder / used).read_text())
+            most = int((folder / limit).read_text())
+            if most >= system.total:  # no limit: what else it says takes long to read
+                continue
+            room = most - int((folder / used).read_text())
         except (OSError, ValueError):  # no such cgroup, or its limit is "max"
             continue
         free = min(free, room + _given_back(folder))
