@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
 from mercer.distances.products import inner_products
@@ -309,3 +309,14 @@ def test_no_columns():
 def test_no_threads_are_refused(kernel):
     with pytest.raises(ValueError, match="n_jobs=0"):
         gram(kernel, MatrixRows.of(K64) if kernel.kind == "precomputed" else X64, n_jobs=0)
+
+
+def test_a_wide_product_of_many_threads_needs_little_beside_its_result():
+    K = TiledGram(Linear(), vectors(2000), n_jobs=8)
+    V = RNG.normal(size=(2000, 1600))
+    assert_allclose(K @ V, K.X @ (K.X.T @ V), atol=1e-9)
+    tracemalloc.start()
+    K @ V
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * V.nbytes  # eight threads with sums for all columns take more than ten

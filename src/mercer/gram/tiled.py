@@ -16,6 +16,7 @@ __all__ = ["TiledGram"]
 
 STRIP = 1024  # least columns of a block of rows that one thread computes at a time
 WIDE = 2**20  # most numbers in such a block if it has more columns
+SUMS = 2**20  # most numbers in the sums of products that each thread adds up
 
 
 class TiledGram(GramOperator):
@@ -100,10 +101,19 @@ class TiledGram(GramOperator):
         return values
 
     def __matmul__(self, V: Any) -> np.ndarray:
-        n, m = self.shape
+        n = self.shape[0]
         V = np.asarray(V)
         columns = V if V.ndim > 1 else V[:, None]
         out = np.zeros((n, columns.shape[1]), dtype=np.float64)
+        # threads add up sums for all rows if K is symmetric: then a wide V is taken in parts
+        width = max(1, SUMS // max(n, 1)) if self.symmetric else max(columns.shape[1], 1)
+        for s in range(0, columns.shape[1], width):
+            self._add_product(columns[:, s : s + width], out[:, s : s + width])
+        return out.reshape(n, *V.shape[1:]).astype(np.result_type(self.dtype, V), copy=False)
+
+    def _add_product(self, columns: np.ndarray, out: np.ndarray) -> None:
+        """out += K @ columns."""
+        n, m = self.shape
         step = self.edge()
 
         def strip(s: int) -> np.ndarray:
@@ -122,7 +132,6 @@ class TiledGram(GramOperator):
         starts = range(0, n, step)
         for s, part in zip(starts, ordered_map(strip, starts, self.n_jobs)):
             out[s : s + len(part)] += part
-        return out.reshape(n, *V.shape[1:]).astype(np.result_type(self.dtype, V), copy=False)
 
     def dense(self) -> np.ndarray:
         return self.kernel.whole(self.X, self.Z, self.n_jobs)
