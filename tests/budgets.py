@@ -117,7 +117,7 @@ LEARNERS: dict[str, Learner] = {
     "KernelRidge, low rank": Learner(lambda **p: mercer.KernelRidge(solver="low_rank", **p)),
     "KernelRidgeClassifier": Learner(mercer.KernelRidgeClassifier, 5),
     "KernelLogisticRegression": Learner(mercer.KernelLogisticRegression, 5),
-    "KernelSearchCV": Learner(_search),
+    "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(
         lambda kernel, memory, n_jobs: mercer.KernelClassifier(
             trials=2, memory=memory, n_jobs=n_jobs

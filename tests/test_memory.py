@@ -50,13 +50,15 @@ def test_eight_threads_share_the_budget(name):
     assert taken.keeps(BUDGET), f"{taken.peak / MB:.0f} MB in {BUDGET}: {taken.how}"
 
 
-@pytest.mark.parametrize("name", ["KernelRidge", "KernelLogisticRegression", "SVC of five"])
-def test_a_budget_with_just_enough_room_for_all_pairs_is_kept(name):
-    n = 2500
-    for matrices in (2, 4):
-        budget = matrices * 8 * n * n + 1
-        taken = measured(name, "float64", n, budget)
-        assert taken.keeps(budget), f"{taken.peak / MB:.0f} MB in {budget / MB:.0f}: {taken.how}"
+@pytest.mark.parametrize(
+    ("name", "matrices"), [("KernelRidge", 2), ("KernelLogisticRegression", 4)]
+)
+def test_a_budget_with_just_enough_room_for_all_pairs_is_kept(name, matrices):
+    n = 2000
+    budget = matrices * 8 * n * n
+    taken = measured(name, "float64", n, budget)
+    assert taken.how.startswith(("cholesky", "exact"))
+    assert taken.keeps(budget), f"{taken.peak / MB:.0f} MB in {budget / MB:.0f}: {taken.how}"
 
 
 X = np.random.default_rng(0).normal(size=(300, 3))

@@ -21,7 +21,7 @@ from mercer.threads import ordered_map
 __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
 STRIP = 2048  # most rows of a strip of F
-NUMBERS = 2**19  # most numbers in it, so that strips and their products need few megabytes
+NUMBERS = 2**18  # most numbers in it if the rank is small
 
 
 class LowRankGram(FactoredGram):
@@ -200,7 +200,8 @@ def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
 
 def strip_rows(rank: int) -> int:
     """Rows of a strip of a factor of so many columns."""
-    return int(np.clip(NUMBERS // max(rank, 1), 64, STRIP))
+    # each strip adds to rank x rank sums, which would take longer than the products of few rows
+    return int(np.clip(max(NUMBERS // max(rank, 1), rank // 2), 64, STRIP))
 
 
 def _append(K, F, new, pivots, L, u, n_jobs):
