@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -115,3 +117,16 @@ def test_centres_are_drawn_in_proportion_to_what_is_unexplained():
     K = DenseGram(np.diag(np.r_[100.0, np.ones(99)]), symmetric=True)
     found = [0 in pivoted_cholesky(K, 10, random_state=s).centres for s in range(20)]
     assert sum(found) >= 19  # each draw finds the first row with probability 1/2
+
+
+def test_a_factor_of_low_rank_keeps_half_of_its_budget():
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    whole = 20_000 * 100 * 8
+    for memory, held in ((2 * whole, True), (2 * whole - 1, False), (whole // 2, False)):
+        tracemalloc.start()
+        low = gram(RBF(0.5), X, rank=100, memory=memory, random_state=0, n_jobs=1)
+        kept, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert (low.F is not None) == held
+        assert kept < memory / 2 + 600_000
+        assert peak < memory / 2 + 6_000_000  # strips of it
