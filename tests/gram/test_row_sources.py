@@ -203,3 +203,15 @@ def test_sums_do_not_depend_on_the_threads(n_jobs, monkeypatch):
     HeldRows(K, 1).add(rows, change, one)
     HeldRows(K, n_jobs).add(rows, change, several)
     assert_array_equal(one, several)
+
+
+def test_a_part_of_a_matrix_is_copied_only_if_the_cache_holds_it():
+    part = DenseGram(K, symmetric=True).part(np.arange(100))
+    assert isinstance(part.row_source(100 * 100 * 8, 0.0, 1), HeldRows)
+    assert isinstance(part.row_source(100 * 100 * 8 - 1, 0.0, 1), CachedRows)
+
+
+def test_working_sets_of_a_factor_fit_the_cache():
+    F = FeatureGram(np.zeros((3000, 2)))
+    assert F.row_source(2**30, 0.0, 1).least_set == 2048
+    assert F.row_source(8 * 1000**2, 0.0, 1).least_set == 1000

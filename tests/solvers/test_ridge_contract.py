@@ -99,6 +99,16 @@ def test_a_full_nystroem_factor_is_the_inverse(dtype, weighted):
     assert_allclose(found(y, penalties), wanted, atol=tol * np.abs(wanted).max())
 
 
+def test_a_preconditioner_keeps_its_budget_or_is_refused():
+    K = DenseGram(np.eye(2000), symmetric=True)
+    for memory, rank in ((10**9, 447), (2_000_000, 90), (1000, 1)):
+        made = NystroemPreconditioner(random_state=0, memory=memory).prepare(K)
+        assert made.U.shape[1] <= rank
+        assert made.U.shape[1] > rank // 2
+    with pytest.raises(MemoryError, match='rank=100: give memory="2MB" or more'):
+        NystroemPreconditioner(100, memory=1_000_000).prepare(K)
+
+
 def test_a_preconditioner_without_centres_is_refused():
     K, y, _ = problem(10)
     with pytest.raises(ValueError, match="rank=0: give a positive number"):
