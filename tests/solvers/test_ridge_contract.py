@@ -101,7 +101,7 @@ def test_a_full_nystroem_factor_is_the_inverse(dtype, weighted):
 
 def test_a_preconditioner_keeps_its_budget_or_is_refused():
     K = DenseGram(np.eye(2000), symmetric=True)
-    for memory, rank in ((10**9, 447), (2_000_000, 90), (1000, 1)):
+    for memory, rank in ((10**9, 447), (2_000_000, 104), (1000, 1)):
         made = NystroemPreconditioner(random_state=0, memory=memory).prepare(K)
         assert made.U.shape[1] <= rank
         assert made.U.shape[1] > rank // 2
