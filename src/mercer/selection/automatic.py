@@ -34,6 +34,7 @@ from mercer.selection.trials import (
     LEARNING_STEPS,
     SMALLEST_RANK,
     Trials,
+    learning_jobs,
     learning_rows,
 )
 from mercer.selection.tuned import Tuned, ridge, tune
@@ -207,14 +208,15 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self, task: Task, M: Any, y: np.ndarray, weights: Any, steps: int = LEARNING_STEPS
     ) -> TableKernel:
         """The winner's kernel, with weights learnt from at most 1,200 rows."""
-        candidate, most = Candidate(**self.winner_), learning_rows(memory_budget(self.memory))
-        rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[:most])
+        candidate, memory = Candidate(**self.winner_), memory_budget(self.memory)
+        order = np.random.default_rng(self._seed).permutation(len(M))
+        rows = np.sort(order[: learning_rows(memory)])
         kernel, X = candidate.bound(self.encoder_.features_, M[rows])
         if not self.winner_["learn"]:
             return kernel
         return learn_interactions(
             kernel, X, task.targets(y[rows]), None if weights is None else weights[rows],
-            steps=steps, n_jobs=self.n_jobs,
+            steps=steps, n_jobs=learning_jobs(memory, len(rows), self.n_jobs),
         ).kernel  # fmt: skip
 
     def _fit_final(self, task, kernel, M, y, weights, memory, rank) -> None:

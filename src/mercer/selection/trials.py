@@ -28,9 +28,9 @@ from mercer.selection.metrics import Metric
 from mercer.selection.tasks import Task
 from mercer.selection.tuned import ridge, tune
 from mercer.solvers import RidgeFolds
-from mercer.threads import blas_limit
+from mercer.threads import blas_limit, count_jobs
 
-__all__ = ["Trials", "learning_rows"]
+__all__ = ["Trials", "learning_jobs", "learning_rows"]
 
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
@@ -46,8 +46,17 @@ SMALLEST_RANK = 300  # centres of a final fit if almost no time is left
 
 
 def learning_rows(memory: int) -> int:
-    """Rows from which column weights are learnt: ten matrices of them fit, if they are not few."""
-    return int(np.clip(np.sqrt(memory / 80), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
+    """Rows from which column weights are learnt: twelve matrices fit, if they are not few.
+
+    Their number does not depend on the threads, so that results do not either.
+    """
+    return int(np.clip(np.sqrt(memory / 8 / 12), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
+
+
+def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
+    """Threads that learn the weights: beside six matrices of the rows, each holds three."""
+    fitting = (memory // (8 * rows**2) - 6) // 3
+    return int(np.clip(fitting, 1, count_jobs(n_jobs)))
 
 
 class Trials:
@@ -297,7 +306,7 @@ class Trials:
 
         return learn_interactions(
             kernel, X, self.Y[most], self._weights(most), steps=LEARNING_STEPS,
-            n_jobs=self.n_jobs, on_step=enough,
+            n_jobs=learning_jobs(self.memory, len(most), self.n_jobs), on_step=enough,
         )  # fmt: skip
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
