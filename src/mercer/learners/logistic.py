@@ -42,13 +42,13 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         A factor of the row weights. Note that probabilities then answer for the weighted classes.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
-        "auto" is exact up to 3000 rows where K fits ``memory``.
+        "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
     tol : float, default=1e-10
         On what a Newton step still promises, relative to the objective.
     max_iter : int, default=100
         Newton steps.
     rank : int, optional
-        Centres; None means 1000.
+        Centres; None means 1000, or as many as fit ``memory``.
     memory, n_jobs, random_state
         As in `KernelRidge`.
 
