@@ -306,10 +306,11 @@ class KernelLearner(BaseEstimator):
         if self.rank is None and needed(1) <= budget:
             half = column / (2 * SQUARES)  # the positive root of needed(rank) = budget
             return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
-        least = needed(rank if self.rank is not None else 1)
+        smaller = "" if self.rank is None else ", or a smaller rank="
+        rank = 1 if self.rank is None else rank
         raise MemoryError(
             f"memory={self.memory!r} is too small for a factor of rank {rank}: give "
-            f"memory={in_megabytes(least)} or more, or a smaller rank=."
+            f"memory={in_megabytes(needed(rank))} or more{smaller}."
         )
 
     def cross_gram(self, X: Any) -> GramOperator:

@@ -38,10 +38,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         Further arguments of a callable kernel.
     solver : {"auto", "cholesky", "conjugate_gradient", "low_rank"}, default="auto"
         "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
-        holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank`` centres and holds n · rank numbers. "auto"
-        takes the first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``,
-        else conjugate gradients; beyond, low rank. Another solver that does not fit ``memory`` is a
-        MemoryError, which names the bytes that it needs.
+        holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
+        centres and holds n · rank numbers. "auto" takes the first that suits: up to 20,000 rows
+        Cholesky where both matrices fit ``memory``, else conjugate gradients; beyond, low rank.
+        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
+        needs.
     tol : float, default=1e-6
         Relative residual at which conjugate gradients stop.
     max_iter : int, optional
