@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -242,3 +243,24 @@ def test_large_inner_products_are_computed_by_strips(monkeypatch, m):
     K = products.inner_products(X, Z)
     assert shapes == [(16, 5)] * 4 + [(6, 5)]
     assert_allclose(K, whole, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_angles_do_not_depend_on_the_lengths_of_the_rows(make, dtype):
+    """Their squares leave the range of floats, at both ends."""
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    X[0] = 0
+    most = np.log10(float(np.finfo(dtype).max))
+    sizes = 10.0 ** np.array([0, 0.9 * most, 0.6 * most, 0, -0.6 * most, -0.9 * most])[:, None]
+    near = Cosine()(make(X.astype(dtype)))
+    assert_allclose(Cosine()(make((X * sizes).astype(dtype))), near, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_rows_whose_distances_leave_the_range_of_floats_are_refused(make):
+    X = np.random.default_rng(0).normal(size=(6, 3)) * [1.0, 1e170, 1.0]
+    with pytest.raises(ValueError, match=r"column 1 of X reaches .*e\+1\d\d, .*beyond float64"):
+        Minkowski(2)(make(X))
+    with pytest.raises(ValueError, match=r"column 1 of X .*beyond float32"):
+        Minkowski(2)(make(np.float32(X / [1.0, 1e140, 1.0])))

@@ -20,6 +20,7 @@ from mercer.kernels import (
     RationalQuadratic,
     check_mercer,
 )
+from mercer.kernels.bandwidths import evenly
 
 X = np.random.default_rng(0).normal(size=(15, 3))
 
@@ -88,6 +89,29 @@ def test_median_of_many_rows_takes_a_sample_of_them():
     Z = np.random.default_rng(0).normal(size=(2500, 3))
     # squared distances of such pairs are 2 chi-squared with 3 degrees of freedom: median 4.73
     assert_allclose(1 / RBF("median").bind(Z).gamma, 4.73, rtol=0.05)
+
+
+@pytest.mark.parametrize("n", [700, 1001, 1200, 1500, 1999, 2000, 2500, 2999, 3500, 6001])
+def test_the_median_hardly_depends_on_the_order_of_the_rows(n):
+    """Of rows sorted by class, all classes are in the sample by their share."""
+    rng = np.random.default_rng(n)
+    Z = np.repeat([0.0, 3.0, 30.0], [n // 2, n // 4, n - n // 2 - n // 4])[:, None]
+    Z = Z + rng.normal(size=(n, 2))
+    shuffled, alternating = rng.permutation(n), np.argsort(np.arange(n) % 3, kind="stable")
+    want = np.median(Minkowski(2)(Z)[np.triu_indices(n, 1)]) if n < 2600 else None
+    medians = [RBF("median").bind(Z[order]).gamma ** -0.5 for order in (slice(None), shuffled)]
+    medians.append(RBF("median").bind(Z[alternating]).gamma ** -0.5)
+    assert_allclose(medians, medians[0] if want is None else want, rtol=0.1)
+
+
+def test_a_sample_of_rows_is_spread_evenly():
+    for n in (1000, 1001, 1999, 2000, 2001, 5000):
+        rows = evenly(np.arange(n), 1000)
+        assert len(rows) == 1000
+        assert (rows[0], rows[-1]) == (0, n - 1)
+        steps = np.diff(rows)
+        assert steps.min() >= 1
+        assert steps.max() - steps.min() <= 1
 
 
 @pytest.mark.parametrize("word", ["scale", "auto", "median"])

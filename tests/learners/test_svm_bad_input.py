@@ -224,7 +224,7 @@ def test_wrong_precomputed_matrices_are_named(Machine):
 def test_huge_values(Machine):
     with np.errstate(all="ignore"):
         for kernel, size in (("linear", 1e200), ("poly", 1e150)):
-            with pytest.raises(ValueError, match=r"overflows on these samples.*StandardScaler"):
+            with pytest.raises(ValueError, match=r"not finite. column \d of X reaches"):
                 fit(Machine, size * X, kernel=kernel, gamma=1.0)
         model = fit(Machine, 1e150 * X)  # gamma="scale" knows
     assert np.isfinite(values(model, 1e150 * X)).all()

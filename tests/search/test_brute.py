@@ -216,3 +216,29 @@ print(peak() - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 60
+
+
+@pytest.mark.parametrize("radius", [np.inf, 1e308, 1e155, np.float32(1e38), 10**400])
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_a_radius_beyond_all_rows_finds_all_of_them(radius, p):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    index = BruteForce(Minkowski(p)).fit(X)
+    distances, indices, starts = index.query_radius(X[:2], radius)
+    assert_array_equal(indices, np.tile(np.arange(20), 2))
+    assert_array_equal(starts, [0, 20, 40])
+    assert np.isfinite(distances).all()
+
+
+@pytest.mark.parametrize("radius", [-1, -np.inf, np.nan, True, None, "1", [1.0], 1j])
+def test_a_radius_is_a_number(radius):
+    index = BruteForce(Minkowski(2)).fit([[0.0], [1.0]])
+    with pytest.raises(ValueError, match=r"radius=.*: give a number >= 0"):
+        index.query_radius([[0.0]], radius)
+
+
+@pytest.mark.parametrize("k", [0, -1, 3, 10**30, True, 1.0, np.nan, None, "1", [1]])
+def test_the_number_of_neighbours_is_an_integer(k):
+    index = BruteForce(Minkowski(2)).fit([[0.0], [1.0]])
+    with pytest.raises(ValueError, match=r"k=.*: give an integer from 1 to 2"):
+        index.query([[0.0]], k)
+    assert index.query([[0.0]], np.int32(1))[1].tolist() == [[0]]

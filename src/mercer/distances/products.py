@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.samples import Prepared
+from mercer.samples import Prepared, largest_column
 
 __all__ = [
     "cosines",
@@ -46,10 +46,20 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
         origin = None
     else:
         # rounded to float32, so that it is the same for sides of different precision
-        mean = X[:: len(X) // 32 + 1].mean(axis=0, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            mean = X[:: len(X) // 32 + 1].mean(axis=0, dtype=np.float64)
         origin = np.clip(mean, -FARTHEST, FARTHEST).astype(np.float32)
-    rows = X if origin is None else dense_rows(X) - origin
-    return Prepared((rows, squared_norms(rows)), origin)
+    with np.errstate(all="ignore"):
+        rows = X if origin is None else dense_rows(X) - origin
+        norms = squared_norms(rows)
+    if not np.isfinite(norms).all():
+        j, size = largest_column(X)
+        raise ValueError(
+            f"column {j} of X reaches {size:.3g}, and the square of a distance between such rows "
+            f"is beyond {norms.dtype}: divide the column by its largest value "
+            "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
+        )
+    return Prepared((rows, norms), origin)
 
 
 def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
@@ -87,9 +97,27 @@ def squared_norms(X: Any) -> np.ndarray:
 
 def unit_rows(X: Any) -> Any:
     """Rows divided by their lengths; zero rows stay as they are."""
-    length = np.sqrt(squared_norms(X))
+    with np.errstate(over="ignore", under="ignore"):
+        squares = squared_norms(X)
+    usual = np.finfo(X.dtype).tiny / np.finfo(X.dtype).eps
+    if not ((squares > usual) & (squares < np.inf)).all():  # of a zero row, or out of range
+        X = _largest_is_one(X)
+        squares = squared_norms(X)
+    length = np.sqrt(squares)
     scale = np.where(length > 0, 1 / np.where(length > 0, length, 1), 1)[:, None].astype(X.dtype)
     return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
+
+
+def _largest_is_one(X: Any) -> Any:
+    """Rows divided by their largest entry; zero rows stay as they are."""
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if sp.issparse(X) else largest
+    divisor = np.where(largest > 0, largest, 1)
+    if sp.issparse(X):
+        X = X.copy()
+        X.data /= np.repeat(divisor, np.diff(X.indptr))
+        return X
+    return X / divisor[:, None]
 
 
 def cosines(X: Any, Z: Any) -> np.ndarray:

@@ -277,7 +277,10 @@ class Cosine(Distance):
     """
 
     def prepare(self, X: Any, like: Any = None) -> Any:
-        return X if isinstance(X, Prepared) else Prepared((unit_rows(X), squared_norms(X) == 0))
+        if isinstance(X, Prepared):
+            return X
+        units = unit_rows(X)
+        return Prepared((units, squared_norms(units) == 0))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)

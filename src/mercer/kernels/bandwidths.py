@@ -13,18 +13,38 @@ import scipy.sparse as sp
 
 from mercer.distances import Distance
 from mercer.kernels.base import Kernel
+from mercer.samples import is_number, largest_column
 
-__all__ = ["bind_gamma", "bound_gamma", "check_gamma", "median_distance", "resolve_gamma"]
+__all__ = [
+    "bind_gamma",
+    "bound_gamma",
+    "check_gamma",
+    "evenly",
+    "median_distance",
+    "moments",
+    "narrowed",
+    "reciprocal",
+    "resolve_gamma",
+    "scale_gamma",
+]
 
 
-def check_gamma(gamma: Any) -> None:
-    """Raise an error if ``gamma`` is neither a positive number nor a known word."""
+LARGEST = float(np.finfo(np.float64).max)
+SAMPLE = 1000  # rows that the median distance is that of
+
+
+def check_gamma(gamma: Any, words: tuple[str, ...] = ("scale", "auto", "median")) -> None:
+    """Raise an error if ``gamma`` is neither a positive number nor one of the words."""
+    if isinstance(gamma, str) and gamma in words:
+        return
+    *first, last = (f'"{word}"' for word in words)
+    known = f"give a number > 0, {', '.join(first)} or {last}."
     if isinstance(gamma, str):
-        if gamma not in ("scale", "auto", "median"):
-            raise ValueError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
-    elif not isinstance(gamma, (int, float, np.number)):
-        raise TypeError(f'gamma={gamma!r}: give a number > 0, "scale", "auto" or "median".')
-    elif not 0 < gamma < np.inf:
+        of_distances = " The median is one of distances: RBF has it." if gamma == "median" else ""
+        raise ValueError(f"gamma={gamma!r}: {known}{of_distances}")
+    if not is_number(gamma):
+        raise TypeError(f"gamma={gamma!r}: {known}")
+    if not 0 < gamma < np.inf:
         raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
 
 
@@ -40,14 +60,45 @@ def resolve_gamma(gamma: float | str, X: Any) -> float | str:
                 f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
                 'number, or "median".'
             )
-        if not isinstance(X, np.ndarray):
-            variance = X.multiply(X).mean() - X.mean() ** 2
-        else:
-            variance = X.var(dtype=np.float64)
-        return 1.0 / (X.shape[1] * float(variance)) if variance > 0 else 1.0
+        return scale_gamma(X)
     if gamma == "auto":
         return 1.0 / X.shape[1]
     return gamma
+
+
+def scale_gamma(X: Any, weights: np.ndarray | None = None) -> float:
+    """1 / (d · var(X)) of vectors, dense or sparse, or 1 if all values are equal.
+
+    A row of weight w counts as w rows.
+    """
+    return reciprocal(X.shape[1] * moments(X, weights)[1], "scale", X)
+
+
+def moments(X: Any, weights: np.ndarray | None = None) -> tuple[float, float]:
+    """Mean and variance of all values; a row of weight w counts as w rows."""
+    with np.errstate(all="ignore"):
+        if weights is not None:
+            share = weights / weights.max()
+            share /= share.sum() * X.shape[1]
+            mean = float((share @ X).sum())
+            squares = X.multiply(X) if sp.issparse(X) else (X - mean) ** 2
+            return mean, float((share @ squares).sum()) - (mean**2 if sp.issparse(X) else 0.0)
+        if sp.issparse(X):
+            X = X.astype(np.float64, copy=False)
+            return float(X.mean()), float(X.multiply(X).mean() - X.mean() ** 2)
+        return float(X.mean(dtype=np.float64)), float(X.var(dtype=np.float64))
+
+
+def reciprocal(size: float, word: str, X: Any) -> float:
+    """1 / size for a size that γ is learnt from, a finite number > 0; 1 if the size is 0."""
+    if np.isfinite(size):
+        return min(1.0 / size, LARGEST) if size > 0 else 1.0
+    j, largest = largest_column(X)
+    raise ValueError(
+        f"gamma={word!r} cannot be learnt: column {j} of X reaches {largest:.3g}, the "
+        "square of which no float holds. Divide it by its largest value "
+        "(sklearn.preprocessing.MaxAbsScaler does it for all columns), or give gamma as a number."
+    )
 
 
 def bound_gamma(gamma: Any, kernel: Kernel) -> float:
@@ -60,18 +111,34 @@ def bound_gamma(gamma: Any, kernel: Kernel) -> float:
     return float(gamma)
 
 
+def narrowed(factor: float, dtype: np.dtype) -> Any:
+    """A factor in the precision of what it multiplies, and finite: ∞ times 0 would be NaN."""
+    most = np.finfo(dtype).max
+    return np.clip(np.float64(factor), -most, most).astype(dtype)
+
+
 def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
     """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample."""
     gamma = resolve_gamma(kernel.gamma, X)
     if gamma == "median":
-        gamma = median_distance(kernel.distance, X) ** -power
+        with np.errstate(over="ignore"):
+            size = float(np.float64(median_distance(kernel.distance, X)) ** power)
+        gamma = reciprocal(size, "median", X)
     return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
 
 
 def median_distance(distance: Distance, X: Any) -> float:
-    """The median ρ of pairs of at most 1,000 evenly spaced rows; 1 if it is 0."""
-    step = max(1, X.shape[0] // 1000)
-    S = X[np.arange(0, X.shape[0], step)[:1000]]
+    """The median ρ of the pairs of at most 1,000 rows, spread evenly over X; 1 if it is 0."""
+    S = evenly(X, SAMPLE)
     D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
     median = float(np.median(D)) if D.size else 0.0
     return median ** (1 / distance.exponent) if median > 0 else 1.0
+
+
+def evenly(X: Any, most: int) -> Any:
+    """X, or ``most`` of its rows: the first, the last, and others at equal distances between.
+
+    Rows that are sorted, by class say, are so all represented by their share.
+    """
+    n = X.shape[0]
+    return X if n <= most else X[np.linspace(0, n - 1, most).round().astype(int)]

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance
 from mercer.kernels.mantissas import logarithms
-from mercer.samples import as_samples
+from mercer.samples import as_samples, is_number
 
 __all__ = ["Kernel", "Radial"]
 
@@ -81,7 +81,7 @@ class Kernel(Comparison):
 
         if isinstance(other, Kernel):
             return Product(self, other)
-        if isinstance(other, (int, float, np.number)):
+        if is_number(other):
             scaled = Scaled(self, float(other))
             scaled.validate()
             return scaled

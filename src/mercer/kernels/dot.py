@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.products import cosines, inner_products, squared_norms, unit_rows
-from mercer.kernels.bandwidths import bound_gamma, check_gamma, resolve_gamma
+from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel
-from mercer.samples import Prepared
+from mercer.samples import Prepared, is_number
 
 __all__ = [
     "Cosine",
@@ -21,6 +21,8 @@ __all__ = [
     "Sigmoid",
     "check_degree",
 ]
+
+WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
 
 class Linear(Kernel):
@@ -81,11 +83,12 @@ class Polynomial(Kernel):
 
     def validate(self) -> None:
         check_degree(self.degree, "a polynomial kernel")
-        if not self.coef0 >= 0:
+        if not (is_number(self.coef0) and 0 <= self.coef0 < np.inf):
             raise ValueError(
-                f"coef0={self.coef0!r}: must be >= 0, or the kernel is not positive semidefinite."
+                f"coef0={self.coef0!r}: must be >= 0 and finite, or the kernel is not positive "
+                "semidefinite."
             )
-        check_gamma(self.gamma)
+        check_gamma(self.gamma, WORDS)
 
     def bind(self, X: Any, y: Any = None) -> Self:
         self.validate()
@@ -99,8 +102,8 @@ class Polynomial(Kernel):
         return self._of_product(squared_norms(X))
 
     def _of_product(self, P: np.ndarray) -> np.ndarray:
-        P *= bound_gamma(self.gamma, self)
-        P += self.coef0
+        P *= narrowed(bound_gamma(self.gamma, self), P.dtype)
+        P += narrowed(self.coef0, P.dtype)
         P **= int(self.degree)
         return P
 
@@ -154,7 +157,9 @@ class Sigmoid(Kernel):
         self.coef0 = coef0
 
     def validate(self) -> None:
-        check_gamma(self.gamma)
+        check_gamma(self.gamma, WORDS)
+        if not (is_number(self.coef0) and np.isfinite(self.coef0)):
+            raise ValueError(f"coef0={self.coef0!r}: must be a finite number.")
 
     def bind(self, X: Any, y: Any = None) -> Self:
         self.validate()
@@ -163,8 +168,8 @@ class Sigmoid(Kernel):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         P = inner_products(X, Z)
-        P *= bound_gamma(self.gamma, self)
-        P += self.coef0
+        P *= narrowed(bound_gamma(self.gamma, self), P.dtype)
+        P += narrowed(self.coef0, P.dtype)
         return np.tanh(P, out=P)
 
 
@@ -199,5 +204,5 @@ class Cosine(Kernel):
 
 def check_degree(degree: Any, reader: str) -> None:
     """Raise an error if ``degree`` is not a positive integer."""
-    if not isinstance(degree, (int, float, np.integer, np.floating)) or degree < 1 or degree % 1:
+    if not is_number(degree) or not degree >= 1 or degree % 1:
         raise ValueError(f"degree={degree!r}: {reader} needs an integer >= 1.")

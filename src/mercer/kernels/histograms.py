@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.products import feature_sum
+from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
 
-__all__ = ["ChiSquared", "HistogramIntersection"]
+__all__ = ["ChiSquared", "HistogramIntersection", "histogram_gamma"]
 
 
 class ChiSquared(Kernel):
@@ -20,8 +21,9 @@ class ChiSquared(Kernel):
 
     Parameters
     ----------
-    gamma : float > 0, default=1.0
-        The factor γ.
+    gamma : float > 0, "scale" or "auto", default=1.0
+        The factor γ. "scale" is mean(X) / (d · var(X)) of the training sample, which does not
+        change the kernel if all of X is multiplied by a number; "auto" is 1 / d.
 
     References
     ----------
@@ -34,19 +36,24 @@ class ChiSquared(Kernel):
     array([[0.3679]])
     """
 
-    def __init__(self, gamma: float = 1.0):
+    def __init__(self, gamma: float | str = 1.0):
         self.gamma = gamma
 
     def validate(self) -> None:
-        if not 0 < self.gamma < np.inf:
-            raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
+        check_gamma(self.gamma, ("scale", "auto"))
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        self.validate()
+        if self.gamma == "scale":
+            return self.copied(gamma=histogram_gamma(X))
+        return self if self.gamma != "auto" else self.copied(gamma=1.0 / X.shape[1])
 
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "ChiSquared")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
-        _native.exp_scaled(D, float(self.gamma))
+        _native.exp_scaled(D, bound_gamma(self.gamma, self))
         return D
 
     def diag(self, X: Any) -> np.ndarray:
@@ -77,6 +84,12 @@ class HistogramIntersection(Kernel):
 
     def diag(self, X: Any) -> np.ndarray:
         return np.asarray(X.sum(axis=1), dtype=X.dtype).ravel()
+
+
+def histogram_gamma(X: Any, weights: np.ndarray | None = None) -> float:
+    """mean(X) / (d · var(X)), or 1 if all values are equal; a row of weight w counts as w rows."""
+    mean, variance = moments(X, weights)
+    return reciprocal(X.shape[1] * variance / mean if mean > 0 else 0.0, "scale", X)
 
 
 def _refuse_negative(X: Any, reader: str) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance
+from mercer.kernels.bandwidths import narrowed
 from mercer.kernels.radial import (
     OfMetric,
     check_positive,
@@ -13,6 +14,7 @@ from mercer.kernels.radial import (
     exponential_derivative,
     raised,
 )
+from mercer.samples import is_number
 
 __all__ = ["Matern"]
 
@@ -51,7 +53,7 @@ class Matern(OfMetric):
         self.metric = metric
 
     def validate(self) -> None:
-        if not (isinstance(self.nu, (int, float, np.number)) and self.nu > 0):
+        if not (is_number(self.nu) and self.nu > 0):
             raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
         check_positive("length_scale", self.length_scale)
         super().validate()
@@ -59,7 +61,7 @@ class Matern(OfMetric):
     def profile(self, D: np.ndarray) -> np.ndarray:
         nu, l = float(self.nu), float(self.length_scale)
         if nu == np.inf:
-            return exponential(D, 2 / self.distance.exponent, 0.5 / l**2)
+            return exponential(D, 2 / self.distance.exponent, 0.5 / l / l)
         t = raised(D, 1 / self.distance.exponent)
         scale = np.sqrt(2 * nu) / l
         if nu == 0.5:
@@ -67,13 +69,13 @@ class Matern(OfMetric):
         elif nu in (1.5, 2.5):
             _native.matern(t, scale, int(2 * nu))
         else:
-            return _matern_bessel(t * t.dtype.type(scale), nu)
+            return _matern_bessel(t * narrowed(scale, t.dtype), nu)
         return t
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
         nu, l, e = float(self.nu), float(self.length_scale), self.distance.exponent
         if nu == np.inf:
-            return exponential_derivative(D, 2 / e, 0.5 / l**2)
+            return exponential_derivative(D, 2 / e, 0.5 / l / l)
         c = np.sqrt(2 * nu) / l
         t = c * D ** (1 / e)
         # d/dt [t^ν K_ν(t)] = -t^ν K_{ν-1}(t); Abramowitz & Stegun 9.6.28

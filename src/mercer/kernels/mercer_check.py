@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels.bandwidths import evenly
 from mercer.kernels.base import Kernel
 from mercer.samples import describe
 
@@ -89,8 +90,7 @@ def check_mercer(
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel is {describe(kernel)}: give a kernel object of mercer.kernels.")
     X = kernel.encode(X)
-    if X.shape[0] > max_samples:
-        X = X[np.linspace(0, X.shape[0] - 1, max_samples).astype(int)]
+    X = evenly(X, max_samples)
     kernel = kernel.bind(X)
     K = kernel.block(X, X)
     if not np.isfinite(K).all():

@@ -12,8 +12,9 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Minkowski
-from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma
+from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Radial
+from mercer.samples import is_number
 
 __all__ = [
     "RBF",
@@ -175,7 +176,7 @@ class ExponentialPower(OfMetric):
 
     def validate(self) -> None:
         check_positive("scale", self.scale)
-        if not (isinstance(self.power, (int, float, np.number)) and 0 < self.power <= 2):
+        if not (is_number(self.power) and 0 < self.power <= 2):
             raise ValueError(
                 f"power={self.power!r}: must be in (0, 2]; above 2 the kernel is not positive "
                 "semidefinite (Schoenberg 1938)."
@@ -237,10 +238,14 @@ class LpqLaplace(Radial):
         self.distance.validate()
 
     def profile(self, D: np.ndarray) -> np.ndarray:
-        return exponential(D, self.p / self.q, float(self.length_scale) ** -self.p)
+        return exponential(D, self.p / self.q, self._rate())
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        return exponential_derivative(D, self.p / self.q, float(self.length_scale) ** -self.p)
+        return exponential_derivative(D, self.p / self.q, self._rate())
+
+    def _rate(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.float64(self.length_scale) ** -self.p)
 
 
 class RationalQuadratic(OfMetric):
@@ -283,14 +288,18 @@ class RationalQuadratic(OfMetric):
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = raised(D, 2 / self.distance.exponent)
-        D /= 2 * self.alpha * self.length_scale**2
+        D *= narrowed(self._rate(), D.dtype)
         D += 1
-        D **= -self.alpha
+        D **= narrowed(-self.alpha, D.dtype)
         return D
 
     def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        q, s = 2 / self.distance.exponent, 1 / (2 * self.alpha * self.length_scale**2)
+        q, s = 2 / self.distance.exponent, self._rate()
         return -self.alpha * (1 + s * D**q) ** (-self.alpha - 1) * s * q * D ** (q - 1)
+
+    def _rate(self) -> float:
+        # divisions, because the square of ℓ may leave the range of floats
+        return 0.5 / self.alpha / self.length_scale / self.length_scale
 
 
 def raised(D: np.ndarray, power: float) -> np.ndarray:
@@ -316,5 +325,5 @@ def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarr
 
 def check_positive(name: str, value: Any) -> None:
     """Raise an error if ``value`` is not a finite number > 0."""
-    if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
+    if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a finite number > 0.")

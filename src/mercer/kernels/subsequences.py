@@ -16,7 +16,7 @@ from mercer import _native
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmers import check_length
 from mercer.kernels.mantissas import from_logs, values
-from mercer.samples import Strings
+from mercer.samples import Strings, is_number
 from mercer.threads import raise_if_stopped
 
 __all__ = ["AllSubsequences", "FixedLengthSubsequences", "GapWeighted"]
@@ -262,7 +262,7 @@ class FixedLengthSubsequences(Subsequences):
 
 def check_decay(decay: Any, reader: str) -> None:
     """Raise an error if ``decay`` is not in (0, 1]."""
-    if not isinstance(decay, (int, float, np.number)) or not 0 < decay <= 1:
+    if not is_number(decay) or not 0 < decay <= 1:
         raise ValueError(f"decay={decay!r}: {reader} needs a number in (0, 1].")
 
 

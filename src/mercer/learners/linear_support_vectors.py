@@ -15,7 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from mercer.learners.finite import finite_values
 from mercer.learners.targets import check_targets, check_weights
+from mercer.samples import is_number, is_whole
 from mercer.solvers.linear_dual import LinearResult
 from mercer.solvers.linear_rows import LinearRows
 from mercer.solvers.linear_svm import LinearSolver
@@ -48,12 +50,12 @@ class LinearMachine(BaseEstimator):
         numbers = [("C", True), ("tol", True), ("intercept_scaling", True), ("epsilon", False)]
         for name, strict in numbers:
             value: Any = getattr(self, name, 1.0)
-            known = isinstance(value, (int, float, np.number)) and np.isfinite(value)
+            known = is_number(value) and np.isfinite(value)
             if not (known and (value > 0 or (value == 0 and not strict))):
                 raise ValueError(
                     f"{name}={value!r}: must be a finite number {'>' if strict else '>='} 0."
                 )
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 0):
+        if not (is_whole(self.max_iter) and self.max_iter >= 0):
             raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
         for name, values in {"dual": ("auto", True, False), **choices}.items():
             if getattr(self, name) not in values:
@@ -99,9 +101,7 @@ class LinearMachine(BaseEstimator):
         scale = self.intercept_scaling if self.fit_intercept else 0.0
         self.intercept_ = (scale * W[:, -1]).astype(dtype)
         lengths = np.linalg.norm(W[:, :-1], axis=1)
-        with np.errstate(divide="ignore"):
-            margins = 1 / lengths
-        self.margin_ = margins
+        self.margin_ = 1 / lengths  # infinite where all coefficients are 0
         self.objective_ = float(sum(r.objective for r in results))
         self.dual_gap_ = float(sum(r.gap for r in results))
         self.converged_ = all(r.converged for r in results)
@@ -112,12 +112,15 @@ class LinearMachine(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "coef_" in vars(self)
 
-    def _conclude(self, results: list[LinearResult]) -> None:
-        """Warn if the worst machine did not converge."""
+    def _conclude(self, results: list[LinearResult], X: Any) -> None:
+        """Warn if the worst machine did not converge; it cannot if rows have infinite lengths."""
         last = worst(results)
+        if not (last.converged or np.isfinite(LinearRows(X, 0.0).squares()).all()):
+            raise np.linalg.LinAlgError("The length of a row of X is not finite.")
         stays = self.dual not in ("auto", False) and last.reason is Reason.LIMIT
         last.conclude('With dual="auto" the fit goes on with Newton steps' if stays else "")
 
+    @finite_values
     def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""
         check_is_fitted(self)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.classes import encode_classes, weigh_classes
+from mercer.learners.finite import finite_fit
 from mercer.learners.linear_support_vectors import LinearMachine, Task
 from mercer.solvers.crammer_singer import ClassDual, ClassRows
 from mercer.solvers.linear_dual import LinearDual, LinearResult
@@ -137,6 +138,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to samples X and class labels y.
 
@@ -179,7 +181,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         else:
             results, W = self._fit_apart(X, codes, own, others, seed)
         self._store(results, W, X.dtype)
-        self._conclude(results)
+        self._conclude(results, X)
         return self
 
     def _fit_apart(self, X, codes, own, others, seed):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
+from mercer.learners.finite import finite_fit
 from mercer.learners.linear_support_vectors import LinearMachine
 from mercer.solvers.linear_dual import LinearDual
 
@@ -84,6 +85,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to samples X and targets y.
 
@@ -108,7 +110,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         results = self._run([lambda: self._solver(seed).solve(rows, dual)])
         self._store(results, results[0].coef[None], X.dtype)
         self.coef_ = self.coef_[0]
-        self._conclude(results)
+        self._conclude(results, X)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from mercer.gram import FeatureGram, GramOperator
 from mercer.learners.base import FitPath, KernelLearner
 from mercer.learners.classes import encode_classes, weigh_classes
+from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.limits import LIMITS
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.newton import probabilities
@@ -109,6 +110,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
     ) -> Self:
@@ -196,6 +198,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     def __sklearn_is_fitted__(self) -> bool:
         return "dual_coef_" in vars(self)  # which is stored after the samples
 
+    @finite_values
     def _outputs(self, X: Any) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 

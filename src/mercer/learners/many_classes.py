@@ -22,6 +22,7 @@ from mercer.gram.row_sources import SMALL
 from mercer.learners.base import Training
 from mercer.learners.calibration import Method, calibrate
 from mercer.learners.classes import encode_classes, weigh_classes
+from mercer.learners.finite import finite_fit
 from mercer.learners.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
@@ -78,6 +79,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         """
         return result
 
+    @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
     ) -> Self:

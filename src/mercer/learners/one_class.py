@@ -9,6 +9,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.base import Training
+from mercer.learners.finite import finite_fit
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 
@@ -93,6 +94,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.memory = memory
         self.n_jobs = n_jobs
 
+    @finite_fit
     def fit(
         self,
         X: Any,

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.learners.base import FitPath
+from mercer.learners.finite import finite_fit
 from mercer.learners.ridge_base import RidgeLearner
 
 __all__ = ["KernelRidge"]
@@ -123,6 +124,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
     ) -> Self:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.gram import memory_budget
 from mercer.learners.base import FitPath, KernelLearner, Training
+from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
 from mercer.learners.ridge_penalty import (
     PENALTIES,
@@ -20,6 +21,7 @@ from mercer.learners.ridge_penalty import (
     affordable,
     check_penalty,
     solve_densely,
+    unit_of,
 )
 from mercer.solvers import (
     ConjugateGradientSolver,
@@ -62,7 +64,8 @@ class RidgeLearner(KernelLearner):
             vars(self).pop(name, None)
         choose = isinstance(self.alpha, str) and self.alpha == "auto"
         penalty = np.nan if choose else check_penalty(self.alpha, y)
-        n = training.X.shape[0]
+        n, unit = training.X.shape[0], unit_of(y)
+        y = y / unit
         # of an indefinite kernel a low-rank part is not sound: all rows, however many
         solver = "cholesky" if self.solver == "auto" and self._indefinite() else self.solver
         with blas_limit(n):
@@ -72,10 +75,12 @@ class RidgeLearner(KernelLearner):
                 result, sums = self._solve_exactly(training, y, penalty, fit_path)
             else:
                 result, sums = self._solve_low_rank(training, y, penalty, fit_path)
-        self.dual_coef_ = result.coef.astype(training.X.dtype, copy=False)
+        if choose:
+            self.left_out_ = self.left_out_ * unit
+        self.dual_coef_ = (unit * result.coef).astype(training.X.dtype, copy=False)
         self.n_iter_ = result.iterations
         self.residual_ = result.gap
-        return result, sums
+        return result, None if sums is None else unit * sums
 
     def _solve_exactly(
         self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
@@ -144,6 +149,7 @@ class RidgeLearner(KernelLearner):
         self.alpha_, self.left_out_ = float(tried[best]), left_out[best]
         return factor.solve(y, self.alpha_)
 
+    @finite_values
     def _evaluate(self, X: Any) -> Any:
         """f at new samples, (n,) or (n, outputs)."""
         return self.cross_gram(X) @ self.dual_coef_

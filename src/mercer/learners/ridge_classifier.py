@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.learners.base import FitPath, Training
 from mercer.learners.classes import weigh_classes
+from mercer.learners.finite import finite_fit
 from mercer.learners.ridge_base import RidgeLearner
 from mercer.solvers import Result
 
@@ -89,6 +90,7 @@ n_jobs, random_state
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
     ) -> Self:
@@ -102,8 +104,9 @@ n_jobs, random_state
         if not self._binarizer.y_type_.startswith("multilabel"):
             y = column_or_1d(y, warn=True)
             if len(self._binarizer.classes_) < 2:
+                (only,) = self._binarizer.classes_.tolist()
                 raise ValueError(
-                    f"y has one class, {self._binarizer.classes_[0]!r}, among the rows of positive "
+                    f"y has one class, {only!r}, among the rows of positive "
                     "weight: a classifier needs at least two."
                 )
         self.classes_ = self._binarizer.classes_

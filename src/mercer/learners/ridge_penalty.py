@@ -10,7 +10,7 @@ from mercer.gram import GramOperator
 from mercer.learners.base import FitPath
 from mercer.solvers import CholeskySolver, EigenSolver, Result, RidgeSweep
 
-__all__ = ["PENALTIES", "PenaltyPath", "affordable", "check_penalty", "solve_densely"]
+__all__ = ["PENALTIES", "PenaltyPath", "affordable", "check_penalty", "solve_densely", "unit_of"]
 
 PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
@@ -64,6 +64,17 @@ def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
     if not ((penalty >= 0) & np.isfinite(penalty)).all():
         raise ValueError(f"alpha={alpha!r}: give a finite penalty >= 0.")
     return float(penalty.flat[0]) if penalty.size == 1 else penalty
+
+
+def unit_of(y: np.ndarray) -> float:
+    """The power of two that targets are divided by, so that floats hold their squares.
+
+    It is 1 for ordinary targets. A power of two changes no digit of the solution.
+    """
+    largest = float(np.abs(y).max(initial=0))
+    if largest == 0 or 1e-100 < largest < 1e100:
+        return 1.0
+    return 2.0 ** max(int(np.frexp(largest)[1]), -1000)
 
 
 def affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:

@@ -20,8 +20,12 @@ from mercer.gram import GramOperator, LowRankGram, RowSource, gram, memory_budge
 from mercer.gram.precision import in_single_precision
 from mercer.gram.row_sources import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.kernels import Kernel
+from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.histograms import histogram_gamma
 from mercer.learners.base import FitPath, KernelLearner, Training
+from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
+from mercer.samples import is_number
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult, SmoSolver
@@ -81,7 +85,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         }
         for name, (low, strict, high) in ranges.items():
             value: Any = getattr(self, name, 1.0)
-            known = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            known = is_number(value)
             if not (known and value <= high and (value > low or (value == low and not strict))):
                 above = f" and <= {high}" if np.isfinite(high) else ""
                 raise ValueError(
@@ -110,7 +114,8 @@ class SupportVectorMachine(KernelLearner, ABC):
             )
         scale = isinstance(self.kernel, str) and self.gamma == "scale"
         if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
-            kernel = kernel.copied(gamma=_scale(training.X, training.weights))
+            learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
+            kernel = kernel.copied(gamma=learnt(training.X, training.weights))
         return super().bind_kernel(kernel, training)
 
     @abstractmethod
@@ -270,6 +275,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             "gamma), or remove rows that are equal but differ in class."
         )
 
+    @finite_values
     def _values(self, X: Any) -> np.ndarray:
         """K(X, support) β + b for each machine; only the support vectors are used."""
         K = self.cross_gram(X)
@@ -340,17 +346,6 @@ class WarmStarts(FitPath):
         """Remember the solution of a machine."""
         if result.alpha is not None:
             self.last[machine] = result.alpha, C
-
-
-def _scale(X: Any, w: np.ndarray) -> float:
-    """1 / (d · var(X)) with row weights w; sparse rows stay sparse."""
-    share = w / (w.sum() * X.shape[1])
-    mean = float((share @ X).sum())
-    if sp.issparse(X):
-        variance = float((share @ X.multiply(X)).sum()) - mean**2
-    else:
-        variance = float((share @ (X - mean) ** 2).sum())
-    return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 class _Lines:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import Training
+from mercer.learners.finite import finite_fit
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoResult
@@ -26,6 +27,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
         """The dual for targets y and upper bounds."""
 
+    @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
     ) -> Self:

@@ -20,6 +20,7 @@ from mercer.samples.columns import (
 from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import as_objects, describe
 from mercer.samples.matrix_rows import MatrixRows
+from mercer.samples.numbers import is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
@@ -27,7 +28,7 @@ from mercer.samples.ragged import Ragged
 from mercer.samples.sets import Sets, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
-from mercer.samples.vectors import refuse_objects
+from mercer.samples.vectors import largest_column, refuse_objects
 
 __all__ = [
     "KINDS",
@@ -46,6 +47,9 @@ __all__ = [
     "as_table",
     "column_names",
     "describe",
+    "is_number",
+    "is_whole",
+    "largest_column",
     "number_columns",
     "refuse_missing",
     "refuse_objects",

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.samples.frames import describe, first_object, is_frame
 
-__all__ = ["encode_vectors", "refuse_objects"]
+__all__ = ["encode_vectors", "largest_column", "refuse_objects"]
 
 
 def encode_vectors(X, like, reader):
@@ -22,7 +22,8 @@ def encode_vectors(X, like, reader):
 
         X = nw.from_native(X, eager_only=True).to_numpy()
     floats: Any = [np.float64, np.float32]
-    X = check_array(X, accept_sparse=cast(Any, "csr"), dtype=floats, order="C", input_name="X")
+    with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
+        X = check_array(X, accept_sparse=cast(Any, "csr"), dtype=floats, order="C", input_name="X")
     if like is not None and X.shape[1] != like.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns, but the samples it is compared with have "
@@ -32,6 +33,15 @@ def encode_vectors(X, like, reader):
         X = sp.csr_array(X)
         X.sum_duplicates()
     return X
+
+
+def largest_column(X: Any) -> tuple[int, float]:
+    """The column of encoded vectors that has the number of the largest size, and this size."""
+    import scipy.sparse as sp
+
+    sizes = abs(X).max(axis=0)
+    sizes = sizes.toarray().ravel() if sp.issparse(sizes) else np.asarray(sizes)
+    return int(sizes.argmax()), float(sizes.max())
 
 
 #: what to do with samples that are not vectors

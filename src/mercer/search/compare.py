@@ -93,7 +93,8 @@ class Search:
     def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All within a radius of each query: distances, numbers, and where each query starts."""
         # what is found beyond the radius, because of the slack, is left out below
-        limit = radius**self.exponent * self.slack
+        with np.errstate(over="ignore"):  # beyond floats is as good as no limit
+            limit = float(np.float64(radius) ** self.exponent * self.slack)
         # of two equal pairs one is computed
         mirrored = self.among_themselves and self.index.exact
         A, B = self._sides()

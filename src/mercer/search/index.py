@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
+from mercer.samples import is_number, is_whole
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import Rows, Selection
@@ -174,7 +174,7 @@ class Index(BaseEstimator, ABC):
         """
         search = self._search(Z)
         most = self.n_samples_fit_ - (Z is None)
-        if not (isinstance(k, Integral) and 1 <= k <= most):
+        if not (is_whole(k) and 1 <= k <= most):
             raise ValueError(
                 f"k={k!r}: give an integer from 1 to {most}, the number of training rows"
                 + (" beside the row itself." if Z is None else ".")
@@ -191,7 +191,7 @@ class Index(BaseEstimator, ABC):
         Z : samples, optional
             None: the training rows, none of which is its own neighbour.
         radius : float >= 0, default=1.0
-            A row at this very distance is within it.
+            A row at this very distance is within it. Infinity finds all rows.
 
         Returns
         -------
@@ -203,12 +203,15 @@ class Index(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            The radius is negative, or the results exceed ``memory``.
+            The radius is no number or negative, or the results exceed ``memory``.
         """
         search = self._search(Z)
-        if not (isinstance(radius, Real) and radius >= 0):
+        if not (is_number(radius) and radius >= 0):
             raise ValueError(f"radius={radius!r}: give a number >= 0.")
-        return search.within(float(radius))
+        try:
+            return search.within(float(radius))
+        except OverflowError:  # an integer of hundreds of digits
+            return search.within(np.inf)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted index to one file, whole or not at all.

@@ -106,7 +106,7 @@ class ConjugateGradientSolver:
                 if gap <= self.tol:
                     reason = Reason.CONVERGED
                     break
-                stalls = stalls + 1 if gap > best / 2 else 0
+                stalls = 0 if gap <= best / 2 else stalls + 1  # NaN is no progress either
                 best = min(best, gap)
                 if stalls == 2:
                     reason = Reason.STALLED

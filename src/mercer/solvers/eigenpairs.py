@@ -15,7 +15,12 @@ import scipy.linalg
 from mercer.gram import FeatureGram, GramOperator, memory_budget
 from mercer.gram.operator import require
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge_system import RidgeSystem, check_penalties, solve_by_penalty
+from mercer.solvers.ridge_system import (
+    RidgeSystem,
+    check_penalties,
+    refuse_overflow,
+    solve_by_penalty,
+)
 
 __all__ = ["EigenFactor", "EigenSolver"]
 
@@ -95,8 +100,10 @@ class EigenFactor:
         self.system = RidgeSystem(K, weights)
         beside = 3 * self.system.K.nbytes  # divide and conquer; the QR method works in place
         driver = "evd" if beside <= memory_budget(memory, beside) else "ev"
+        S = self.system.matrix(0.0)
+        refuse_overflow(S)
         self.eigenvalues, self.Q = scipy.linalg.eigh(
-            self.system.matrix(0.0), overwrite_a=True, check_finite=False, driver=driver
+            S, overwrite_a=True, check_finite=False, driver=driver
         )
         size = np.abs(self.eigenvalues)
         # measured: the eigenvalues of a singular K come out below 4 eps ‖K‖, for n up to 2000

@@ -15,7 +15,7 @@ import scipy.linalg
 
 from mercer.gram import FeatureGram, LowRankGram
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge_system import check_penalties, solve_by_penalty
+from mercer.solvers.ridge_system import check_penalties, refuse_overflow, solve_by_penalty
 
 __all__ = ["LowRankFactor", "LowRankSolver"]
 
@@ -84,6 +84,7 @@ class LowRankFactor:
         A = np.zeros((K.rank, K.rank))
         for rows, F in K.strips():
             A += F.T @ self._weighted(F, rows)
+        refuse_overflow(A)
         self.eigenvalues, self.Q = scipy.linalg.eigh(
             A, overwrite_a=True, check_finite=False, driver="evd"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,19 +69,32 @@ class Result:
 
         If it did not converge, give a ConvergenceWarning with the measured gap and the remedy.
         After an interruption (Ctrl-C), raise KeyboardInterrupt; the learner has the best solution
-        so far.
+        so far. Where the gap is not finite, neither is the solution: raise LinAlgError.
         """
         if self.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
+        name = self.solver[:1].upper() + self.solver[1:]
+        if not np.isfinite(self.gap):
+            raise np.linalg.LinAlgError(
+                f"{name} met NaN or infinity, so that its {self.certificate} is {self.gap}: scale "
+                "the samples, the targets or the weights."
+            )
         if not self.converged:
-            name = self.solver[:1].upper() + self.solver[1:]
             steps = f"{self.iterations} iteration{'s' if self.iterations != 1 else ''}"
             warnings.warn(
                 f"{name} {self.reason.value}. Measured {self.certificate}: {self.gap:.3g} after "
                 f"{steps}." + (f" {hint}." if hint else ""),
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=_first_outside(),
             )
+
+
+def _first_outside() -> int:
+    """The stacklevel, for `conclude`, of the first caller that is not of this library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mercer":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def worst(results: Sequence[R]) -> R:

@@ -20,7 +20,13 @@ import numpy as np
 from mercer.gram import GramOperator
 from mercer.solvers.result import Result, worst
 
-__all__ = ["RidgeSystem", "check_penalties", "solve_by_penalty", "wide_product"]
+__all__ = [
+    "RidgeSystem",
+    "check_penalties",
+    "refuse_overflow",
+    "solve_by_penalty",
+    "wide_product",
+]
 
 STRIP = 512  # rows of K that are squared, or made wide, at a time
 
@@ -124,6 +130,18 @@ def wide_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
     for s in range(0, len(K), STRIP):
         out[s : s + STRIP] = K[s : s + STRIP].astype(out.dtype) @ V
     return out
+
+
+def refuse_overflow(A: np.ndarray) -> None:
+    """Raise LinAlgError if a matrix that is to be factorised has NaN or infinity.
+
+    LAPACK may not return from one.
+    """
+    if not np.isfinite(A).all():
+        raise np.linalg.LinAlgError(
+            "K, weighted by the rows' weights, has NaN or infinity: the samples or the weights are "
+            f"too large for {A.dtype}. Scale them, or normalise the kernel."
+        )
 
 
 def solve_by_penalty(

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from itertools import chain, islice
 from typing import Any
@@ -62,8 +63,8 @@ def count_jobs(n_jobs: int | None) -> int:
 def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
     """Yield task(item) in order, computed by ``n_jobs`` threads, at most 2 n_jobs ahead.
 
-    Tasks run under their own `Stop`. If the caller leaves the map before its end, the stop is set,
-    and the map waits for the tasks that still run.
+    Tasks run under their own `Stop`, and under the caller's `numpy.errstate`. If the caller leaves
+    the map before its end, the stop is set, and the map waits for the tasks that still run.
     """
     items = iter(items)
     first = list(islice(items, 2))  # a single task needs no thread
@@ -82,7 +83,7 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
 
         try:
             for item in chain(first, items):
-                flying.append(pool.submit(run, item))
+                flying.append(pool.submit(copy_context().run, run, item))
                 if len(flying) >= 2 * jobs:
                     yield flying[0].result()
                     flying.popleft()

@@ -1,0 +1,128 @@
+"""The door for numbers: what a fit stores and what a prediction returns is finite, or an error.
+
+Between the two ends of a fit nothing looks for overflow, so it costs nothing there. At the end the
+solution is checked, which is small beside K; and if it is not finite, or if a factorisation gave
+up on the way, the error names the number that is farthest from 1: a column of X, y, the weights or
+a parameter. Predictions go through the same door.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples import column_names, is_number
+
+__all__ = ["finite_fit", "finite_values"]
+
+P = ParamSpec("P")
+Learner = TypeVar("Learner")
+
+SOLUTION = ("dual_coef_", "coef_", "intercept_")
+#: what stops for numbers that are too large or too small; SciPy's are ValueErrors as well
+BROKEN = (np.linalg.LinAlgError, ArithmeticError)
+SHRINK = "divide {name} by its largest value"
+COLUMNS = f"{SHRINK} (sklearn.preprocessing.MaxAbsScaler does it for all columns)"
+
+
+def finite_fit(
+    fit: Callable[Concatenate[Any, Any, P], Learner],
+) -> Callable[Concatenate[Any, Any, P], Learner]:
+    """Decorate ``fit``: a solution that is not finite is an error that names the scale to blame."""
+
+    @functools.wraps(fit)
+    def guarded(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> Learner:
+        given: dict[str, Any] = {**dict(zip(("y", "sample_weight"), args)), **kwargs}
+        with np.errstate(all="ignore"):
+            try:
+                learner = fit(self, X, *args, **kwargs)
+            except BROKEN as error:
+                raise ValueError(_explain(self, "the fit", X, given)) from error
+            if not _is_solved(self):
+                raise ValueError(_explain(self, "the solution", X, given))
+        return learner
+
+    return guarded
+
+
+def finite_values(values: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Decorate a method that computes outputs for new samples: outputs are finite, or an error."""
+
+    @functools.wraps(values)
+    def guarded(self: Any, X: Any) -> Any:
+        with np.errstate(all="ignore"):
+            try:
+                outputs = values(self, X)
+            except BROKEN as error:
+                raise ValueError(_explain(self, "the prediction", X, {})) from error
+            if not _finite(outputs):
+                raise ValueError(_explain(self, "the prediction", X, {}))
+        return outputs
+
+    return guarded
+
+
+def _is_solved(learner: Any) -> bool:
+    """Whether the solution is finite, in the precision of predictions too."""
+    fitted = vars(learner)
+    dtype = getattr(fitted.get("X_fit_"), "dtype", np.dtype(np.float64))
+    dtype = dtype if np.dtype(dtype).kind == "f" else np.float64
+    return all(_finite(fitted[name], dtype) for name in SOLUTION if name in fitted)
+
+
+def _finite(values: Any, dtype: Any = np.float64) -> bool:
+    values = values.data if sp.issparse(values) else np.asarray(values)
+    return bool(np.isfinite(values.astype(dtype, copy=False)).all())
+
+
+def _explain(learner: Any, what: str, X: Any, given: dict[str, Any]) -> str:
+    """The message: what is not finite, the number farthest from 1, and the remedy."""
+    scales = _scales(learner, X, given)
+    name, value, remedy = max(scales, key=_suspicion, default=("", 1.0, ""))
+    message = f"{type(learner).__name__}: {what} is not finite"
+    if not name:
+        return f"{message}: check that the kernel returns finite numbers for these samples."
+    size = "reaches" if value > 1 else "is at most"
+    return f"{message}. {name} {size} {value:.3g}, where numbers near 1 are wanted: {remedy}."
+
+
+def _suspicion(scale: tuple[str, float, str]) -> float:
+    """Large numbers overflow by themselves; of small ones only the reciprocals do."""
+    digits = np.log10(scale[1])
+    return digits if digits > 0 else -digits / 4
+
+
+def _scales(learner: Any, X: Any, given: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
+    """Each number that a fit depends on: its name, its size > 0, and what to do about it."""
+    for j, size in enumerate(_column_sizes(X)):
+        name = f"column {column_names(X)[j]!r} of X"
+        yield from _scale(name, size, COLUMNS)
+    for name in ("y", "sample_weight"):
+        values = np.asarray(given.get(name, ()))
+        if values.dtype.kind in "fiu" and values.size:
+            yield from _scale(name, np.abs(values.astype(np.float64)).max(), SHRINK)
+    if "kernel_" in vars(learner):
+        kernel = {f"{k} of the kernel": v for k, v in learner.kernel_.get_params().items()}
+    else:
+        kernel = {}
+    for name, value in {**kernel, **learner.get_params(deep=False)}.items():
+        if is_number(value):
+            yield from _scale(name, abs(float(value)), "give a value nearer to 1")
+
+
+def _scale(name: str, size: float, remedy: str) -> Iterator[tuple[str, float, str]]:
+    if 0 < size < np.inf:
+        yield name, float(size), remedy.format(name=name)
+
+
+def _column_sizes(X: Any) -> np.ndarray:
+    """The largest size of the numbers in each column; nothing for samples that are no numbers."""
+    try:
+        values = abs(X).max(axis=0).toarray() if sp.issparse(X) else np.asarray(X, np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return np.abs(values).reshape(-1, values.shape[-1]).max(axis=0) if values.ndim else values

@@ -1,0 +1,158 @@
+"""Numbers of any scale: finite coefficients and predictions, or an error that names the scale."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelRidge,
+    KernelRidgeClassifier,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
+from mercer.kernels import RBF
+from mercer.threads import ordered_map
+
+LEARNERS = [
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelLogisticRegression,
+    SVC,
+    NuSVC,
+    SVR,
+    NuSVR,
+    OneClassSVM,
+    LinearSVC,
+    LinearSVR,
+]
+rng = np.random.default_rng(0)
+X, classes = rng.normal(size=(30, 3)), np.arange(30) % 2
+X += classes[:, None]
+
+
+def scaled_column(size, dtype=np.float64):
+    out = X.astype(dtype)
+    out[:, 1] *= size
+    return out
+
+
+@pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_column_of_huge_numbers_is_named(Learner, kernel):
+    if "kernel" in Learner().get_params():
+        model = Learner(kernel=kernel)
+    elif kernel == "rbf":
+        return
+    else:
+        model = Learner()
+    with pytest.raises(ValueError, match=r"column 1 of X reaches .*MaxAbsScaler") as raised:
+        model.fit(scaled_column(1e300), classes)
+    assert type(raised.value) is ValueError
+
+
+def test_the_column_has_its_name_in_the_frame():
+    frame = pd.DataFrame(scaled_column(1e300), columns=["age", "debt", "size"])
+    with pytest.raises(ValueError, match="column 'debt' of X reaches"):
+        KernelRidge().fit(frame, classes)
+    with pytest.raises(ValueError, match="column 1 of X reaches"):
+        KernelRidge().fit(sp.csr_array(scaled_column(1e300)), classes)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "Learner", [c for c in LEARNERS if c is not NuSVC], ids=lambda c: c.__name__
+)
+@pytest.mark.parametrize("size", [1e-310, 1e-160, 1e-30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_of_tiny_numbers_count_as_constants(Learner, size, dtype):
+    S = (X * size).astype(dtype)
+    model = Learner().fit(S, classes)
+    assert np.isfinite(model.predict(S).astype(float)).all()
+
+
+@pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)
+def test_a_new_row_that_is_too_large_is_refused(Learner):
+    model = Learner()
+    if "kernel" in model.get_params():
+        model.set_params(kernel="poly", gamma=1.0)
+    model.fit(X, classes)
+    new = np.array([[1.0, 2.0, 3.0], [-1.7e308, 1.7e308, -1.7e308]])
+    if "kernel" not in model.get_params():
+        model.coef_ = model.coef_ * 100
+    with pytest.raises(
+        ValueError, match=r"the prediction is not finite. column \d of X reaches 1.7"
+    ):
+        model.predict(new)
+
+
+def test_huge_targets_have_their_solution():
+    y = X[:, 0] + 0.1 * X[:, 1]
+    want = KernelRidge(kernel="rbf").fit(X, y)
+    for size in (2.0**1000, 2.0**-1000):
+        model = KernelRidge(kernel="rbf").fit(X, y * size)
+        assert_allclose(model.predict(X), want.predict(X) * size, rtol=1e-12)
+        chosen = KernelRidge(alpha="auto", kernel="rbf").fit(X, y * size)
+        usual = KernelRidge(alpha="auto", kernel="rbf").fit(X, y)
+        assert_allclose(chosen.left_out_ / size, usual.left_out_, rtol=1e-8)
+        assert chosen.alpha_ == usual.alpha_
+
+
+@pytest.mark.parametrize("Learner", [KernelRidge, SVR, NuSVR])
+def test_targets_beyond_the_precision_of_the_samples_are_named(Learner):
+    """They were predicted as infinity, by a machine that said that it had converged."""
+    y = np.where(classes == 1, 1e39, 2e39)
+    with pytest.raises(ValueError, match=r"y reaches 2e.39.* divide y"):
+        Learner().fit(X.astype(np.float32), y)
+
+
+def test_a_singular_system_without_a_penalty_has_the_solution_of_least_norm():
+    rank_one = X[:, :1] * np.array([[1.0, 2.0, 3.0]])
+    with pytest.warns(ConvergenceWarning, match="singular matrix .* minimum norm"):
+        model = KernelRidge(alpha=0).fit(rank_one, classes)
+    w = model.X_fit_.T @ model.dual_coef_
+    assert_allclose(w, np.linalg.pinv(rank_one) @ classes, rtol=1e-8)
+    with pytest.warns(ConvergenceWarning, match="singular matrix"):
+        model = KernelRidgeClassifier(alpha=0).fit(rank_one, classes)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_parameter_out_of_scale_is_named():
+    with pytest.raises(ValueError, match=r"sample_weight reaches 1e.308.*divide sample_weight"):
+        KernelRidge(kernel="rbf").fit(X, classes, np.full(30, 1e308))
+    with pytest.raises(ValueError, match=r"coef0 .*reaches 1e.200.*nearer to 1"):
+        KernelRidge(kernel="poly", degree=2, coef0=1e200).fit(X, classes)
+
+
+def test_conjugate_gradients_end_on_products_that_are_not_finite():
+    with pytest.raises(ValueError, match="column 1 of X reaches"):
+        KernelRidge(kernel="linear", solver="conjugate_gradient").fit(scaled_column(1e300), classes)
+
+
+def test_a_warning_is_shown_where_the_user_called():
+    with pytest.warns(ConvergenceWarning) as record:
+        KernelRidge(alpha=0).fit(X[:, :1], classes)
+    assert record[0].filename == __file__
+
+
+def test_tasks_on_threads_keep_the_callers_way_with_overflow():
+    with np.errstate(over="ignore"):
+        assert list(ordered_map(lambda x: np.float64(x) ** 2, [1e200] * 8, 2)) == [np.inf] * 8
+
+
+def test_ordinary_numbers_pay_no_extra_pass(monkeypatch):
+    """Only what is stored and returned is looked at, never K."""
+    seen = []
+    isfinite = np.isfinite
+    monkeypatch.setattr(np, "isfinite", lambda a, *r, **k: seen.append(np.size(a)) or isfinite(a))
+    model = KernelRidge(kernel=RBF(0.5)).fit(X, classes)
+    model.predict(X)
+    assert max(seen) < 30 * 30
