@@ -106,7 +106,7 @@ class State:
             diagonal = self.K.diag().astype(float)
             row = self.K.block(np.array([0]), slice(None))[0] if self.hard else diagonal
         if not (np.isfinite(diagonal).all() and np.isfinite(row).all()):
-            raise ValueError(OVERFLOW)
+            raise np.linalg.LinAlgError(OVERFLOW)
         if self.hard:
             self.peak = float(np.abs(diagonal).max())
             self.spread = float((diagonal + diagonal[0] - 2 * row).max())  # max ‖φ(x) - φ(x_0)‖²
@@ -203,7 +203,7 @@ class State:
             f, self.offset, self.y, self.C, self.alpha, groups
         )
         if not np.isfinite(violation):
-            raise ValueError(OVERFLOW)
+            raise np.linalg.LinAlgError(OVERFLOW)
         levels = tuple(level for level in levels if np.isfinite(level))
         return Optimum(violation, levels if groups else levels[:1], gap, square, linear)
 
