@@ -33,7 +33,7 @@ def test_values_are_those_of_the_recursion(distance, old, new):
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(texts=st.lists(LONG, min_size=1, max_size=3))
 def test_strings_about_the_width_of_a_word(distance, texts):
     expected = oracles.block(oracles.distance, distance, texts, texts, texts)

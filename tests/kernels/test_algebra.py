@@ -53,7 +53,7 @@ def grow(children):
 
 
 @given(st.recursive(ATOMS, grow, max_leaves=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_expression_is_a_kernel(kernel):
     K = kernel(X)
     scale = max(1.0, np.abs(K).max())

@@ -100,34 +100,30 @@ def agrees_with_its_oracle(kernel, X, Z, S):
     assert_allclose(kernel.diag(A), own.diagonal(), rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(STRINGS, STRINGS, STRINGS, LENGTHS, st.sampled_from([0.3, 1.0]))
 def test_spectra_of_any_strings(X, Z, S, k, decay):
     agrees_with_its_oracle(Spectrum(k), X, Z, S)
     agrees_with_its_oracle(BlendedSpectrum(k, decay), X, Z, S)
 
 
-@settings(deadline=None)
 @given(STRINGS, STRINGS, STRINGS, LENGTHS, LENGTHS)
 def test_gapped_kmers_of_any_strings(X, Z, S, l, k):
     agrees_with_its_oracle(GappedKmer(max(l, k), min(l, k)), X, Z, S)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STRINGS, STRINGS, STRINGS, st.integers(1, 4), st.integers(0, 3))
 def test_mismatches_of_any_strings(X, Z, S, k, m):
     """Symbols that S lacks come too: k-mers that hold one are left out."""
     agrees_with_its_oracle(Mismatch(k, min(m, k - 1)), X, Z, S)
 
 
-@settings(deadline=None)
 @given(STRINGS, STRINGS, st.integers(0, 9), st.integers(1, 12), st.integers(0, 12))
 def test_weighted_degrees_of_any_strings(X, Z, length, degree, shift):
     X, Z = ([(s * 10)[:length].ljust(length, "a") for s in strings] for strings in (X, Z))
     agrees_with_its_oracle(WeightedDegree(degree, shift), X, Z, Z)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("ACGTacgt", max_size=12), min_size=1, max_size=4), LENGTHS, LENGTHS)
 def test_both_strands_of_any_dna(X, l, k):
     kernel = GappedKmer(max(l, k), min(l, k), both_strands=True)

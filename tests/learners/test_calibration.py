@@ -164,7 +164,7 @@ finite = st.floats(allow_nan=False, width=64)
 hostile = arrays(np.float64, st.integers(2, 12), elements=finite)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(f=hostile, new=hostile, method=st.sampled_from(METHODS), seed=st.integers(0, 99))
 def test_the_more_probable_of_two_classes_is_the_predicted_one(f, new, method, seed):
     codes = np.random.default_rng(seed).integers(0, 2, len(f))
@@ -178,7 +178,7 @@ def test_the_more_probable_of_two_classes_is_the_predicted_one(f, new, method, s
     assert (np.diff(P[np.argsort(new), 1]) >= -1e-15).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     scores=arrays(np.float64, st.tuples(st.integers(3, 12), st.just(3)), elements=finite),
     method=st.sampled_from(METHODS),

@@ -174,7 +174,7 @@ def test_values_of_several_types_in_one_column():
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3), st.integers(-3, 3)), min_size=1))
 @example(["", "\0", 0])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_codes_are_equal_exactly_where_values_are(values):
     X = as_samples([[v] for v in values], "categories")
     assert [X.levels[0][code] for code in X.codes[:, 0]] == values

@@ -84,7 +84,7 @@ def test_every_distance_within_rounding(case, edge):
     assert indices.dtype == np.int64
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     old=st.lists(st.text("ab", max_size=9), min_size=2, max_size=20),
     new=st.lists(st.text("abc", max_size=9), min_size=1, max_size=9),

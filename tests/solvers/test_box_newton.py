@@ -67,7 +67,7 @@ def test_without_bounds_in_the_way_it_is_the_solution(split, dtype):
     assert_allclose(alpha, solution, atol=1e-4 if dtype == np.float32 else 1e-10)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     n=st.integers(1, 40),
     rank=st.integers(1, 40),

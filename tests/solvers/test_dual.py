@@ -154,7 +154,7 @@ def starts(draw):
     return problem, None if alpha is None else np.array(alpha)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(starts())
 def test_starts_are_made_feasible(start):
     problem, alpha = start

@@ -117,7 +117,7 @@ def test_low_rank_leave_one_out_equals_refits_on_the_factor(use_weights):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     n=st.integers(1, 12),
     seed=st.integers(0, 1000),
