@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.samples import Categories
+from mercer.samples import Categories, as_numbers
 
 __all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
 
@@ -39,7 +39,7 @@ class Match(Distance):
         self.weights = weights
 
     def validate(self) -> None:
-        if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
+        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
             raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -55,6 +55,14 @@ class _Frequencies(Distance):
 
     def __init__(self, counts: Any = None):
         self.counts = counts
+
+    def validate(self) -> None:
+        if self.counts is None:
+            return
+        if not isinstance(self.counts, (list, tuple, np.ndarray)):
+            raise TypeError(f"counts={self.counts!r}: give a list of arrays, one for each column.")
+        for f in self.counts:
+            as_numbers("counts", f)
 
     def bind(self, X: Categories, y: Any = None) -> Self:
         if self.counts is not None:

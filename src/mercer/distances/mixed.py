@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Composite
+from mercer.samples import as_numbers
 
 __all__ = ["Mixed"]
 
@@ -57,17 +58,14 @@ class Mixed(Composite, Distance):
         return all(distance.reflexive for distance, _ in self.parts)
 
     def validate(self) -> None:
-        if not self.parts:
-            raise ValueError("parts is empty: give a list of (distance, columns).")
+        check_parts(self.parts, Distance, "distance")
         for distance, columns in self.parts:
-            if not isinstance(distance, Distance):
-                raise TypeError(f"parts holds {distance!r}: give a list of (distance, columns).")
-            if isinstance(columns, str) or not len(columns):
-                raise ValueError(f"columns={columns!r}: give a list of at least one column.")
+            check_columns(columns)
             distance.validate()
-        if self.weights is not None and (
-            len(self.weights) != len(self.parts) or not (np.asarray(self.weights) >= 0).all()
-        ):
+        if self.weights is None:
+            return
+        w = as_numbers("weights", self.weights)
+        if w.shape != (len(self.parts),) or not (w >= 0).all():
             raise ValueError(
                 f"weights={self.weights!r}: give one number >= 0 for each of the "
                 f"{len(self.parts)} parts."
@@ -80,3 +78,21 @@ class Mixed(Composite, Distance):
         for w, (distance, _), x, z in zip(weights, self.parts, X.parts, Z.parts, strict=True):
             D += X.dtype.type(w) * distance.block(x, z)
         return D
+
+
+def check_parts(parts: Any, wanted: type, name: str) -> None:
+    """Raise an error if ``parts`` is not a list of pairs, of an object of a class and columns."""
+    listed = isinstance(parts, (list, tuple))
+    if listed and not parts:
+        raise ValueError(f"parts is empty: give a list of ({name}, columns).")
+    for part in parts if listed else [parts]:
+        paired = isinstance(part, (list, tuple)) and len(part) == 2
+        if not (paired and isinstance(part[0], wanted)):
+            wrong = part[0] if paired else part
+            raise TypeError(f"parts holds {wrong!r}: give a list of ({name}, columns).")
+
+
+def check_columns(columns: Any) -> None:
+    """Raise an error if ``columns`` is not a list of at least one column."""
+    if isinstance(columns, str) or not np.iterable(columns) or not len(list(columns)):
+        raise ValueError(f"columns={columns!r}: give a list of at least one column.")

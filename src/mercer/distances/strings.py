@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
-from mercer.samples import Prepared, Strings
+from mercer.samples import Prepared, Strings, is_number
 
 __all__ = ["Edit", "JaroWinkler"]
 
@@ -86,7 +86,7 @@ class Edit(Distance):
         return self.variant != "osa" and (not self.normalised or self.variant in ("lcs", "hamming"))
 
     def validate(self) -> None:
-        if self.variant not in VARIANTS:
+        if not (isinstance(self.variant, str) and self.variant in VARIANTS):
             raise ValueError(f"variant={self.variant!r} is not known: give one of {[*VARIANTS]}.")
         if not isinstance(self.normalised, (bool, np.bool_)):
             raise TypeError(f"normalised={self.normalised!r}: give True or False.")
@@ -156,7 +156,7 @@ class JaroWinkler(Distance):
         self.prefix_weight = prefix_weight
 
     def validate(self) -> None:
-        if not 0 <= self.prefix_weight <= 0.25:
+        if not (is_number(self.prefix_weight) and 0 <= self.prefix_weight <= 0.25):
             raise ValueError(f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25].")
 
     def prepare(self, X: Any, like: Any = None) -> Any:

@@ -6,7 +6,6 @@ rows are made dense, one block at a time.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.samples import Prepared
+from mercer.samples import Prepared, as_numbers, is_number
 
 __all__ = ["Cosine", "Mahalanobis", "Minkowski"]
 
@@ -69,9 +68,9 @@ class Minkowski(Distance):
         return 1 <= self.p < np.inf
 
     def validate(self) -> None:
-        if not (isinstance(self.p, Real) and self.p >= 0):
+        if not (is_number(self.p) and self.p >= 0):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
-        if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
+        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
             raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
@@ -174,7 +173,7 @@ class Mahalanobis(Distance):
 
     def validate(self) -> None:
         if self.shrinkage != "auto" and not (
-            isinstance(self.shrinkage, (int, float)) and 0 <= self.shrinkage <= 1
+            is_number(self.shrinkage) and 0 <= self.shrinkage <= 1
         ):
             raise ValueError(f'shrinkage={self.shrinkage!r}: give "auto" or a number in [0, 1].')
         if self.covariance is not None and self.precision is not None:
@@ -294,7 +293,7 @@ class Cosine(Distance):
 
 
 def _symmetric(name: str, matrix: Any) -> np.ndarray:
-    S = np.asarray(matrix, dtype=float)
+    S = as_numbers(name, matrix)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mercer.samples import is_number
+
 __all__ = ["available_memory", "in_megabytes", "memory_budget"]
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
@@ -37,11 +39,11 @@ def memory_budget(memory: int | float | str | None = None, wanted: int | float =
     if memory is None:
         return FEW if wanted <= FEW else available_memory() // 2
     if isinstance(memory, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", memory.lower())
+        match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?i?)b?\s*", memory.lower())
         if not match:
             raise ValueError(f'memory={memory!r}: give a number of bytes or a text such as "4GB".')
         memory = float(match[1]) * UNITS[match[2]]
-    if not memory > 0:
+    if not (is_number(memory) and 0 < memory < np.inf):
         raise ValueError(f"memory={memory!r}: give a positive number of bytes.")
     return int(memory)
 

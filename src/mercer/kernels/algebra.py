@@ -18,6 +18,7 @@ from mercer.distances.comparison import Composite
 from mercer.distances.products import dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import from_logs
+from mercer.samples import as_numbers, is_number
 
 __all__ = [
     "Convex",
@@ -219,7 +220,7 @@ class Scaled(Unary):
 
     def validate(self) -> None:
         super().validate()
-        if not 0 < self.factor < np.inf:
+        if not (is_number(self.factor) and 0 < self.factor < np.inf):
             raise ValueError(
                 f"factor={self.factor!r}: give a finite number > 0, because a kernel times another "
                 "number is not positive semidefinite. If you want 0, leave the kernel out of the "
@@ -265,7 +266,9 @@ class Power(Unary):
 
     def validate(self) -> None:
         super().validate()
-        if not (self.exponent >= 1 and int(self.exponent) == self.exponent):
+        if not (
+            is_number(self.exponent) and 1 <= self.exponent < np.inf and self.exponent % 1 == 0
+        ):
             raise ValueError(
                 f"exponent={self.exponent!r}: give an integer >= 1. Other powers of a kernel "
                 "are not kernels in general."
@@ -349,7 +352,8 @@ class Convex(Node):
         self.weights = weights
 
     def validate(self) -> None:
-        if not self.kernels or not all(isinstance(kernel, Kernel) for kernel in self.kernels):
+        listed = isinstance(self.kernels, (list, tuple)) and self.kernels
+        if not (listed and all(isinstance(kernel, Kernel) for kernel in self.kernels)):
             raise TypeError(f"kernels={self.kernels!r}: give a list of at least one Mercer kernel.")
         super().validate()
         mu = self._weights()
@@ -361,7 +365,7 @@ class Convex(Node):
     def _weights(self) -> np.ndarray:
         if self.weights is None:
             return np.full(len(self.kernels), 1 / len(self.kernels))
-        return np.asarray(self.weights, dtype=float)
+        return as_numbers("weights", self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.distances.categories import column_weights, match_counts
 from mercer.kernels.base import Kernel
-from mercer.samples import Categories
+from mercer.samples import Categories, as_numbers
 
 __all__ = ["Match"]
 
@@ -46,7 +46,7 @@ class Match(Kernel):
         self.weights = weights
 
     def validate(self) -> None:
-        if self.weights is not None and not (np.asarray(self.weights) >= 0).all():
+        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
             raise ValueError("weights must be >= 0: with a negative weight this is not a kernel.")
 
     def _weights(self, X: Categories) -> np.ndarray:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Edit
 from mercer.kernels.base import Radial
+from mercer.samples import is_number
 
 __all__ = ["EditRBF"]
 
@@ -63,7 +62,7 @@ class EditRBF(Radial):
         return Edit(self.variant)
 
     def validate(self) -> None:
-        if not (isinstance(self.gamma, Real) and 0 < self.gamma < np.inf):
+        if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
             raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
         self.distance.validate()
 

@@ -7,6 +7,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance
 from mercer.kernels.base import Radial
+from mercer.samples import is_number
 
 __all__ = ["FromDistance"]
 
@@ -56,7 +57,7 @@ class FromDistance(Radial):
         if not isinstance(self.rho, Distance):
             raise TypeError(f"rho={self.rho!r}: FromDistance needs a Mercer distance.")
         for name in ("gamma", "power"):
-            if not 0 < getattr(self, name) < np.inf:
+            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
         self.rho.validate()
 

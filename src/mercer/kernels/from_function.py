@@ -118,6 +118,8 @@ class FromCallable(Kernel):
     def validate(self) -> None:
         if not callable(self.function):
             raise TypeError(f"function={self.function!r}: give a function of two samples.")
+        if not (self.arguments is None or isinstance(self.arguments, dict)):
+            raise TypeError(f"arguments={self.arguments!r}: give a dict, or None.")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X_given = listed(X) if isinstance(X, Objects) else X

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.kernels.bandwidths import evenly
 from mercer.kernels.base import Kernel
-from mercer.samples import describe
+from mercer.samples import as_numbers, describe
 
 __all__ = ["MercerCheck", "check_mercer", "repair"]
 
@@ -119,12 +119,29 @@ def repair(K: np.ndarray, how: str = "clip") -> np.ndarray:
         values, and "shift" adds the same number to all eigenvalues until none is negative (which
         changes only the diagonal of K).
 
+    Raises
+    ------
+    ValueError
+        K is not square, not symmetric, or holds NaN or infinity.
+
     Examples
     --------
     >>> repair(np.array([[0.0, 1.0], [1.0, 0.0]]), "clip")
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
+    K = as_numbers("K", K) if np.asarray(K).dtype.kind != "f" else np.asarray(K)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K has shape {K.shape}: give a square matrix.")
+    if not np.isfinite(K).all():
+        raise ValueError("K holds NaN or infinity: give finite numbers.")
+    gap = np.abs(K / 2 - K.T / 2)
+    if gap.max(initial=0) > len(K) * np.finfo(K.dtype).eps * np.abs(K).max(initial=0):
+        i, j = np.unravel_index(gap.argmax(), K.shape)
+        raise ValueError(
+            f"K is not symmetric: K[{i}, {j}] = {K[i, j]:.6g} but K[{j}, {i}] = {K[j, i]:.6g}. If "
+            "the difference means nothing, give (K + K.T) / 2."
+        )
     values, U = np.linalg.eigh((K + K.T) / 2)
     if how == "clip":
         values = np.maximum(values, 0)

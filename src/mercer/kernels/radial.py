@@ -229,7 +229,7 @@ class LpqLaplace(Radial):
         return Minkowski(self.q, self.weights)
 
     def validate(self) -> None:
-        if not 0 < self.p <= self.q <= 2:
+        if not (is_number(self.p) and is_number(self.q) and 0 < self.p <= self.q <= 2):
             raise ValueError(
                 f"p={self.p!r}, q={self.q!r}: give 0 < p <= q <= 2, or the kernel may not be "
                 "positive semidefinite."

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances.comparison import Composite, Member, encode_groups
+from mercer.distances.mixed import check_columns, check_parts
 from mercer.distances.products import dense_rows
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
 from mercer.kernels.radial import RBF
-from mercer.samples import Table, as_table, number_columns
+from mercer.samples import Table, as_numbers, as_table, number_columns
 
 __all__ = ["On", "TableKernel"]
 
@@ -63,8 +64,9 @@ class On(Composite, Kernel):
         return [Member("kernel", self.kernel, tuple(self.columns))]
 
     def validate(self) -> None:
-        if isinstance(self.columns, str) or not len(self.columns):
-            raise ValueError(f"columns={self.columns!r}: give a list of at least one column.")
+        check_columns(self.columns)
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel={self.kernel!r}: On needs a Mercer kernel.")
         self.kernel.validate()
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -132,6 +134,8 @@ class TableKernel(Composite, Kernel):
         return True if known else None
 
     def validate(self) -> None:
+        if self.parts is not None:
+            check_parts(self.parts, Kernel, "kernel")
         if self.combine not in COMBINATIONS:
             raise ValueError(f"combine={self.combine!r}: give one of {COMBINATIONS}.")
         if self.weights is not None:
@@ -140,14 +144,12 @@ class TableKernel(Composite, Kernel):
                     'weights is given, but combine="product" has no weights: use combine="sum" or '
                     '"interactions", or set the parameters of the parts.'
                 )
-            w = np.asarray(self.weights, dtype=float)
+            w = as_numbers("weights", self.weights)
             if self.parts is None or w.shape != (len(self.parts),) or not (w >= 0).all():
-                raise ValueError(f"weights={self.weights!r}: give one number >= 0 for each part.")
-        if self.parts is not None and not len(self.parts):
-            raise ValueError("parts is empty: give a list of (kernel, columns), or None.")
+                raise ValueError(
+                    f"weights={self.weights!r}: give one number >= 0 for each part in parts."
+                )
         for kernel, columns in self.parts or []:
-            if not isinstance(kernel, Kernel):
-                raise TypeError(f"parts holds {kernel!r}: give a list of (kernel, columns).")
             On(kernel, columns).validate()
 
     def encoding(self) -> Hashable:

@@ -16,7 +16,7 @@ from mercer.distances.products import dense_rows
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import root, values
-from mercer.samples import Prepared
+from mercer.samples import Prepared, is_number
 
 __all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
 
@@ -151,6 +151,13 @@ class Centred(Unary):
         self.sample = sample
         self.mean = mean
 
+    def validate(self) -> None:
+        super().validate()
+        if self.mean is not None and not (is_number(self.mean) and np.isfinite(self.mean)):
+            raise ValueError(f"mean={self.mean!r}: give a finite number, or None to compute it.")
+        if self.mean is not None and self.sample is None:
+            raise ValueError(f"mean={self.mean!r} is given without its sample: leave mean out.")
+
     def bind(self, X: Any, y: Any = None) -> Self:
         if self.mean is not None:
             self.validate()
@@ -208,6 +215,10 @@ class Modulated(Unary):
         self.kernel = kernel
         self.function = function
 
+    def validate(self) -> None:
+        super().validate()
+        check_callable("function", self.function)
+
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
@@ -264,6 +275,10 @@ class Mapped(Unary):
         self.kernel = kernel
         self.transform = transform
 
+    def validate(self) -> None:
+        super().validate()
+        check_callable("transform", self.transform)
+
     def bind(self, X: Any, y: Any = None) -> Self:
         return super().bind(self.transform(X), y)
 
@@ -283,3 +298,9 @@ class Mapped(Unary):
     def features(self, X: Any) -> np.ndarray:
         """The features of the transformed samples."""
         return self.kernel.features(self.transform(X))
+
+
+def check_callable(name: str, function: Any) -> None:
+    """Raise a TypeError if a parameter is not a function."""
+    if not callable(function):
+        raise TypeError(f"{name}={function!r}: give a function of encoded samples.")

@@ -21,8 +21,10 @@ from mercer.gram import GramOperator, LowRankGram, gram, memory_budget
 from mercer.gram.memory import in_megabytes
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.limits import SQUARES
+from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
 from mercer.samples import MatrixRows
+from mercer.threads import count_jobs
 
 __all__ = ["FitPath", "KernelLearner", "Training"]
 
@@ -183,6 +185,9 @@ class KernelLearner(BaseEstimator):
             self.kernel_: Kernel = fit_path.kernel
             assert fit_path.training is not None
             return fit_path.training
+        check_seed(getattr(self, "random_state", None))
+        count_jobs(self.n_jobs)
+        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
         kernel = self.resolve_kernel()
         encoded = kernel.encode(X)
         self._remember_columns(X, encoded, reset=True)

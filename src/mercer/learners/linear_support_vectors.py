@@ -16,6 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.learners.finite import finite_values
+from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
 from mercer.samples import is_number, is_whole
 from mercer.solvers.linear_dual import LinearResult
@@ -55,6 +56,8 @@ class LinearMachine(BaseEstimator):
                 raise ValueError(
                     f"{name}={value!r}: must be a finite number {'>' if strict else '>='} 0."
                 )
+        check_seed(self.random_state)
+        count_jobs(self.n_jobs)
         if not (is_whole(self.max_iter) and self.max_iter >= 0):
             raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
         for name, values in {"dual": ("auto", True, False), **choices}.items():

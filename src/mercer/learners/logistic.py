@@ -13,6 +13,7 @@ from mercer.learners.base import FitPath, KernelLearner
 from mercer.learners.classes import encode_classes, weigh_classes
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.limits import LIMITS
+from mercer.learners.parameters import check_count, check_flag, check_positive
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.newton import probabilities
 from mercer.threads import blas_limit
@@ -205,5 +206,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     def _check_parameters(self) -> None:
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
-        if not (np.isscalar(self.C) and 0 < self.C < np.inf):  # type: ignore[operator]
-            raise ValueError(f"C={self.C!r}: give a finite number > 0.")
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter, optional=False)
+        check_count("rank", self.rank)
+        check_flag("fit_intercept", self.fit_intercept)

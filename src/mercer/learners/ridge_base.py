@@ -15,6 +15,7 @@ from mercer.gram import memory_budget
 from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
+from mercer.learners.parameters import check_count, check_positive
 from mercer.learners.ridge_penalty import (
     PENALTIES,
     PenaltyPath,
@@ -158,6 +159,9 @@ class RidgeLearner(KernelLearner):
         return "dual_coef_" in vars(self)  # which is stored after the samples
 
     def _check_solver(self) -> None:
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_count("rank", self.rank)
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
         if self.solver == "low_rank":

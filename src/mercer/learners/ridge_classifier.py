@@ -131,6 +131,11 @@ n_jobs, random_state
             # a(y - b) = a(y) - b a(1), and an intercept makes the residuals λ W⁻¹ a sum to 0
             with_one = np.column_stack([Y, np.ones(len(Y))])
             result, sums = self._fit_dual(training, with_one, fit_path)
+            if sums[-1] == 0:
+                raise ValueError(
+                    f"alpha={self.alpha!r} leaves no error to find the intercept from: give "
+                    'alpha > 0, solver="cholesky" or fit_intercept=False.'
+                )
             b = sums[:-1] / sums[-1]
             a = self.dual_coef_
             self.dual_coef_ = a[:, :-1] - a[:, -1:] * b.astype(a.dtype)

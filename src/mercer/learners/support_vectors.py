@@ -25,7 +25,7 @@ from mercer.kernels.histograms import histogram_gamma
 from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
-from mercer.samples import is_number
+from mercer.samples import is_number, is_whole
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult, SmoSolver
@@ -103,7 +103,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             )
         if self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
-        if self.rank is not None and not (isinstance(self.rank, Integral) and self.rank >= 1):
+        if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:

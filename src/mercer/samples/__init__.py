@@ -20,7 +20,7 @@ from mercer.samples.columns import (
 from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import as_objects, describe
 from mercer.samples.matrix_rows import MatrixRows
-from mercer.samples.numbers import is_number, is_whole
+from mercer.samples.numbers import as_numbers, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
@@ -42,6 +42,7 @@ __all__ = [
     "Sets",
     "Strings",
     "Table",
+    "as_numbers",
     "as_objects",
     "as_samples",
     "as_table",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = ["is_number", "is_whole"]
+__all__ = ["as_numbers", "is_number", "is_whole"]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether ``value`` is one real number, of Python or NumPy; NaN and infinities count.
 
     Examples
@@ -20,7 +20,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """Whether ``value`` is a whole number of Python or NumPy; 2.0 is none.
 
     Examples
@@ -29,3 +29,23 @@ def is_whole(value: Any) -> bool:
     (True, True, False, False)
     """
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """``values`` as an array of float64; a TypeError names the parameter if they are no numbers.
+
+    Examples
+    --------
+    >>> as_numbers("weights", [1, 2])
+    array([1., 2.])
+    >>> as_numbers("weights", "heavy")
+    Traceback (most recent call last):
+    TypeError: weights='heavy': give real numbers.
+    """
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name}={values!r}: give real numbers.")

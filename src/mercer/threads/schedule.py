@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from itertools import chain, islice
+from numbers import Integral
 from typing import Any
 
 from mercer.threads.stop import Stop
@@ -55,6 +56,8 @@ def count_jobs(n_jobs: int | None) -> int:
         cores = os.cpu_count() or 1
     if n_jobs is None:
         return cores
+    if not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs={n_jobs!r}: give the number of threads, or None for all cores.")
     if n_jobs == 0:
         raise ValueError("n_jobs=0: give the number of threads, or -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

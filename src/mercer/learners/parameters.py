@@ -1,0 +1,43 @@
+"""Checks of the parameters that several learners have, so that an error names the parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.samples import is_number, is_whole
+
+__all__ = ["check_count", "check_flag", "check_positive", "check_seed"]
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise an error if a parameter is not a finite number > 0."""
+    if not (is_number(value) and 0 < value < np.inf):
+        raise ValueError(f"{name}={value!r}: give a finite number > 0.")
+
+
+def check_count(name: str, value: Any, *, optional: bool = True) -> None:
+    """Raise an error if a parameter is not a whole number >= 1, or None where it is optional."""
+    if not ((optional and value is None) or (is_whole(value) and value >= 1)):
+        raise ValueError(
+            f"{name}={value!r}: give a whole number >= 1{', or None' if optional else ''}."
+        )
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise an error if a parameter is not True or False."""
+    if not (isinstance(value, (bool, np.bool_)) or value in (0, 1)):
+        raise ValueError(f"{name}={value!r}: give True or False.")
+
+
+def check_seed(value: Any) -> None:
+    """Raise an error if ``random_state`` seeds no generator of random numbers."""
+    try:
+        check_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={value!r}: give a whole number from 0 to 2**32 - 1, a "
+            "numpy.random.RandomState, or None."
+        ) from None

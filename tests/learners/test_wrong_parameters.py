@@ -1,0 +1,63 @@
+"""Every parameter of every learner, with values of wrong types and out of range.
+
+The end is an error that names the parameter, or a fit that predicts finite numbers.
+"""
+
+import numpy as np
+import pytest
+
+from learners.machines import overlapping
+from mercer import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelRidge,
+    KernelRidgeClassifier,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
+
+LEARNERS = [
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelLogisticRegression,
+    SVC,
+    NuSVC,
+    SVR,
+    NuSVR,
+    OneClassSVM,
+    LinearSVC,
+    LinearSVR,
+]
+WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, 0, object(), 1j]
+X, classes = overlapping(20)
+PARAMETERS = [(L, name) for L in LEARNERS for name in L().get_params()]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("Learner", "name"), PARAMETERS, ids=lambda value: getattr(value, "__name__", value)
+)
+def test_wrong_values_are_named_or_harmless(Learner, name, capsys):
+    for value in WRONG:
+        for others in (
+            {},
+            {"kernel": "poly"},
+            {"solver": "conjugate_gradient"},
+            {"solver": "low_rank"},
+        ):
+            if not others.keys() <= Learner().get_params().keys() or name in others:
+                continue
+            if others.get("solver") == "conjugate_gradient" and Learner not in LEARNERS[:2]:
+                continue
+            model = Learner(**{**others, name: value})
+            try:
+                predicted = model.fit(X, classes).predict(X)
+            except (TypeError, ValueError) as error:
+                if name not in str(error):
+                    raise AssertionError(f"{name}={value!r}, {others}: {error}") from error
+            else:
+                assert np.isfinite(predicted.astype(float)).all(), repr(model)
