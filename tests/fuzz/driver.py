@@ -51,6 +51,7 @@ def fuzz(one_input: Callable[[bytes], object]) -> None:
     """Run a fuzzer as the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--count", type=int, help="of random inputs, instead of --seconds")
     parser.add_argument("--seed", type=int, default=None, help="of random inputs, without atheris")
     parser.add_argument("--input", help="one input in base 64, as a failure prints it")
     given, rest = parser.parse_known_args()
@@ -66,18 +67,19 @@ def fuzz(one_input: Callable[[bytes], object]) -> None:
 
     if given.input:
         print(one_input(base64.b64decode(given.input)))
-    elif atheris is not None and given.seed is None:
+    elif atheris is not None and given.seed is None and given.count is None:
         limits = ["-max_len=2000", "-timeout=20", "-rss_limit_mb=4096", "-artifact_prefix=build/"]
         watch_branches()
         atheris.Setup([sys.argv[0], f"-max_total_time={given.seconds}", *limits, *rest], told)
         atheris.Fuzz()
     else:
         seed = time.time_ns() if given.seed is None else given.seed
-        rng, until, count = random.Random(seed), time.monotonic() + given.seconds, 0
-        while time.monotonic() < until:
+        rng, began, count = random.Random(seed), time.monotonic(), 0
+        while count != given.count and (given.count or time.monotonic() < began + given.seconds):
             told(random_input(rng))
             count += 1
-        print(f"{count:,} random inputs (seed {seed}) in {given.seconds} s: nothing found")
+        seconds = time.monotonic() - began
+        print(f"{count:,} random inputs (seed {seed}) in {seconds:.0f} s: nothing found")
 
 
 def watch_branches() -> None:

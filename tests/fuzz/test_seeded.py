@@ -7,7 +7,7 @@ import pytest
 import mercer
 import mercer.distances as d
 import mercer.kernels as k
-from fuzz import fuzz_model_files
+from fuzz import fuzz_linear_svm, fuzz_model_files, fuzz_smo
 from fuzz.driver import Source, random_input
 from fuzz.fuzz_strings import one_input, set_comparisons, string_comparisons
 from mercer import _native
@@ -26,6 +26,18 @@ def test_random_inputs(seed):
     rng = random.Random(seed)
     done = [one_input(random_input(rng)) for _ in range(150)]
     assert done.count("refused") < len(done) / 2
+
+
+@pytest.mark.parametrize("loops", [fuzz_smo, fuzz_linear_svm], ids=["smo", "linear"])
+@pytest.mark.parametrize("seed", range(2))
+def test_random_problems(loops, seed):
+    rng = random.Random(seed)
+    ends = [loops.one_input(random_input(rng)) for _ in range(400)]
+    meant = {
+        fuzz_smo: {"solved", "without bounds", "hostile", "operations", "refused"},
+        fuzz_linear_svm: {"products", "dual", "classes", "lasso", "box", "hostile", "refused"},
+    }[loops]
+    assert meant <= {*ends}
 
 
 @pytest.mark.parametrize("seed", range(2))
