@@ -157,9 +157,14 @@ def classes(s: Source, rng: np.random.Generator, rows: Rows) -> str:
         return "hostile"
     upper = np.where(np.arange(k) == code[:, None], C[:, None], 0.0)
     assert (alpha <= upper).all(), "bounds"
-    size = 1 + np.abs(alpha).max(initial=0)
-    assert (np.abs(alpha.sum(axis=1)) <= 1e-5 * size).all(), f"sums {alpha.sum(axis=1)}"
-    check_weights(W, np.hstack([X, np.full((n, 1), bias)]), alpha, "classes")
+    # α is known to the rounding of its gradient, divided by the curvature
+    A = np.hstack([X, np.full((n, 1), bias)])
+    curvature = np.maximum((A**2).sum(axis=1), 1e-300)
+    known = 1e-11 * (1 + np.abs(A @ W).max(initial=0)) / curvature + 1e-9 * np.abs(alpha).sum(
+        axis=1
+    )
+    assert (np.abs(alpha.sum(axis=1)) <= known).all(), f"sums {alpha.sum(axis=1)}"
+    check_weights(W, A, alpha, "classes")
     return "classes"
 
 

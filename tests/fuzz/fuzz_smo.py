@@ -104,8 +104,10 @@ def blocks(s: Source, K, y, C, alpha, f, solved, gradient, limits, sane) -> None
     assert steps <= limits[-1], f"{steps} steps with blocks"
     assert (np.sort(slots[slots >= 0]) == np.arange((slots >= 0).sum())).all(), "slots"
     if sane and (K == K.T).all():
-        assert (alpha == solved).all(), "blocks differ"
-        assert (f == gradient).all(), "gradients of blocks differ"
+        assert np.array_equal(alpha, solved, equal_nan=True), "blocks differ"
+        assert np.array_equal(f, gradient, equal_nan=True), (
+            f"gradients of blocks differ:\n{f}\n{gradient}"
+        )
     _native.smo_join(*parts, room, slots, np.arange(n))
     used = room[slots]
     upper = np.triu(np.ones((n, n), bool))

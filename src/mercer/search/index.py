@@ -209,9 +209,10 @@ class Index(BaseEstimator, ABC):
         if not (is_number(radius) and radius >= 0):
             raise ValueError(f"radius={radius!r}: give a number >= 0.")
         try:
-            return search.within(float(radius))
+            limit = float(radius)
         except OverflowError:  # an integer of hundreds of digits
-            return search.within(np.inf)
+            limit = np.inf
+        return search.within(limit)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted index to one file, whole or not at all.
