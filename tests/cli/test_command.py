@@ -92,7 +92,7 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
         return M
 
     monkeypatch.setattr(TableEncoder, "transform", counted)
-    monkeypatch.setattr("mercer.cli.fit.report_data", lambda *_, **__: None)  # it encodes samples
+    monkeypatch.setattr("mercer.cli.fit.with_report", lambda outcome, *_: outcome)  # encodes some
     assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 

@@ -68,7 +68,10 @@ REFUSED = {
     ),
     "empty": (b"", "t.csv is empty."),
     "header only": (b"x,y\n", "t.csv has a header (2 columns) but no rows."),
-    "no table": (b"PK\x03\x04\0\0", "t.csv has a NUL character in row 1: this is no text table."),
+    "no table": (
+        b"PK\x03\x04\0\0",
+        "t.csv has a NUL character in row 1: this is no text",
+    ),
     "column twice": (b"x,x,y\n1,2,3\n", "names the column 'x' more than once: rename them."),
     "one class": (
         TABLE.with_columns(y=pl.lit("yes")).write_csv().encode(),
@@ -81,6 +84,14 @@ REFUSED = {
     "classes all different": (
         TABLE.with_columns(y=pl.Series([f"name {i}" for i in range(N)])).write_csv().encode(),
         "--target y: its 60 values are all different, and classes need rows in common.",
+    ),
+    "numbers too large to predict": (
+        TABLE.with_columns(y=pl.Series(SIZE * 1e200)).write_csv().encode(),
+        "too much for squared errors. Give it in other units.",
+    ),
+    "numbers too small to predict": (
+        TABLE.with_columns(y=pl.Series(SIZE * 1e-200)).write_csv().encode(),
+        "too little for squared errors. Give it in other units.",
     ),
     "dates to predict": (
         TABLE.with_columns(y=pl.Series([f"2024-01-{i % 28 + 1:02d}" for i in range(N)]))
@@ -228,6 +239,22 @@ TAKEN = {
     "dates": (
         TABLE.with_columns(day=pl.Series([f"2024-{i % 12 + 1:02d}-15" for i in range(N)])),
         ("day date dates, read as year, month, day of week and elapsed days",),
+    ),
+    "a text among dates": (
+        TABLE.with_columns(
+            day=pl.Series(
+                ["unknown" if i in (5, 6) else f"2024-{i % 12 + 1:02d}-15" for i in range(N)]
+            )
+        ),
+        ("dates stored as text, read as", "that are not, such as 'unknown', count as missing"),
+    ),
+    "only numbers too large for an integer": (
+        TABLE.with_columns(long=pl.Series([f"{i}{'0' * 50}" for i in range(1, N + 1)])),
+        ("long number numbers stored as text",),
+    ),
+    "names that polars reads as patterns": (
+        TABLE.rename({"size": "*", "colour": "^y$", "weight": ""}),
+        ("* number", "^y$ category"),
     ),
     "mixed types": (
         TABLE.with_columns(mix=pl.Series(["1", "a", "2.5", None] * (N // 4))),

@@ -2,13 +2,16 @@
 
 import bz2
 import gzip
+import io
 import lzma
+import os
 import zipfile
 
 import polars as pl
 import pytest
 
-from mercer.cli.tables import TableError, read_table
+from mercer.cli.errors import TableError
+from mercer.cli.tables import read_table
 
 TEXT = "size,colour\n1.5,red\n,blue\n3,\n"
 
@@ -30,6 +33,11 @@ def test_empty_fields_are_missing_and_nothing_else_is(tmp_path):
         ("t.txt", TEXT.replace(",", ";").encode()),
         ("bom.csv", b"\xef\xbb\xbf" + TEXT.encode()),
         ("dos.csv", TEXT.replace("\n", "\r\n").encode()),
+        ("mac.csv", TEXT.replace("\n", "\r").encode()),
+        ("mac.txt", TEXT.replace("\n", "\r").replace(",", ";").encode()),
+        ("mixed.csv", b"size,colour\r1.5,red\r\n,blue\n3,\r\n"),
+        ("utf-16.csv", TEXT.encode("utf-16")),
+        ("utf-32.csv", TEXT.encode("utf-32")),
         ("t.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("t.csv.bz2", bz2.compress(TEXT.encode())),
         ("t.csv.xz", lzma.compress(TEXT.encode())),
@@ -62,6 +70,17 @@ def test_a_quoted_line_break_is_not_ragged(tmp_path):
     assert read_table(tmp_path / "t.csv")["a"].to_list() == ["one\ntwo", "x"]
 
 
+def parquet():
+    content = io.BytesIO()
+    pl.DataFrame({"a": [1, 2], "b": ["x", None]}).write_parquet(content)
+    return content.getvalue()
+
+
+def torn(content):
+    """The same with another byte in its middle."""
+    return content[:20] + bytes([content[20] ^ 255]) + content[21:]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -74,7 +93,17 @@ def test_a_quoted_line_break_is_not_ragged(tmp_path):
         ("t.csv", b"a\n\0\n", r"NUL character in row 2"),
         ("t.xlsx", b"PK", r"\.xlsx.*give CSV"),
         ("t", b"a", "give CSV"),
+        ("t.csv", b'a,b\n1,2\n"3,4\n5,6\n', "row 3: a quote is opened and never closed"),
+        ("t.csv", b'a,b\n"1"2,3\n', "row 2: text follows a closing quote"),
+        ("t.csv", b"\n\r\n\r", "is empty"),
+        ("t.csv", b"\n1,2\n", "begins with an empty line: delete it"),
+        ("t.csv", "a\n1\n".encode("utf-16-le"), r"NUL character in row 1.*--encoding utf-16-le"),
+        ("t.csv", bytes(range(1, 256)) * 9, "is not utf-8"),
         ("t.parquet", b"no", "not a readable Parquet"),
+        ("t.parquet", parquet()[:-9], "not a readable Parquet"),
+        ("t.parquet", parquet()[:40], "not a readable Parquet"),
+        ("t.csv.gz", gzip.compress(TEXT.encode())[:-9], "cannot be uncompressed"),
+        ("t.csv.gz", torn(gzip.compress(TEXT.encode() * 9)), "cannot be uncompressed"),
         ("t.csv.gz", b"no", "cannot be uncompressed"),
         ("t.zip", b"no", "cannot be uncompressed"),
     ],
@@ -89,9 +118,23 @@ def test_missing_file_folder_and_encodings(tmp_path):
     with pytest.raises(TableError, match="There is no file"):
         read_table(tmp_path / "absent.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableError, match="cannot be read"):
+    with pytest.raises(TableError, match=r"it is a folder\. Give the name"):
         read_table(tmp_path / "folder.csv")
     (tmp_path / "t.csv").write_bytes("a\nü\n".encode("latin-1"))
     assert read_table(tmp_path / "t.csv", encoding="latin-1")["a"].to_list() == ["ü"]
-    with pytest.raises(TableError, match="not known"):
-        read_table(tmp_path / "t.csv", encoding="klingon")
+    for encoding in ("klingon", "hex", "undefined", "\0"):
+        with pytest.raises(TableError, match="not known"):
+            read_table(tmp_path / "t.csv", encoding=encoding)
+    (tmp_path / "half.csv").write_bytes(b"a\n+2AA-\n")
+    with pytest.raises(TableError, match="cannot read"):  # half a character
+        read_table(tmp_path / "half.csv", encoding="utf-7")
+    for name in ("a" * 300 + ".csv", "t.csv/t.csv", "\0.csv"):
+        with pytest.raises(TableError, match=r"cannot be read|no file"):
+            read_table(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes on Windows")
+def test_a_pipe_that_might_never_end_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(TableError, match="it is a pipe or a device"):
+        read_table(tmp_path / "pipe.csv")

@@ -1,8 +1,10 @@
 """The report's numbers are those of the Python API, and every text in it is only text."""
 
+import ast
 import base64
 import json
 import re
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -26,7 +28,9 @@ from mercer.plots.measure import calibration, report_data
 from mercer.plots.png import levels
 from mercer.plots.report import render, write_report
 from mercer.selection import holdout
+from mercer.selection.automatic import KernelRegressor
 from mercer.selection.holdout import score_held_out
+from mercer.visible import visible
 from plots.reports import HOSTILE, classification, hostile, regression, three_rows
 from plots.test_drawings import read_png
 
@@ -109,6 +113,34 @@ def test_the_score_is_that_of_the_unseen_rows(wine):
     assert numbers["score"]["rows"] == 36
     assert "the fit on 142 rows" in page.by_id("score")["text"]
     assert "all 178 rows" in page.by_id("score")["text"]
+
+
+def test_the_interval_of_the_score_is_wilsons_and_drawn_as_wide_as_it_is(wine):
+    _, _, (_, y), data, page, numbers = wine
+    p, n, z = data.score.value, len(y), 1.959964
+    # the shares q for which p is at most z standard errors away: n (p - q)^2 = z^2 q (1 - q)
+    low, high = sorted(np.roots([n + z * z, -(2 * n * p + z * z), n * p * p]))
+    assert_allclose([numbers["score"]["low"], numbers["score"]["high"]], [low, high], rtol=1e-6)
+    winner = page.elements.index(page.of("div", "winner")[0])
+    text = next(e["text"] for e in page.elements[winner:] if e["tag"] == "small")
+    assert text == f"{100 * low:.1f} to {100 * high:.1f}%"
+    scale = re.search(r"scale runs from ([\d.]+)% to ([\d.]+)%", page.by_id("score")["text"])
+    ends = [float(end) / 100 for end in scale.groups()]
+    style = next(e["style"] for e in page.elements[winner:] if e.get("class") == "span")
+    start, width = re.fullmatch(r"left:([\d.]+)%;width:([\d.]+)%", style).groups()
+    assert_allclose(float(start) / 100, (low - ends[0]) / np.ptp(ends), atol=2e-3)
+    assert_allclose(float(width) / 100, (high - low) / np.ptp(ends), atol=4e-3)
+
+
+def test_the_interval_of_r2_is_that_of_500_draws(diabetes):
+    model, _, (X, y), data, *_ = diabetes
+    predicted, draw, again = model.predict(X), np.random.default_rng(0), []
+    for _ in range(500):
+        rows = draw.integers(0, len(y), len(y))
+        again.append(r2_score(y[rows], predicted[rows]))
+    low, high = np.percentile(again, [2.5, 97.5])
+    assert_allclose([data.score.low, data.score.high], [low, high])
+    assert data.score.interval_text() == f"{low:.3f} to {high:.3f}"
 
 
 def test_the_confusion_matrix_is_scikit_learns(wine):
@@ -336,6 +368,90 @@ def test_no_text_becomes_markup(hostile_page):
     assert numbers["target"] == numbers["provenance"]["command"] == HOSTILE
     assert page.of("h1")[0]["text"] == f"Predicting {HOSTILE}"
     assert [c["name"] for c in numbers["columns"]] == [c.name for c in data.columns]
+
+
+def test_the_json_holds_every_text_and_ends_no_script():
+    names = [
+        "</script>",
+        "<!--",
+        "]]>",
+        "&lt;",
+        "\\",
+        '"',
+        "'",
+        "\u2028",
+        "\x1b[31m",
+        "\ud800",
+        "ü",
+    ]
+    data = replace(three_rows(), notices=names, target="</SCRIPT >")
+    text = visible(render(data))
+    text.encode()
+    body = text.split('id="mercer-report">', 1)[1]
+    raw, rest = body.split("</script>", 1)
+    assert rest.strip() == "</body>\n</html>"
+    assert not set("<>&") & set(raw)
+    assert json.loads(raw)["notices"] == names
+    assert json.loads(raw)["target"] == "</SCRIPT >"
+    assert "\x1b" not in text
+
+
+def test_the_commands_to_copy_are_quoted():
+    path = "my $(rm) 'odd'\"\N{GRINNING FACE}.mercer"
+    data = three_rows()
+    data = replace(data, provenance=replace(data.provenance, model_path=path))
+    shown = [e["text"] for e in Page(render(data)).of("pre")]
+    command = next(text for text in shown if text.startswith("mercer predict"))
+    assert shlex.split(command)[2] == path
+    code = next(text for text in shown if text.startswith("import mercer"))
+    assert ast.literal_eval(re.search(r"load\((.*)\)", code)[1]) == path
+
+
+STRANGE = {
+    "dates with a text": ["unknown", *[f"2024-{i % 12 + 1:02d}-03" for i in range(39)]],
+    "dates far apart": [f"{i * 250 + 1:04d}-01-01" for i in range(40)],
+    "mixed types": [1, "a", 2.5, None, True] * 8,
+    "all missing but three": [None] * 37 + [1.0, 2.0, 4.0],
+    "one level": ["x"] * 20 + [None] * 20,
+    "huge": np.linspace(-1, 1, 40) * 1.7e308,
+    "huge and small": [1.7e308, *range(39)],
+    "tiny": np.arange(40) * 5e-324,
+    "hardly different": 1e16 + 2 * np.arange(40.0),
+    "very long": [f"{'long ' * 2000}{i}" for i in range(40)],
+    "empty texts": ["", "  "] * 20,
+    "numbers in texts": [f"{i}{'0' * (400 if i % 5 else 20)}" for i in range(40)],
+}
+
+
+@pytest.mark.parametrize("kind", [None, "number", "category", "date", "text", "set"])
+@pytest.mark.parametrize("name", STRANGE)
+def test_columns_of_strange_cells_are_reported(name, kind):
+    import pandas as pd
+
+    y = np.arange(40) % 7 + 0.5
+    X = pd.DataFrame({"": STRANGE[name], "very long name " * 50: np.sin(y)})
+    kinds = None if kind is None else {"": kind}
+    try:
+        model = KernelRegressor(trials=1, kind=kinds).fit(X[:30], y[:30])
+    except ValueError:
+        if kind is None:  # else the kind does not fit
+            raise
+        return
+    data = report_data(model, X[:30], y[:30], holdout=(X[30:], y[30:]))
+    page, _ = read_page(data)
+    drawn = [e for e in page.elements if e["tag"] in ("rect", "line", "circle", "text", "polyline")]
+    assert not [e for e in drawn if {"nan", "inf", "-inf"} & {str(v) for v in e.values()}]
+
+
+@pytest.mark.parametrize(
+    "y", [1e16 * np.arange(40.0), 1e-16 * np.arange(40.0), 1e16 + 2 * np.arange(40.0)]
+)
+def test_targets_of_strange_sizes_are_reported(y):
+    X = np.stack([np.arange(40.0), np.sin(np.arange(40.0))], axis=1)
+    model = KernelRegressor(trials=1).fit(X[:30], y[:30])
+    page, numbers = read_page(report_data(model, X[:30], y[:30], holdout=(X[30:], y[30:])))
+    assert sum(numbers["target_summary"]["counts"]) == 40
+    assert "nan" not in " ".join(str(e.get("x")) for e in page.of("rect"))
 
 
 def test_a_large_confusion_matrix_is_a_map_of_all_its_rows(hostile_page):

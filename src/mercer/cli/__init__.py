@@ -20,6 +20,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(NO_EXTRA)
+    for stream in (sys.stdout, sys.stderr):  # which may lack letters, as in ASCII
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     from mercer.cli.app import run
 
     run()

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import errno
 import sys
+import traceback
 import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
-from rich.markup import escape
+from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
 
 import mercer
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
+from mercer.cli.terminal import Terminal, line
+from mercer.visible import visible
 
 __all__ = ["run"]
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of an OSError: no room for a file
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
-4 a result could not be written; 5 the cli extra is not installed; 130 interrupted."""
+4 a result could not be written; 5 the cli extra is not installed; 6 the model is written, but its \
+report failed; 130 interrupted."""
 
 app = App(
     name="mercer",
@@ -121,6 +123,7 @@ def predict(
     output: Annotated[Path, Parameter(alias="-o")],
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     encoding: str = "utf-8",
+    safe_cells: Flag = False,
     force: Flag = False,
 ) -> int:
     """Predict for the rows of a table, in their order.
@@ -139,14 +142,17 @@ def predict(
         A column of the table to copy beside the predictions. May be repeated.
     encoding
         Of the table, if it is text.
+    safe_cells
+        For spreadsheets: put a ' before texts that they would run as formulas, such as =1+1.
     force
         Replace an existing output file.
     """
     from mercer.cli.predict import predict_table
 
     return predict_table(
-        model, table, output=output, keep=keep or [], encoding=encoding, force=force
-    )
+        model, table, output=output, keep=keep or [], encoding=encoding, safe_cells=safe_cells,
+        force=force,
+    )  # fmt: skip
 
 
 @app.command(sort_key=2)
@@ -205,11 +211,12 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
-    errors = Console(stderr=True, highlight=False)
+    errors = Terminal(stderr=True)
     warnings.showwarning = partial(_warn, errors, set())
     try:
-        code = app(arguments, exit_on_error=False, print_error=True, error_console=errors)
-    except CycloptsError:
+        code = app(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        errors.print(CycloptsPanel(visible(str(error))))
         sys.exit(USAGE)
     except KeyboardInterrupt:
         errors.print("\nInterrupted; nothing was written.")
@@ -221,31 +228,31 @@ def run(arguments: list[str] | None = None) -> None:
     except OSError as error:
         _fail(errors, error, OUTPUT)
     except Exception:
-        errors.print_exception(show_locals=False)
+        errors.print(traceback.format_exc(), soft_wrap=True)
         errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
         sys.exit(BUG)
     sys.exit(code if isinstance(code, int) else OK)
 
 
-def _warn(errors: Console, said: set[str], message: Warning | str, *_: Any) -> None:
+def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: Any) -> None:
     """A warning in the command's own words: once, and without the line of code that gave it."""
     if str(message) not in said:
         said.add(str(message))
-        errors.print(f"[yellow]mercer:[/] {escape(str(message))}", soft_wrap=True)
+        errors.print(line(("mercer: ", "yellow"), str(message)), soft_wrap=True)
 
 
-def _fail(errors: Console, error: Exception, code: int) -> None:
-    errors.print(f"[bold red]mercer:[/] {_plain(error)}", soft_wrap=True)
+def _fail(errors: Terminal, error: Exception, code: int) -> None:
+    errors.print(line(("mercer: ", "bold red"), _plain(error)), soft_wrap=True)
     sys.exit(code)
 
 
 def _plain(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        said = f"{error.filename}: {error.strerror}."
-        if error.errno in FULL:
-            said += (
-                " It was not written; a file that was there is unchanged. Free some space, or give "
-                "an --output on another disk."
-            )
-        return escape(said)
-    return escape(str(error))
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    said = f"{error.filename}: {error.strerror}."
+    if error.errno in FULL:
+        said += (
+            " It was not written; a file that was there is unchanged. Free some space, or give "
+            "an --output on another disk."
+        )
+    return said

@@ -6,14 +6,15 @@ import json as json_text
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
 
+from mercer.cli.errors import counted
 from mercer.cli.options import kinds_given
 from mercer.cli.screen import columns_facts, columns_table
-from mercer.cli.tables import counted, read_table
-from mercer.cli.target import check_task, left_out, read_target
+from mercer.cli.tables import read_table
+from mercer.cli.target import check_task, features, left_out, read_target
+from mercer.cli.terminal import Terminal, line
 from mercer.kernels import MercerCheck, as_kernel, check_mercer
+from mercer.plots.contents import plain
 from mercer.samples import EncodedColumns
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import Column, column_notices
@@ -35,27 +36,27 @@ def check_table(
     json: bool,
 ) -> int:
     """Run the command; returns its exit code."""
-    screen = Console(quiet=json, highlight=False)
+    screen = Terminal(quiet=json)
     frame = read_table(table, encoding)
     facts: dict = {"file": str(table), "rows": frame.height}
     sizes = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
-    screen.print(f"[bold]{escape(table.name)}[/]: {sizes}.")
+    screen.print(line((table.name, "bold"), f": {sizes}."))
     if target is not None:
         frame, y, dropped = read_target(frame, target, table)
         task, why = task_of(y)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
-        screen.print(f"Task: [bold]{task}[/], since {escape(why)}.")
+        screen.print(line("Task: ", (task, "bold"), f", since {why}."))
         if dropped:
-            screen.print(escape(left_out(dropped, target)))
-        frame = frame.drop(target)
+            screen.print(left_out(dropped, target))
+        frame = features(frame, target)
     values = read_columns(frame)
     columns = infer_columns(values, kinds_given(kind), drop)
     screen.print()
     screen.print(columns_table(columns, most=200))
     notices = column_notices(columns)
     for notice in notices:
-        screen.print(f"• {notice}", markup=False)
+        screen.print(f"• {notice}")
     facts |= {"columns": columns_facts(columns), "notices": notices}
     if kernel is not None:
         verdict = check_kernel(kernel, columns, values, table)
@@ -64,7 +65,7 @@ def check_table(
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip
         screen.print(f"\nMercer's condition for {kernel} on the standardised numbers: {verdict}")
     if json:
-        print(json_text.dumps(facts, default=str))
+        print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from rich.console import Console
+from mercer.cli.terminal import Terminal, line
 
 __all__ = ["run_demo"]
 
@@ -16,7 +17,7 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
 
     ``run`` is `mercer.cli.app.run`; it ends with SystemExit.
     """
-    screen = Console(highlight=False)
+    screen = Terminal()
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "penguins.csv"
     table.write_bytes(files("mercer").joinpath("data/penguins.csv").read_bytes())
@@ -30,7 +31,7 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
         ["fit", str(table), "--target", "species", "-o", str(model), "--force"],
         ["predict", str(model), str(table), "-o", str(predictions), "--keep", "species", "--force"],
     ):
-        screen.print(f"[bold]$ mercer {' '.join(arguments)}[/]", soft_wrap=True)
+        screen.print(line((f"$ mercer {shlex.join(arguments)}", "bold")), soft_wrap=True)
         try:
             run(arguments)
         except SystemExit as done:

@@ -1,6 +1,6 @@
 """What the command returns to the shell; ``mercer --help`` lists the same codes."""
 
-__all__ = ["BUG", "DATA", "INTERRUPTED", "NO_EXTRA", "OK", "OUTPUT", "USAGE"]
+__all__ = ["BUG", "DATA", "INTERRUPTED", "NO_EXTRA", "NO_REPORT", "OK", "OUTPUT", "USAGE"]
 
 OK = 0
 BUG = 1  # an error of Mercer's own
@@ -8,4 +8,5 @@ USAGE = 2  # a wrong command line
 DATA = 3  # wrong data
 OUTPUT = 4  # a result could not be written
 NO_EXTRA = 5  # the cli extra is not installed
+NO_REPORT = 6  # the model is written, and its report is not
 INTERRUPTED = 130

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from mercer.cli.exit_codes import INTERRUPTED, OK
+from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.options import FitOptions
-from mercer.cli.outcome import Outcome, show_files, show_outcome, summary, write_files
+from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
-from mercer.plots.report import ReportData, report_data
+from mercer.cli.terminal import Terminal, line
+from mercer.persistence import save
+from mercer.plots.contents import plain
+from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.budget import seconds
@@ -35,41 +39,69 @@ def fit_table(options: FitOptions) -> int:
     """Run the command; returns its exit code."""
     started = time.monotonic()
     options.check()
-    screen = Console(quiet=options.quiet or options.json, highlight=False)
+    screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
-    outcome = search_and_refit(problem, split, options, screen)
-    show_outcome(outcome, problem, options, screen)
-    written = write_files(outcome, options)
+    with SearchBar(screen, seconds(options.time), problem.metric) as bar:
+        steps = Steps(bar)
+        outcome = search_and_refit(problem, split, options, screen, steps)
+        save(outcome.final, options.output)  # before anything that may fail
+        outcome = with_report(outcome, problem, split, options, steps)
     spent = time.monotonic() - started
-    if options.json:
-        print(json.dumps(summary(outcome, problem, options, written, spent), default=str))
-    show_files(written, options, spent, screen)
-    return _exit_code(outcome, options)
+    steps.take(
+        "results", "the results are not shown",
+        lambda: show_all(outcome, problem, options, spent, steps.left_out, screen),
+    )  # fmt: skip
+    return _exit_code(outcome, steps, options)
 
 
 def search_and_refit(
-    problem: Problem, split: Split, options: FitOptions, screen: Console
+    problem: Problem, split: Split, options: FitOptions, screen: Terminal, steps: Steps
 ) -> Outcome:
-    """Search on the training rows, score on the others, fit to all rows, measure for the report.
+    """Search on the training rows, score on the others, fit to all rows.
 
     Ctrl-C in the search keeps the best model until then, and later ends the step that runs.
     """
     model = _estimator(problem, options)
-    with SearchBar(screen, seconds(options.time), problem.metric) as bar:
-        model.progress = None if screen.quiet else bar
-        encoded = model.fit_and_encode(split.X_train, split.y_train)
-        model.progress = None
-        steps = Steps(bar)
-        if model.interrupted_ is not None:
-            steps.left_out.append(f"the {model.interrupted_} was cut short")
-        score = _score(model, encoded, split, options, steps)
-        del encoded  # the fit to all rows needs the memory
-        final = _refit(model, problem, split, options, steps) or model
-        final_rows = len(split.y_train) if final is model else len(problem.y)
-        outcome = Outcome(model, score, final, final_rows, None, steps.left_out)
-        report = _measure(outcome, problem, split, options, steps)
-    return replace(outcome, report=report)
+    model.progress = None if screen.quiet else steps.bar
+    encoded = model.fit_and_encode(split.X_train, split.y_train)
+    model.progress = None
+    if model.interrupted_ is not None:
+        steps.left_out.append(f"the {model.interrupted_} was cut short")
+    score = _score(model, encoded, split, options, steps)
+    del encoded  # the fit to all rows needs the memory
+    final = _refit(model, problem, split, options, steps) or model
+    final_rows = len(split.y_train) if final is model else len(problem.y)
+    return Outcome(model, score, final, final_rows)
+
+
+def with_report(
+    outcome: Outcome, problem: Problem, split: Split, options: FitOptions, steps: Steps
+) -> Outcome:
+    """The same with what the report shows, after it is written; whatever fails costs no more."""
+    if outcome.score is None:
+        return outcome
+    step = partial(_report, outcome, problem, split, options)
+    try:
+        return replace(outcome, report=steps.take("report", "there is no report", step))
+    except Exception as error:
+        return replace(outcome, unreported=_described(error))
+
+
+def show_all(
+    outcome: Outcome,
+    problem: Problem,
+    options: FitOptions,
+    spent: float,
+    interrupted: list[str],
+    screen: Terminal,
+) -> None:
+    """The results on the screen, or as JSON."""
+    if options.json:
+        facts = summary(outcome, problem, options, spent, interrupted)
+        print(json.dumps(plain(facts), allow_nan=False))
+    show_outcome(outcome, problem, options, screen)
+    show_files(outcome, options, spent, screen)
 
 
 class Steps:
@@ -134,30 +166,45 @@ def _refit(model: Any, problem: Problem, split: Split, options: FitOptions, step
     )
 
 
-def _measure(
-    outcome: Outcome, problem: Problem, split: Split, options: FitOptions, steps: Steps
-) -> ReportData | None:
-    """What the report shows; None without a score, or where it was interrupted."""
-    if outcome.score is None:
-        return None
-    return steps.take(
-        "report", "there is no report",
-        lambda: report_data(
-            outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
-            scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
-            target=options.target, dropped_rows=problem.dropped, command=options.command(),
-            model_path=str(options.output), data_path=str(options.train), seed=options.seed,
-        ),
+def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOptions) -> ReportData:
+    """Measure what the report shows, and write it."""
+    data = report_data(
+        outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
+        scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
+        target=options.target, dropped_rows=problem.dropped, command=options.command(),
+        model_path=str(options.output), data_path=str(options.train), seed=options.seed,
     )  # fmt: skip
+    write_report(options.report, data)
+    return data
 
 
-def _exit_code(outcome: Outcome, options: FitOptions) -> int:
-    """That of an interruption, and what it cost on stderr, where there was one."""
-    if not outcome.left_out:
-        return OK
-    Console(stderr=True, highlight=False).print(
-        f"Interrupted: {'; '.join(outcome.left_out)}. The best model until then is in "
-        f"{options.output}.",
-        soft_wrap=True,
-    )
-    return INTERRUPTED
+def _described(error: Exception) -> str:
+    """An error and where it was raised: enough to report it."""
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return f"{type(error).__name__}: {error} ({where})"
+
+
+def _exit_code(outcome: Outcome, steps: Steps, options: FitOptions) -> int:
+    """What the shell is told, and on stderr what is lacking and why."""
+    errors = Terminal(stderr=True)
+    if outcome.unreported:
+        errors.print(
+            line(
+                ("mercer: ", "yellow"),
+                f"the model is in {options.output}, but its report could not be written: "
+                f"{outcome.unreported}. If this is not for lack of room or of rights, it is an "
+                "error of Mercer's own: please report it.",
+            ),
+            soft_wrap=True,
+        )
+    if steps.left_out:
+        errors.print(
+            f"Interrupted: {'; '.join(steps.left_out)}. The best model until then is in "
+            f"{options.output}.",
+            soft_wrap=True,
+        )
+        return INTERRUPTED
+    return NO_REPORT if outcome.unreported else OK

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.tables import TableError
+from mercer.cli.errors import TableError
 
 __all__ = ["FitOptions", "kinds_given", "refuse_existing"]
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
 import mercer
+from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem
 from mercer.cli.screen import columns_facts, columns_table, leaderboard_table, number
-from mercer.cli.tables import counted
-from mercer.persistence import save
-from mercer.plots.report import ReportData, write_report
+from mercer.cli.terminal import Terminal, line
+from mercer.plots.report import ReportData
 from mercer.selection.holdout import HeldOut
 
-__all__ = ["Outcome", "show_files", "show_outcome", "summary", "write_files"]
+__all__ = ["Outcome", "show_files", "show_outcome", "summary"]
 
 
 @dataclass(frozen=True)
@@ -34,49 +33,53 @@ class Outcome:
     final_rows : int
         How many rows it is fitted to.
     report : ReportData or None
-    left_out : list of str
-        What is lacking, a clause for each interruption.
+        What the report shows that was written.
+    unreported : str
+        Why there is no report, if it failed.
     """
 
     model: Any
     score: HeldOut | None
     final: Any
     final_rows: int
-    report: ReportData | None
-    left_out: list[str]
+    report: ReportData | None = None
+    unreported: str = ""
 
 
-def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Console) -> None:
+def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Terminal) -> None:
     """The columns, what was tried, the winner, its score, and the words that matter."""
     model = outcome.model
     screen.print(columns_table(model.columns_))
     for notice in model.notices_:
-        screen.print(f"• {notice}", markup=False)
+        screen.print(f"• {notice}")
     screen.print()
     screen.print(leaderboard_table(model.leaderboard_, problem.metric))
-    screen.print(f"\nWinner: [bold]{model.winner_name_}[/] ({model.solver_}).")
+    screen.print(line("\nWinner: ", (model.winner_name_, "bold"), f" ({model.solver_})."))
     if outcome.score is not None:
         _show_score(outcome.score, outcome.final_rows, options, screen)
     for text in [] if outcome.report is None else outcome.report.texts:
-        screen.print(f"\nWhich {text.noun} of {text.column} speak for what:", markup=False)
+        screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
         for sentence in text.sentences():
-            screen.print(f"  {sentence}", markup=False)
+            screen.print(f"  {sentence}")
 
 
-def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Console) -> None:
+def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Terminal) -> None:
     where = (
         f"the {counted(score.rows, 'row')} of {options.test}"
         if options.test
         else f"{score.rows} rows held out"
     )
     screen.print(
-        f"\n[bold]{score.metric} {number(score.score)}[/]"
-        f"  (95% interval {number(score.low)} to {number(score.high)}), on {where}."
+        line(
+            "\n",
+            (f"{score.metric} {number(score.score)}", "bold"),
+            f"  (95% interval {number(score.low)} to {number(score.high)}), on {where}.",
+        )
     )
     for name, value in score.baselines.items():
         screen.print(f"  baseline {name}: {number(value)}")
     if score.as_good:
-        screen.print(f"[yellow]{score.verdict()}[/]")
+        screen.print(line((score.verdict(), "yellow")))
     if final_rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
@@ -84,35 +87,26 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Co
         )
 
 
-def write_files(outcome: Outcome, options: FitOptions) -> dict[str, str]:
-    """Save the model, and the report if there is one; what was written -> its path."""
-    save(outcome.final, options.output)
-    written = {"model": str(options.output)}
-    if outcome.report is not None:
-        write_report(options.report, outcome.report)
-        written["report"] = str(options.report)
-    return written
-
-
-def show_files(written: dict[str, str], options: FitOptions, spent: float, screen: Console) -> None:
+def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Terminal) -> None:
     """Where the model and the report are, and what to do next."""
     screen.print(f"\nModel:  {options.output}", soft_wrap=True)
-    if "report" in written:
+    if outcome.report is not None:
         screen.print(f"Report: {options.report}", soft_wrap=True)
     elif options.report.exists():
         screen.print(
             f"{options.report} is of an earlier model: no new one was written.", soft_wrap=True
         )
+    model = shlex.quote(str(options.output))
     screen.print(
-        f"Next:   mercer predict {options.output} NEW.csv -o predictions.csv   ({spent:.0f} s)",
+        f"Next:   mercer predict {model} NEW.csv -o predictions.csv   ({spent:.0f} s)",
         soft_wrap=True,
     )
 
 
 def summary(
-    outcome: Outcome, problem: Problem, options: FitOptions, written: dict[str, str], spent: float
+    outcome: Outcome, problem: Problem, options: FitOptions, spent: float, interrupted: list[str]
 ) -> dict:
-    """What --json prints."""
+    """What --json prints; ``interrupted`` says what is lacking, a clause for each interruption."""
     model, score = outcome.model, outcome.score
     return {
         "mercer": mercer.__version__,
@@ -135,8 +129,10 @@ def summary(
             "baselines": score.baselines,
             "simpler_model_as_good": score.as_good,
         },
-        **written,
+        "model": str(options.output),
+        "report": None if outcome.report is None else str(options.report),
+        "report_failed": outcome.unreported or None,
         "seconds": spent,
         "command": options.command(),
-        "interrupted": outcome.left_out,
+        "interrupted": interrupted,
     }

@@ -7,22 +7,35 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from rich.console import Console
 
+from mercer.cli.errors import TableError, counted, no_column
 from mercer.cli.options import refuse_existing
-from mercer.cli.tables import TableError, counted, no_column, read_table
+from mercer.cli.tables import read_table
+from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, write_whole
 
 __all__ = ["predict_table"]
 
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
+#: a spreadsheet takes a cell for a formula that begins so, unless it is a number (OWASP, "CSV
+#: Injection"); the last four are the wide forms of the first
+FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def predict_table(
-    model: Path, table: Path, *, output: Path, keep: list[str], encoding: str, force: bool
+    model: Path,
+    table: Path,
+    *,
+    output: Path,
+    keep: list[str],
+    encoding: str,
+    safe_cells: bool,
+    force: bool,
 ) -> int:
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep."""
-    if output.suffix.lower() not in WRITERS:
+    suffix = output.suffix.lower()
+    if suffix not in WRITERS:
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
     refuse_existing([output], force, inputs=[model, table])
     estimator = load(model)
@@ -32,27 +45,21 @@ def predict_table(
             "file of a model, as mercer fit writes it."
         )
     frame = read_table(table, encoding)
-    absent = [name for name in keep if name not in frame.columns]
-    if absent:
-        raise no_column("--keep", absent[0], table, frame.columns)
-    columns = {name: frame[name] for name in keep}
+    kept = _kept(frame, keep, table, suffix)
     try:
         answers = predictions(estimator, frame)
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{table}: {error}") from error
-    columns |= {name: pl.Series(values) for name, values in answers.items()}
-    write_whole(output, _serialise(pl.DataFrame(columns), output.suffix.lower()))
-    screen = Console(highlight=False)
-    encoder = getattr(estimator, "encoder_", None)
-    for name, levels in ({} if encoder is None else encoder.unseen(frame)).items():
-        some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
-        screen.print(
-            f"• {name} holds {counted(len(levels), 'level')} that training had not, or hardly: "
-            f"{some}. They count as one unknown level.",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-    are = "is" if frame.height == 1 else "are"
-    screen.print(f"{counted(frame.height, 'prediction')} {are} in {output}.", soft_wrap=True)
+    taken = [name for name in kept if name in answers]
+    if taken:
+        raise TableError(
+            f"--keep {taken[0]}: the predictions have a column of that name; rename yours."
+        )
+    found = pl.DataFrame(kept | {name: pl.Series(values) for name, values in answers.items()})
+    write_whole(
+        output, _serialise(_safe(found) if safe_cells and WRITERS[suffix] else found, suffix)
+    )
+    _show(estimator, frame, output)
     return 0
 
 
@@ -65,6 +72,32 @@ def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
     return columns
 
 
+def _kept(frame: pl.DataFrame, keep: list[str], table: Path, suffix: str) -> dict:
+    """The columns to copy, if the output can hold them."""
+    for name in keep:
+        if name not in frame.columns:
+            raise no_column("--keep", name, table, frame.columns)
+        dtype = frame[name].dtype
+        if suffix != ".parquet" and (dtype.is_nested() or dtype in (pl.Binary, pl.Object)):
+            raise TableError(
+                f"--keep {name}: that column holds {dtype}, which a {suffix} file cannot. Leave it "
+                "out, or give an --output that ends in .parquet."
+            )
+    return {name: frame[name] for name in keep}
+
+
+def _safe(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same with a quote before each name and cell that would be a formula in a spreadsheet."""
+    names = pl.Series(frame.columns)
+    texts = frame.with_columns(_quoted(pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)))
+    return texts.rename(dict(zip(names, names.to_frame("").select(_quoted(pl.col("")))[""])))
+
+
+def _quoted(text: pl.Expr) -> pl.Expr:
+    live = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+    return pl.when(live).then("'" + text).otherwise(text).name.keep()
+
+
 def _serialise(frame: pl.DataFrame, suffix: str) -> bytes:
     buffer = io.BytesIO()
     if WRITERS[suffix] is None:
@@ -72,3 +105,18 @@ def _serialise(frame: pl.DataFrame, suffix: str) -> bytes:
     else:
         frame.write_csv(buffer, separator=WRITERS[suffix])
     return buffer.getvalue()
+
+
+def _show(estimator, frame: pl.DataFrame, output: Path) -> None:
+    """How many predictions there are, and which levels the model does not know."""
+    screen = Terminal()
+    encoder = getattr(estimator, "encoder_", None)
+    for name, levels in ({} if encoder is None else encoder.unseen(frame)).items():
+        some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
+        screen.print(
+            f"• {name} holds {counted(len(levels), 'level')} that training had not, or hardly: "
+            f"{some}. They count as one unknown level.",
+            soft_wrap=True,
+        )
+    are = "is" if frame.height == 1 else "are"
+    screen.print(f"{counted(frame.height, 'prediction')} {are} in {output}.", soft_wrap=True)

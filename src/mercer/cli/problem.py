@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.console import Console
-from rich.markup import escape
 
+from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
-from mercer.cli.tables import counted, read_table
-from mercer.cli.target import check_task, check_test_table, left_out, read_target
+from mercer.cli.tables import read_table
+from mercer.cli.target import check_task, check_test_table, features, left_out, read_target
+from mercer.cli.terminal import Terminal, line
 from mercer.selection.holdout import hold_out
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import task_of
@@ -59,25 +59,23 @@ class Split:
     y_held: Any = None
 
 
-def read_problem(options: FitOptions, screen: Console) -> Problem:
+def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     frame = read_table(options.train, options.encoding)
     frame, y, dropped = read_target(frame, options.target, options.train)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
     metric = metric_named(options.metric, task).name
-    X = frame.drop(options.target)
+    X = features(frame, options.target)
     sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
-    screen.print(
-        f"[bold]{escape(options.train.name)}[/]: {sizes} besides {escape(options.target)}."
-    )
+    screen.print(line((options.train.name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
-        screen.print(escape(left_out(dropped, options.target)))
-    screen.print(f"Task: [bold]{task}[/], since {escape(why)}.\n")
+        screen.print(left_out(dropped, options.target))
+    screen.print(line("Task: ", (task, "bold"), f", since {why}.\n"))
     return Problem(X, y, task, why, metric, dropped)
 
 
-def split_rows(problem: Problem, options: FitOptions, screen: Console) -> Split:
+def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     X, y = problem.X, problem.y
     if options.test is not None:
@@ -90,7 +88,7 @@ def split_rows(problem: Problem, options: FitOptions, screen: Console) -> Split:
 
 
 def _read_test(
-    problem: Problem, test: Path, options: FitOptions, screen: Console
+    problem: Problem, test: Path, options: FitOptions, screen: Terminal
 ) -> tuple[pl.DataFrame, Any]:
     """The table of --test, and its targets, which the model can be scored on."""
     frame = read_table(test, options.encoding)
@@ -98,7 +96,7 @@ def _read_test(
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if dropped:
-        screen.print(escape(f"{test}: {left_out(dropped, options.target)}\n"))
-    X = frame.drop(options.target)
+        screen.print(f"{test}: {left_out(dropped, options.target)}\n")
+    X = features(frame, options.target)
     check_test_table(X, y, problem.X, problem.y, problem.task, options.kinds, options.drop, test)
     return X, y

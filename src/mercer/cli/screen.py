@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
+from mercer.cli.terminal import Terminal, line
 from mercer.selection.columns import Column
 
 __all__ = ["SearchBar", "columns_facts", "columns_table", "leaderboard_table", "number"]
@@ -34,8 +34,8 @@ def columns_table(columns: list[Column], most: int = 40) -> Table:
     for column in columns[:most]:
         style = STYLES.get(column.kind, "dim")
         table.add_row(
-            Text(str(column.name)), Text(column.kind, style), str(column.missing or ""),
-            Text(column.reason, "" if column.used else "dim"),
+            str(column.name), line((column.kind, style)), str(column.missing or ""),
+            line((column.reason, "" if column.used else "dim")),
         )  # fmt: skip
     if len(columns) > most:
         table.add_row(f"… and {len(columns) - most} more", "", "", "")
@@ -70,7 +70,7 @@ def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
 class SearchBar:
     """A live bar: share of the time budget, what is tried, the best so far."""
 
-    def __init__(self, console: Console, budget: float, metric: str):
+    def __init__(self, console: Terminal, budget: float, metric: str):
         self.metric = metric
         self.budget = budget
         self.started = time.monotonic()
@@ -92,11 +92,13 @@ class SearchBar:
         spent = time.monotonic() - self.started
         left = max(0.0, self.budget - spent)
         share = max(spent / self.budget, self.event["done"] / max(self.event["of"], 1) * 0.65)
-        line = Text(f" {self.event['done']} of {self.event['of']} tried, ")
-        line.append(f"at most {left:.0f} s left; now: {self.event['trial']}")
+        said = (
+            f" {self.event['done']} of {self.event['of']} tried, at most {left:.0f} s left; "
+            f"now: {self.event['trial']}"
+        )
         rows = [r for r in self.event["leaderboard"] if not r["baseline"]]
         if rows:
             sign = -1 if self.metric in ("log_loss", "rmse", "mae") else 1
             best = max(rows, key=lambda r: sign * r["score"])
-            line.append(f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}")
-        return Group(ProgressBar(total=1.0, completed=min(share, 1.0), width=60), line)
+            said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"
+        return Group(ProgressBar(total=1.0, completed=min(share, 1.0), width=60), line(said))

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.tables import TableError, counted, no_column
+from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import used_columns
 from mercer.selection.values import is_missing_mark, read_columns, spelled_number
 
-__all__ = ["check_task", "check_test_table", "left_out", "read_target"]
+__all__ = ["check_task", "check_test_table", "features", "left_out", "read_target"]
+
+LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precision
 
 
 def read_target(
@@ -24,7 +26,7 @@ def read_target(
     if target not in frame.columns:
         raise no_column("--target", target, path, frame.columns)
     frame = frame.with_columns(_spelled_target(frame[target]))
-    known = frame.filter(pl.col(target).is_not_null())
+    known = frame.filter(frame[target].is_not_null())
     if known.height == 0:
         raise TableError(
             f"--target {target}: every value of that column is missing in {path}; give another one."
@@ -46,6 +48,11 @@ def read_target(
             "nothing to predict. Give another --target."
         )
     return known, y, frame.height - known.height
+
+
+def features(frame: pl.DataFrame, target: str) -> pl.DataFrame:
+    """The columns besides the target; not by frame.drop, where "*" would mean all of them."""
+    return pl.DataFrame({c.name: c for c in frame.iter_columns() if c.name != target})
 
 
 def left_out(rows: int, target: str) -> str:
@@ -82,6 +89,14 @@ def check_task(task: str, y: np.ndarray, target: str) -> None:
             f"--task regression: the target {target} holds {y[0].item()!r}, which is no number. "
             "Leave --task out, or give --task classification."
         )
+    if task == "regression" and len(y):
+        largest, spread = float(np.abs(y).max()), float(np.ptp(y / LARGEST)) * LARGEST
+        if largest > LARGEST or 0 < spread < 1 / LARGEST:
+            raise TableError(
+                f"--target {target}: its numbers reach {largest:.3g} and differ by {spread:.3g}, "
+                f"too {'much' if largest > LARGEST else 'little'} for squared errors. Give it in "
+                "other units."
+            )
     if task == "classification":
         counts = np.unique(y, return_counts=True)[1]
         if y.dtype.kind == "f" and (y != np.round(y)).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,15 +36,17 @@ class Axis:
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
-        return round(self.start + (value - low) / (high - low) * (self.end - self.start), 2)
+        size = max(abs(low), abs(high))  # without it the differences of huge numbers overflow
+        share = (value / size - low / size) / (high / size - low / size)
+        return round(self.start + share * (self.end - self.start), 2)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
         """Yield round values within the axis, with their labels."""
         if self.log:
             yield from self._decades()
             return
-        rough = (self.high - self.low) / self.count
-        power = 10.0 ** math.floor(math.log10(rough))
+        rough = self.high / self.count - self.low / self.count
+        power = 10.0 ** math.floor(math.log10(rough or 1.0))
         step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
         if self.whole:
             step = max(step, 1.0)
@@ -62,8 +65,8 @@ class Axis:
 
 def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
     """The range made larger by ``share`` at both ends; a single value gets a range around it."""
-    room = share * (high - low) or abs(high) * 0.5 or 1.0
-    return low - room, high + room
+    room = share * high - share * low or abs(high) * 0.5 or 1.0
+    return max(low - room, -sys.float_info.max), min(high + room, sys.float_info.max)
 
 
 def brief(value: float, step: float | None = None) -> str:

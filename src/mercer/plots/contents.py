@@ -29,6 +29,7 @@ __all__ = [
     "Residuals",
     "Score",
     "TargetSummary",
+    "plain",
 ]
 
 PHRASES = {
@@ -290,17 +291,18 @@ class ReportData:
 
         The Gram matrix is left out: its picture in the page has it to 1/255 of its range.
         """
-        out = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        out = {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         out["verdict"], out["simpler"] = self.verdict, self.simpler
         return out
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value in types of JSON: NaN and infinities become None, other objects their text."""
     if isinstance(value, SpectrumDisplay):
-        return {"eigenvalues": _plain(value.eigenvalues)}
+        return {"eigenvalues": plain(value.eigenvalues)}
     if isinstance(value, GramDisplay):
         names = ("classes", "sizes", "within", "between", "limits")
-        return {"rows": len(value.K)} | {name: _plain(getattr(value, name)) for name in names}
+        return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, RelevanceDisplay):
         names = [
             "columns",
@@ -313,15 +315,15 @@ def _plain(value: Any) -> Any:
             "n_test",
             "n_columns",
         ]
-        return {name: _plain(getattr(value, name)) for name in names}
+        return {name: plain(getattr(value, name)) for name in names}
     if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
-        return [_plain(v) for v in value.tolist()]
+        return [plain(v) for v in value.tolist()]
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):

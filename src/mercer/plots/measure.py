@@ -45,7 +45,7 @@ from mercer.selection.cells import as_items, as_texts
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
-from mercer.selection.values import as_numbers, read_columns
+from mercer.selection.values import as_dates, as_numbers, read_columns
 
 __all__ = ["report_data"]
 
@@ -297,7 +297,7 @@ def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
     if numbers is not None and np.isfinite(numbers).any():
         numbers = numbers[np.isfinite(numbers)]
         low, high = float(numbers.min()), float(numbers.max())
-        counts = np.histogram(numbers, bins=12)[0].tolist()
+        counts = histogram(numbers, 12)[0].tolist()
     elif column.kind == "category":
         present = [_level(v) for v in values.tolist() if v is not None and v == v]
         names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
@@ -305,8 +305,9 @@ def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
         levels, counts = names[order].tolist(), sizes[order].tolist()
     elif column.kind == "text":
         lengths = [len(text) for text in as_texts(values, column.name) if text]
-        low, high = float(min(lengths)), float(max(lengths))
-        counts = np.histogram(lengths, bins=12)[0].tolist()
+        if lengths:
+            low, high = float(min(lengths)), float(max(lengths))
+            counts = histogram(np.array(lengths, float), 12)[0].tolist()
     elif column.kind == "set":
         found = Counter(
             _level(item) for items in as_items(values, column.separator, column.name)
@@ -314,9 +315,11 @@ def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
         )  # fmt: skip
         levels, counts = map(list, zip(*found.most_common(12))) if found else ([], [])
     elif column.kind == "date":
-        days = values[~np.isnat(values)].astype("int64")
-        counts = np.histogram(days, bins=12)[0].tolist()
-        levels = [str(day)[:10] for day in (values[~np.isnat(values)].min(), np.nanmax(values))]
+        dates = as_dates(values)  # of texts too, some of which may be none
+        dates = np.sort(dates[~np.isnat(dates)])
+        if len(dates):
+            counts = histogram(dates.astype("int64").astype(float), 12)[0].tolist()
+            levels = [str(date)[:10] for date in dates[[0, -1]]]
     return ColumnSummary(
         str(column.name), column.kind, column.reason, column.used or not automatic,
         column.missing, column.distinct, counts, low, high, levels,
@@ -332,8 +335,19 @@ def _target_summary(y: np.ndarray, classes: Any) -> TargetSummary:
         return TargetSummary(
             np.array([np.sum(y == c) for c in classes]), classes=[str(c) for c in classes]
         )
-    counts, edges = np.histogram(y, bins=24)
+    counts, edges = histogram(y, 24)
     return TargetSummary(counts, edges=edges)
+
+
+def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.histogram`, which fails for numbers that are huge, or hardly differ."""
+    low, high = float(values.min()), float(values.max())
+    size = max(abs(low), abs(high)) or 1.0  # differences overflow without it
+    span = high / size - low / size
+    shares = (values / size - low / size) / span if span else np.full(len(values), 0.5)
+    counts, grid = np.histogram(shares, bins, (0.0, 1.0))
+    edges = size * (low / size + span * grid) if span else low + grid - 0.5
+    return counts, edges
 
 
 # --- the kernel -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from mercer.plots.drawings import (
 )
 from mercer.plots.measure import report_data
 from mercer.plots.png import ANCHORS, indexed_png, levels
+from mercer.visible import visible
 
 __all__ = ["ReportData", "report_data", "write_report"]
 
@@ -53,7 +55,7 @@ def write_report(path: str | os.PathLike, data: ReportData) -> None:
     OSError
         The file cannot be written. An existing file does not change then.
     """
-    write_whole(path, render(data).encode("utf-8"))
+    write_whole(path, visible(render(data)).encode("utf-8"))
 
 
 def render(data: ReportData) -> str:
@@ -70,6 +72,8 @@ def render(data: ReportData) -> str:
     )  # fmt: skip
     environment.filters["brief"] = brief
     environment.filters["rows"] = lambda n: f"{n:,} row" + ("s" if n != 1 else "")
+    environment.filters["python"] = repr
+    environment.filters["shell"] = shlex.quote
     environment.filters["count"] = lambda n: f"{n:,}"
     return environment.get_template("report.html").render(data=data, **_drawings(data))
 
@@ -100,8 +104,8 @@ def _drawings(data: ReportData) -> dict[str, Any]:
 
 
 def _embedded(data: ReportData) -> str:
-    """The numbers as JSON, escaped so that no text can end the script element around it."""
-    text = json.dumps(data.numbers(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """The numbers as JSON in ASCII, so that no text can end the script element around it."""
+    text = json.dumps(data.numbers(), allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -199,7 +199,7 @@ def _number_kind(name: Any, present: np.ndarray, counts: Counter, n: int) -> tup
     if distinct == 2:
         return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:
-        if np.ptp(present) == n - 1:
+        if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
         if IDENTIFIER_NAME.fullmatch(str(name)):
             return "identifier", f"named as an identifier, and all {n} integers are different"
@@ -256,17 +256,11 @@ def _check_readable(name: Any, given: str, present: np.ndarray) -> None:
         raise ValueError(
             f"kind: {name}='number', but no value is a number; the first is {_short(present[0])}."
         )
-    if given == "date" and len(present) and np.isnat(_dates(present)).all():
+    if given == "date" and len(present) and np.isnat(as_dates(present)).all():
         raise ValueError(
             f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
             f"{_short(present[0])}."
         )
-
-
-def _dates(values: np.ndarray) -> np.ndarray:
-    return (
-        np.full(len(values), np.datetime64("NaT")) if values.dtype.kind == "f" else as_dates(values)
-    )
 
 
 def _some(names: Iterable, most: int = 20) -> str:

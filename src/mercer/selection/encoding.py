@@ -35,6 +35,7 @@ __all__ = ["Feature", "TableEncoder"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
+HUGE = 1e300
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 OBJECTS = ("characters", "words", "items")
 WORDS = 2  # if texts have fewer words on average, their characters are enough
@@ -144,7 +145,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = numbers[~missing]
         median = float(np.median(known)) if len(known) else 0.0
         filled = np.where(missing, median, numbers)
-        quantiles = np.quantile(filled, np.linspace(0, 1, max(2, min(RANKS, len(filled)))))
+        room = _room(filled)
+        shares = np.linspace(0, 1, max(2, min(RANKS, len(filled))))
+        quantiles = np.quantile(filled * room, shares) / room
         # first divide by the largest value, so that no square overflows
         size = float(np.abs(filled).max()) or 1.0
         centre, spread = float((filled / size).mean()), float((filled / size).std())
@@ -222,7 +225,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 missing = np.isnan(numbers)
                 filled = np.where(missing, median, numbers)
                 out.append(WIDTH * _ranks(filled, quantiles))
-                out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
+                with np.errstate(over="ignore"):  # what is infinite is far, too
+                    out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
                 if flag:
                     objects[len(out)] = _categories(missing, 2)
                     out.append(missing)
@@ -269,10 +273,7 @@ def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """Label -> numbers of a column; a date column has several."""
     if column.kind == "number":
         return {str(column.name): as_numbers(values)}
-    if values.dtype.kind == "f":
-        dates = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
-    else:
-        dates = as_dates(values)
+    dates = as_dates(values)
     missing = np.isnat(dates)
     days = dates.astype("datetime64[D]")
     elapsed = dates.astype("int64") / 86400
@@ -298,17 +299,24 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
     if len(known):
         raise ValueError(
             f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
-            f"values is a {column.kind} now, the first is {known[0]!r}: give {column.kind}s, or "
-            "fit again without the column."
+            f"values is a {column.kind} now, the first is {known[0]!r:.60}: give {column.kind}s, "
+            "or fit again without the column."
         )
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     """Share of training values below each value, in [0, 1]; equal values count half."""
+    room = min(_room(quantiles), _room(values))
+    values, quantiles = values * room, quantiles * room
     grid = np.linspace(0, 1, len(quantiles))
     below = np.interp(values, quantiles, grid)
     above = 1 - np.interp(-values, -quantiles[::-1], grid)
     return (below + above) / 2
+
+
+def _room(values: np.ndarray) -> float:
+    """A factor, usually 1, that changes no digit and keeps differences from overflowing."""
+    return 0.25 if np.abs(values).max() > HUGE else 1.0
 
 
 def _level_texts(values: np.ndarray) -> list[str]:

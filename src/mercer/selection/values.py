@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import re
 from collections.abc import Set
 from typing import Any
@@ -206,7 +207,7 @@ def is_missing_mark(value: Any) -> bool:
 
 
 def spelled_number(text: str) -> float | None:
-    """The number in a text, or None if the text is not a number.
+    """The number in a text, or None if the text is not a number, or one that no float holds.
 
     Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
     are allowed. The last comma or point is the decimal sign. Exception: commas that separate groups
@@ -228,9 +229,10 @@ def spelled_number(text: str) -> float | None:
     else:
         text = text.replace(",", "")
     try:
-        return float(text)
+        number = float(text)
     except ValueError:  # for example two decimal points
         return None
+    return number if math.isfinite(number) else None
 
 
 def spelled_date(text: str) -> np.datetime64 | None:
@@ -267,7 +269,9 @@ def as_numbers(values: np.ndarray) -> np.ndarray:
 
 
 def as_dates(values: np.ndarray) -> np.ndarray:
-    """A column as datetime64[s]: texts become their dates, or NaT if they are not dates."""
+    """A column as datetime64[s]: texts become their dates; other texts, and numbers, NaT."""
+    if values.dtype.kind == "f":
+        return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     known = {}

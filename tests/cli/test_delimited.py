@@ -1,0 +1,44 @@
+"""Quotes and line ends: polars gets to see the same fields as the csv module of Python."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from mercer.cli.delimited import read_delimited
+
+
+def fields(text):
+    """The cells of a table of texts, with None for an empty field."""
+    frame = read_delimited(Path("t.csv"), text.encode(), ",", "utf-8")
+    return [frame.columns, *map(list, frame.rows())]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        'a,b~"x",y~',
+        'a,b~"x~y",z~"",""~',
+        'a,b~"x\ry","\n"~',
+        'a,b~5" pipe,z~x,6"" pipe~',
+        'a,b~"5"" pipe, ""x""",z~x,y',
+        '"a~1","b, c"~x,y~',
+        'a,b~x"y"z," k"~ "q",v~',
+        '"a""b","""c"""~x,y',
+        '"a,a_duplicated_0,a",a,a_duplicated_0~x,y,z',
+    ],
+)
+def test_fields_are_those_of_the_csv_module(rows, end):
+    text = rows.replace("~", end)
+    assert fields(text) == list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_an_empty_text_and_a_missing_one_stay_different():
+    assert fields('a,b\r"",x\r,y\r') == [["a", "b"], ["", "x"], [None, "y"]]
+
+
+def test_codes_keep_their_zeros_and_long_integers_their_digits():
+    assert fields("a,b\r0123,1\r5,2\r") == [["a", "b"], ["0123", 1], ["5", 2]]
+    assert fields(f"a,b\n{'9' * 60},x\n1,y\n")[1:] == [["9" * 60, "x"], ["1", "y"]]

@@ -1,0 +1,96 @@
+"""What ``mercer predict`` writes: what the model says, or a form that no spreadsheet runs."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from mercer.cli.app import run
+from mercer.cli.tables import read_table
+
+LIVE = [
+    "=cmd|' /C calc'!A0",
+    "+a",
+    "-b",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    "\nx",
+    "\N{FULLWIDTH EQUALS SIGN}1",
+]
+TAME = ["a=b", "x", "'=y", "5-3", " z", 'q"r', "", "-5", "+3.5e-7", "-.5"]
+CELLS = LIVE + TAME
+N = 4 * len(CELLS)
+TABLE = pl.DataFrame(
+    {
+        "size": [i % 4 + i / N for i in range(N)],
+        "=name": [CELLS[i % len(CELLS)] for i in range(N)],
+        "y": [LIVE[0] if i % 4 > 1 else '-"new\nclass"' for i in range(N)],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TABLE.write_parquet("t.parquet")
+    fit = ("fit", "t.parquet", "--target", "y", "--trials", "1", "--quiet", "--drop", "=name")
+    assert command(*fit) == 0
+    return tmp_path
+
+
+def command(*arguments):
+    with pytest.raises(SystemExit) as done:
+        run([str(a) for a in arguments])
+    return done.value.code
+
+
+def predict(output, *options):
+    """The written table."""
+    arguments = ("predict", "model.mercer", "t.parquet", "-o", output, "--keep", "=name")
+    assert command(*arguments, *options, "--force") == 0
+    return read_table(output)
+
+
+@pytest.mark.parametrize("output", ["p.csv", "p.tsv", "p.parquet"])
+def test_what_is_written_is_read_back_exactly(output):
+    model, found = mercer.load("model.mercer"), predict(output)
+    P = model.predict_proba(TABLE)
+    assert found.columns == ["=name", "prediction", *(f"proba_{c}" for c in model.classes_)]
+    assert found["=name"].to_list() == TABLE["=name"].to_list()
+    assert found["prediction"].to_list() == model.predict(TABLE).tolist()
+    assert (found.select(found.columns[2:]).to_numpy() == P).all()
+
+
+@pytest.mark.parametrize("output", ["p.csv", "p.tsv"])
+def test_safe_cells_are_no_formulas(output):
+    found = predict(output, "--safe-cells")
+    assert found.columns[:2] == ["'=name", "prediction"]
+    assert set(found["'=name"]) == {f"'{cell}" for cell in LIVE} | set(TAME)
+    assert set(found["prediction"]) == {f"'{label}" for label in TABLE["y"].unique()}
+    assert found.select(found.columns[2:]).equals(predict(output).select(found.columns[2:]))
+
+
+def test_what_a_file_cannot_hold_is_refused_before_the_work(folder, capsys, monkeypatch):
+    table = TABLE.with_columns(prediction=pl.lit(1), bag=pl.Series([["a"]] * N))
+    table.write_parquet("new.parquet")
+    arguments = ("predict", "model.mercer", "new.parquet", "-o", "p.csv", "--keep")
+    assert command(*arguments, "prediction") == 3
+    assert (
+        "--keep prediction: the predictions have a column of that name" in capsys.readouterr().err
+    )
+    monkeypatch.setattr("mercer.cli.predict.predictions", None)
+    assert command(*arguments, "bag") == 3
+    assert "--keep bag: that column holds List(String)" in capsys.readouterr().err
+    assert not (folder / "p.csv").exists()
+    monkeypatch.undo()
+
+
+def test_predictions_are_written_before_anything_is_said(folder, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("mercer.cli.predict._show", broken)
+    assert command("predict", "model.mercer", "t.parquet", "-o", "p.csv") == 1
+    assert read_table("p.csv").height == N
+    assert np.isfinite(read_table("p.csv").select(pl.col(pl.Float64)).to_numpy()).all()
