@@ -256,6 +256,10 @@ TAKEN = {
         TABLE.rename({"size": "*", "colour": "^y$", "weight": ""}),
         ("* number", "^y$ category"),
     ),
+    "numbers of all sizes": (
+        TABLE.with_columns(far=pl.Series([f"{i + 1}e{i * 21 - 320}" for i in range(30)] * 2)),
+        ("far number numbers, ",),
+    ),
     "mixed types": (
         TABLE.with_columns(mix=pl.Series(["1", "a", "2.5", None] * (N // 4))),
         ("mix category", "3 different values"),
@@ -448,6 +452,23 @@ def test_foreign_and_truncated_models_run_no_code(content, message, fitted, comm
     assert message in said
     assert not (fitted / "out.csv").exists()
     assert not (fitted / "sprung").exists()
+
+
+@pytest.mark.parametrize("target", ["^y.$", "*", ""])
+def test_a_target_whose_name_polars_reads_as_a_pattern(target, command):
+    TABLE.rename({"y": target}).write_csv("t.csv")
+    code, said = command("fit", "t.csv", f"--target={target}", "--trials", 1)
+    assert code == 0, said
+    assert mercer.load("model.mercer").n_features_in_ == 3
+
+
+def test_a_target_of_integers_of_128_bits(command):
+    for size, expected in ((3, 0), (2**70, 3)):
+        y = pl.Series([size * (i % 2) for i in range(N)], dtype=pl.Int128)
+        TABLE.with_columns(y=y).write_parquet("t.parquet")
+        code, said = command("fit", "t.parquet", "--target", "y", "--trials", 1, "--force")
+        assert code == expected, said
+    assert "its numbers reach 1.18e+21" in said
 
 
 def test_brackets_in_names_are_printed_as_they_are(command, folder):

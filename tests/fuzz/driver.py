@@ -47,7 +47,10 @@ def random_input(rng: random.Random) -> bytes:
     return rng.randbytes(rng.choice([3, 10, 40, 120, 400]))
 
 
-def fuzz(one_input: Callable[[bytes], object]) -> None:
+def fuzz(
+    one_input: Callable[[bytes], object],
+    random_input: Callable[[random.Random], bytes] = random_input,
+) -> None:
     """Run a fuzzer as the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=120)

@@ -7,7 +7,7 @@ import pytest
 import mercer
 import mercer.distances as d
 import mercer.kernels as k
-from fuzz import fuzz_linear_svm, fuzz_model_files, fuzz_smo
+from fuzz import fuzz_linear_svm, fuzz_model_files, fuzz_smo, fuzz_tables
 from fuzz.driver import Source, random_input
 from fuzz.fuzz_strings import one_input, set_comparisons, string_comparisons
 from mercer import _native
@@ -54,6 +54,13 @@ def test_the_files_that_the_fuzzer_alters_are_whole(tmp_path):
         path.write_bytes(content)
         found = [fuzz_model_files.outcome(read, path) for read in (mercer.load, Index.load)]
         assert found.count("refused") == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_tables(seed):
+    rng = random.Random(seed)
+    done = [fuzz_tables.one_input(fuzz_tables.random_input(rng)) for _ in range(150)]
+    assert done.count("read") > len(done) / 20
 
 
 def test_every_comparison_of_strings_and_sets_is_fuzzed():

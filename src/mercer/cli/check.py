@@ -11,7 +11,7 @@ from mercer.cli.errors import counted
 from mercer.cli.options import kinds_given
 from mercer.cli.screen import columns_facts, columns_table
 from mercer.cli.tables import read_table
-from mercer.cli.target import check_task, features, left_out, read_target
+from mercer.cli.target import check_task, left_out, read_target
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import MercerCheck, as_kernel, check_mercer
 from mercer.plots.contents import plain
@@ -49,7 +49,6 @@ def check_table(
         screen.print(line("Task: ", (task, "bold"), f", since {why}."))
         if dropped:
             screen.print(left_out(dropped, target))
-        frame = features(frame, target)
     values = read_columns(frame)
     columns = infer_columns(values, kinds_given(kind), drop)
     screen.print()

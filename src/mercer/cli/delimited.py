@@ -45,7 +45,8 @@ def read_delimited(
         text = text.rstrip("\r\n") + "\n"  # of a single column an empty line is a missing value
     names = _check_rows(path, text, separator)
     frame = _parsed(path, _mended(text, separator), separator)
-    return frame.rename(dict(zip(frame.columns, names)))  # polars leaves quotes in names doubled
+    frame.columns = names  # as they are: polars sees patterns in some, and leaves quotes doubled
+    return frame
 
 
 def _decoded(path: Path, content: bytes, encoding: str) -> str:
@@ -161,6 +162,7 @@ def _parsed(path: Path, text: str, separator: str) -> pl.DataFrame:
                 io.StringIO(text), separator=separator, infer_schema_length=None,
                 try_parse_dates=True,
             )  # fmt: skip
+            frame.columns = [str(j) for j in range(frame.width)]
             return _with_codes(frame, text, separator)
         except pl.exceptions.ComputeError:  # an integer of more than 38 digits, for example
             return pl.read_csv(io.StringIO(text), separator=separator, infer_schema=False)
@@ -170,11 +172,10 @@ def _parsed(path: Path, text: str, separator: str) -> pl.DataFrame:
 
 def _with_codes(frame: pl.DataFrame, text: str, separator: str) -> pl.DataFrame:
     """The table with integers that begin with 0, such as 0123, as the codes that they are."""
-    whole = {name: pl.String for name, dtype in frame.schema.items() if dtype.is_integer()}
+    whole = [j for j, dtype in enumerate(frame.dtypes) if dtype.is_integer()]
     if not (whole and re.search(rf'(^|["\n{re.escape(separator)}])0\d', text)):
         return frame
-    texts = pl.read_csv(
-        io.StringIO(text), separator=separator, columns=list(whole), schema_overrides=whole
-    )
+    texts = pl.read_csv(io.StringIO(text), separator=separator, columns=whole, infer_schema=False)
+    texts.columns = [str(j) for j in whole]
     codes = [c for c in texts.iter_columns() if c.str.contains(r"^0\d").any()]
     return frame.with_columns(codes)

@@ -16,7 +16,7 @@ import polars as pl
 from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import read_table
-from mercer.cli.target import check_task, check_test_table, features, left_out, read_target
+from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.holdout import hold_out
 from mercer.selection.metrics import metric_named
@@ -62,11 +62,10 @@ class Split:
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     frame = read_table(options.train, options.encoding)
-    frame, y, dropped = read_target(frame, options.target, options.train)
+    X, y, dropped = read_target(frame, options.target, options.train)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
     metric = metric_named(options.metric, task).name
-    X = features(frame, options.target)
     sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
     screen.print(line((options.train.name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
@@ -92,11 +91,10 @@ def _read_test(
 ) -> tuple[pl.DataFrame, Any]:
     """The table of --test, and its targets, which the model can be scored on."""
     frame = read_table(test, options.encoding)
-    frame, y, dropped = read_target(frame, options.target, test, varied=False)
+    X, y, dropped = read_target(frame, options.target, test, varied=False)
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if dropped:
         screen.print(f"{test}: {left_out(dropped, options.target)}\n")
-    X = features(frame, options.target)
     check_test_table(X, y, problem.X, problem.y, problem.task, options.kinds, options.drop, test)
     return X, y

@@ -11,9 +11,13 @@ import gzip
 import io
 import lzma
 import os
+import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import read_delimited
@@ -109,7 +113,8 @@ def _unzstd(path: Path, content: bytes) -> bytes:
 
 def _read_parquet(path: Path, content: bytes) -> pl.DataFrame:
     try:
-        return pl.read_parquet(io.BytesIO(content))
+        with _quiet():
+            return pl.read_parquet(io.BytesIO(content))
     except (Exception, pl.exceptions.PanicException) as error:  # of damaged files
         said = str(error).partition("\n")[0]
         raise TableError(
@@ -117,11 +122,25 @@ def _read_parquet(path: Path, content: bytes) -> pl.DataFrame:
         ) from error
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is written to standard error, where polars tells of each panic at length."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _refuse_infinities(path: Path, frame: pl.DataFrame) -> None:
     for column in frame.iter_columns():
         if not column.dtype.is_float():
             continue
-        rows = column.is_infinite().fill_null(False).arg_true()
+        rows = np.flatnonzero(np.isinf(column.to_numpy()))
         if len(rows):
             raise TableError(
                 f"{path}: column {column.name!r} holds an infinity in row {rows[0] + 1} below the "

@@ -14,7 +14,7 @@ from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import used_columns
 from mercer.selection.values import is_missing_mark, read_columns, spelled_number
 
-__all__ = ["check_task", "check_test_table", "features", "left_out", "read_target"]
+__all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 
 LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precision
 
@@ -22,12 +22,12 @@ LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precis
 def read_target(
     frame: pl.DataFrame, target: str, path: Path, varied: bool = True
 ) -> tuple[pl.DataFrame, Any, int]:
-    """(rows with a target, their targets, how many rows had none); to learn from if ``varied``."""
+    """(other columns, targets, rows left out, which had none); to learn from if ``varied``."""
     if target not in frame.columns:
         raise no_column("--target", target, path, frame.columns)
-    frame = frame.with_columns(_spelled_target(frame[target]))
-    known = frame.filter(frame[target].is_not_null())
-    if known.height == 0:
+    answers = _spelled_target(frame[target].alias(""))  # in some names polars sees patterns
+    known = answers.is_not_null()
+    if not known.any():
         raise TableError(
             f"--target {target}: every value of that column is missing in {path}; give another one."
         )
@@ -36,7 +36,7 @@ def read_target(
             f"{path} has no column besides the target {target}: give a table with columns to "
             "predict it from."
         )
-    y = known[target].to_numpy()
+    y = answers.drop_nulls().to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
     if y.dtype.kind == "M":
         raise TableError(
@@ -47,12 +47,8 @@ def read_target(
             f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is "
             "nothing to predict. Give another --target."
         )
-    return known, y, frame.height - known.height
-
-
-def features(frame: pl.DataFrame, target: str) -> pl.DataFrame:
-    """The columns besides the target; not by frame.drop, where "*" would mean all of them."""
-    return pl.DataFrame({c.name: c for c in frame.iter_columns() if c.name != target})
+    others = {c.name: c.filter(known) for c in frame.iter_columns() if c.name != target}
+    return pl.DataFrame(others), y, frame.height - len(y)
 
 
 def left_out(rows: int, target: str) -> str:
@@ -64,6 +60,9 @@ def _spelled_target(column: pl.Series) -> pl.Series:
     """A target with NaN, and marks of missing values among texts that spell numbers, as null."""
     if column.dtype.is_float() or column.dtype.is_decimal():
         return column.cast(pl.Float64).fill_nan(None)
+    if column.dtype.is_integer():  # numpy has none of 128 bits
+        short = column.cast(pl.Int64, strict=False)
+        return short if short.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype != pl.String:
         return column
     numbers: dict[str, float] = {}
@@ -89,9 +88,9 @@ def check_task(task: str, y: np.ndarray, target: str) -> None:
             f"--task regression: the target {target} holds {y[0].item()!r}, which is no number. "
             "Leave --task out, or give --task classification."
         )
-    if task == "regression" and len(y):
+    if y.dtype.kind in "iuf":
         largest, spread = float(np.abs(y).max()), float(np.ptp(y / LARGEST)) * LARGEST
-        if largest > LARGEST or 0 < spread < 1 / LARGEST:
+        if largest > LARGEST or (task == "regression" and 0 < spread < 1 / LARGEST):
             raise TableError(
                 f"--target {target}: its numbers reach {largest:.3g} and differ by {spread:.3g}, "
                 f"too {'much' if largest > LARGEST else 'little'} for squared errors. Give it in "

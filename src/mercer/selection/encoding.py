@@ -35,7 +35,7 @@ __all__ = ["Feature", "TableEncoder"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
-HUGE = 1e300
+TINY = 1e-290
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 OBJECTS = ("characters", "words", "items")
 WORDS = 2  # if texts have fewer words on average, their characters are enough
@@ -145,9 +145,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = numbers[~missing]
         median = float(np.median(known)) if len(known) else 0.0
         filled = np.where(missing, median, numbers)
-        room = _room(filled)
         shares = np.linspace(0, 1, max(2, min(RANKS, len(filled))))
-        quantiles = np.quantile(filled * room, shares) / room
+        quantiles = 4 * np.quantile(_quarters(filled), shares)
         # first divide by the largest value, so that no square overflows
         size = float(np.abs(filled).max()) or 1.0
         centre, spread = float((filled / size).mean()), float((filled / size).std())
@@ -306,17 +305,19 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     """Share of training values below each value, in [0, 1]; equal values count half."""
-    room = min(_room(quantiles), _room(values))
-    values, quantiles = values * room, quantiles * room
+    values, quantiles = _quarters(values), _quarters(quantiles)
     grid = np.linspace(0, 1, len(quantiles))
     below = np.interp(values, quantiles, grid)
     above = 1 - np.interp(-values, -quantiles[::-1], grid)
     return (below + above) / 2
 
 
-def _room(values: np.ndarray) -> float:
-    """A factor, usually 1, that changes no digit and keeps differences from overflowing."""
-    return 0.25 if np.abs(values).max() > HUGE else 1.0
+def _quarters(values: np.ndarray) -> np.ndarray:
+    """A quarter of each number, which is exact, and 0 for tiny ones.
+
+    No difference of two overflows then, nor does 1 divided by one.
+    """
+    return np.where(np.abs(values) < TINY, 0.0, values / 4)
 
 
 def _level_texts(values: np.ndarray) -> list[str]:

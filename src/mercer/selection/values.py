@@ -67,7 +67,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
         frame = nw.from_native(X, eager_only=True)
         rows = len(frame)
         columns = {
-            name: _series_values(series)
+            name: _series_values(series.alias(""), name)  # in some names polars sees patterns
             for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
         }
     else:
@@ -101,7 +101,7 @@ def is_object_list(X: Any) -> bool:
     return isinstance(first, kinds)
 
 
-def _series_values(series: Any) -> np.ndarray:
+def _series_values(series: Any, name: Any) -> np.ndarray:
     import narwhals as nw
 
     dtype = series.dtype
@@ -114,7 +114,7 @@ def _series_values(series: Any) -> np.ndarray:
     if dtype == nw.Duration:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
-    return _objects(series.to_list(), series.name)
+    return _objects(series.to_list(), name)
 
 
 def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:

@@ -1,0 +1,118 @@
+"""Bytes as a table: whatever a text or Parquet file holds, it is read or refused with a message.
+
+`one_input` turns any bytes into a file, mostly one that looks like a table, and asserts that the
+reader of the command raises nothing but its own error, with a message of one line, and that what it
+has read of a text has the fields that the csv module of Python finds in it. As a script it runs
+until ``--seconds`` are over: on inputs that atheris (libFuzzer) grows by what they reach, or on
+random ones where it is not installed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+from fuzz.driver import fuzz
+from mercer.cli.errors import TableError
+from mercer.cli.tables import read_table
+
+ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
+NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip"]
+#: what tables are made of; an input says by one byte each which comes next
+PIECES = [
+    b",", b"\n", b",", b"\n", b'"', b'""', b'"', b"\r", b"\r\n", b"\t", b";", b"a", b"b", b"1",
+    b"0", b"-1.5", b"1e400", b"007", b"9" * 45, b"2024-02-29", b"2024-02-29T12:00:00Z", b"true",
+    b"NA", b"inf", b"nan", b" ", b"'", b"*", b"^a$", b"\\", b"#", b"\0", b"\xff", b"\xef\xbb\xbf",
+    b"\xff\xfe", "ü\u2028".encode(), b"_duplicated_0", b"\x1b[31m", b"x" * 5000,
+]  # fmt: skip
+
+
+def parquet() -> bytes:
+    """A file to damage."""
+    content = io.BytesIO()
+    columns = {"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], [], None]}
+    pl.DataFrame(columns).write_parquet(content)
+    return content.getvalue()
+
+
+PARQUET = parquet()
+
+
+def content_of(name: str, data: bytes) -> bytes:
+    """The bytes of the file: of text, pieces; of Parquet, a file with some bytes changed."""
+    if name == "t.parquet" and data:
+        changed = bytearray(PARQUET[: len(PARQUET) - (data[0] > 200) * data[-1]])
+        for at, value in zip(data[::3], data[1::3]):
+            changed[(at * 7 + value) % len(changed)] = value
+        return bytes(changed)
+    if name in ("t.csv", "t.tsv", "t.txt"):
+        return b"".join(PIECES[byte % len(PIECES)] for byte in data)
+    return data
+
+
+def one_input(data: bytes) -> str:
+    """Read a table, and compare it; "read" or "refused"."""
+    name = NAMES[data[0] % 16 % len(NAMES) if data[:1] > b"\x80" else 0] if data else "t.csv"
+    encoding = ENCODINGS[data[1] % len(ENCODINGS)] if len(data) > 1 and data[1] > 200 else "utf-8"
+    content = content_of(name, data[2:])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_bytes(content)
+        try:
+            frame = read_table(path, encoding)
+        except TableError as error:
+            said, frame = str(error), None
+    if frame is None:
+        assert str(path) in said, said
+        assert "\n" not in said, said
+        return "refused"
+    assert frame.height > 0
+    assert frame.width > 0
+    if name == "t.csv" and encoding == "utf-8" and content[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        compare(frame, content.decode("utf-8-sig"))
+    return "read"
+
+
+def compare(frame: pl.DataFrame, text: str) -> None:
+    """Names, rows, and cells of columns of texts are those that the csv module finds."""
+    names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    if len(names) > 1:
+        while rows and not rows[-1]:
+            rows.pop()
+    assert frame.columns == names
+    assert frame.height == len(rows), (frame, rows)
+    for j, dtype in enumerate(frame.dtypes):
+        cells = [row[j] if row else "" for row in rows]
+        found = frame.to_series(j).to_list()
+        if dtype == pl.String:
+            assert [value or "" for value in found] == cells
+        else:
+            assert [value is None for value in found] == [not cell for cell in cells]
+
+
+def random_input(rng: random.Random) -> bytes:
+    """Any bytes, or those of a text with as many fields in each row."""
+    if rng.random() < 0.3:
+        return rng.randbytes(rng.choice([3, 10, 20, 40, 120]))
+    comma, end, quote, letter = (PIECES.index(piece) for piece in (b",", b"\n", b'"', b"a"))
+    ends = [end, PIECES.index(b"\r"), PIECES.index(b"\r\n")]
+    ends = [rng.choice(ends)] if rng.random() < 0.8 else ends
+    width, found = rng.randint(1, 4), [0, 0]
+    for row in range(rng.randint(2, 6)):
+        for j in range(width):
+            cell = [rng.randrange(letter, len(PIECES)) for _ in range(rng.choice([0, 1, 1, 2]))]
+            if rng.random() < 0.2:  # what quotes may hold, and now and then what they may not
+                inside = rng.choices(range(letter + (rng.random() < 0.1)), k=2)
+                cell = [quote, *cell, *inside, quote]
+            found += [comma] * (j > 0) + [letter] * (row == 0) * (j + 1) + cell
+        found.append(rng.choice(ends))
+    return bytes(found)
+
+
+if __name__ == "__main__":
+    fuzz(one_input, random_input)
