@@ -128,7 +128,7 @@ def predict(
 ) -> int:
     """Predict for the rows of a table, in their order.
 
-    Writes the columns prediction and, for classes, proba_<class>.
+    Writes the column prediction and, for each class, proba_ and its name.
 
     Parameters
     ----------

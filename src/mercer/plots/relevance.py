@@ -16,6 +16,7 @@ from mercer.plots.fitted import sample_rows, take
 from mercer.samples import column_names, number_columns
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.tuned import tune
+from mercer.selection.values import as_dates, as_numbers, read_columns
 
 __all__ = ["RelevanceDisplay"]
 
@@ -119,7 +120,8 @@ class RelevanceDisplay:
         X_test, y_test : held-out rows
             At most ``max_samples`` random rows are used.
         """
-        refit, names = _refit(estimator, X)
+        refit, kinds = _refit(estimator, X)
+        names = list(kinds)
         random = check_random_state(random_state)
         y, y_test = np.asarray(y), np.asarray(y_test)
         classifier = is_classifier(estimator)
@@ -131,10 +133,10 @@ class RelevanceDisplay:
         X, y, X_test, y_test = take(X, rows), y[rows], take(X_test, test), y_test[test]
         fit = refit(X, y)
         errors, trivial, measure = _errors(fit, classifier, X_test, y, y_test)
-        chosen = _foremost(fit, X, X_test, names, max_columns)
+        chosen = _foremost(fit, X, X_test, kinds, max_columns)
         loss, low, high = np.empty((3, len(chosen)))
         for i, name in enumerate(chosen):
-            train, unseen = held_constant(X, X_test, name)
+            train, unseen = held_constant(X, X_test, name, kinds[name])
             without, _, _ = _errors(refit(train, y), classifier, unseen, y, y_test)
             gap = (without - errors) / trivial
             half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
@@ -173,14 +175,14 @@ class RelevanceDisplay:
         return self
 
 
-def _refit(estimator: Any, X: Any) -> tuple[Callable, list]:
-    """A function that fits to (X, y) with the same hyperparameters, and the columns in use."""
+def _refit(estimator: Any, X: Any) -> tuple[Callable, dict]:
+    """A function that fits to (X, y) with the same hyperparameters; column in use -> its kind."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     if hasattr(estimator, "encoder_"):
-        used = [column.name for column in estimator.columns_ if column.used]
+        used = {column.name: column.kind for column in estimator.columns_ if column.used}
         return _Winner(estimator).fit, used
     fresh: Any = clone
-    return lambda X, y: fresh(estimator).fit(X, y), list(column_names(X))
+    return lambda X, y: fresh(estimator).fit(X, y), dict.fromkeys(column_names(X))
 
 
 class _Winner:
@@ -223,32 +225,41 @@ class _Fit:
             self.classes_, self.predict_proba = model.classes_, outputs
 
 
-def held_constant(X: Any, X_test: Any, column: Any) -> tuple[Any, Any]:
-    """X and X_test with one column set to a value of X: the median, or the most frequent value."""
+def held_constant(X: Any, X_test: Any, column: Any, kind: str | None = None) -> tuple[Any, Any]:
+    """X and X_test with one column set to a value of X: the median, or the most frequent value.
+
+    A column that a model reads as numbers or dates gets a value that is one: ``kind`` says so where
+    it may hold texts.
+    """
     if isinstance(X, np.ndarray):
         train, test = X.copy(), X_test.copy()
-        row = _typical(X[:, column], column in number_columns(X)[0])
+        row = _typical(X[:, column], "number" if column in number_columns(X)[0] else kind)
         train[:, column] = test[:, column] = X[row, column]
         return train, test
     import narwhals as nw
 
     frame, unseen = (nw.maybe_reset_index(nw.from_native(f, eager_only=True)) for f in (X, X_test))
     values = frame[column]
-    row = _typical(values.to_numpy(), column in number_columns(X)[0])
+    (cells,) = read_columns(values.alias("").to_frame()).values()
+    row = _typical(cells, "number" if cells.dtype.kind == "f" else kind)
     train = frame.with_columns(values[np.full(len(frame), row).tolist()].alias(column))
     test = unseen.with_columns(values[np.full(len(unseen), row).tolist()].alias(column))
     return train.to_native(), test.to_native()
 
 
-def _typical(values: np.ndarray, numbers: bool) -> int:
+def _typical(values: np.ndarray, kind: str | None) -> int:
     """Row of the median number (without missing ones), or of the most frequent value."""
-    if numbers:
-        present = np.flatnonzero(~np.isnan(values.astype(float)))
-        order = np.argsort(values[present].astype(float), kind="stable")
+    if kind == "number":
+        numbers = as_numbers(values)
+        present = np.flatnonzero(~np.isnan(numbers))
+        order = np.argsort(numbers[present], kind="stable")
         return int(present[order[len(present) // 2]]) if len(present) else 0
-    texts = list(map(str, values.tolist()))
+    rows = np.flatnonzero(~np.isnat(as_dates(values))) if kind == "date" else np.array([], int)
+    if not len(rows):
+        rows = np.arange(len(values))
+    texts = [str(value) for value in values[rows].tolist()]
     commonest, _ = Counter(texts).most_common(1)[0]
-    return texts.index(commonest)
+    return int(rows[texts.index(commonest)])
 
 
 def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):
@@ -274,13 +285,14 @@ def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np
     return np.sort(np.concatenate([g[: int(np.ceil(share * len(g)))] for g in groups]))
 
 
-def _foremost(fit: Any, X: Any, X_test: Any, names: list, max_columns: int) -> list:
+def _foremost(fit: Any, X: Any, X_test: Any, kinds: dict, max_columns: int) -> list:
     """All columns, or those that change the predictions of a fit most if they are constant."""
+    names = list(kinds)
     if len(names) <= max_columns:
         return names
     X_test = take(X_test, np.arange(min(300, X_test.shape[0])))
     ways = ("predict_proba", "decision_function", "predict")
     scores = next(getattr(fit, way) for way in ways if hasattr(fit, way))
     full = scores(X_test)
-    change = [np.abs(scores(held_constant(X, X_test, c)[1]) - full).mean() for c in names]
+    change = [np.abs(scores(held_constant(X, X_test, c, kinds[c])[1]) - full).mean() for c in names]
     return [names[j] for j in sorted(np.argsort(change)[::-1][:max_columns])]
