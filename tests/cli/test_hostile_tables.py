@@ -8,6 +8,7 @@ import io
 import pickle
 import re
 import zipfile
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -469,6 +470,36 @@ def test_a_target_of_integers_of_128_bits(command):
         code, said = command("fit", "t.parquet", "--target", "y", "--trials", 1, "--force")
         assert code == expected, said
     assert "its numbers reach 1.18e+21" in said
+
+
+NESTED = {
+    "a struct": pl.Series([{"a": 1}, {"a": 2}] * (N // 2)),
+    "lists of lists": pl.Series([[[1], []], [[2]]] * (N // 2)),
+}
+
+
+@pytest.mark.parametrize("cells", NESTED.values(), ids=NESTED)
+def test_cells_that_are_tables_themselves(cells, command):
+    TABLE.with_columns(nest=cells).write_parquet("t.parquet")
+    code, said = command("fit", "t.parquet", "--target", "y")
+    assert code == 3
+    assert "t.parquet: column 'nest' holds" in said
+    assert "Write the table without that column." in said
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([["a"], ["b"]], "--target y holds List(String): give a column of numbers or classes."),
+        ([b"a", b"b"], "--target y holds Binary: give a column of numbers or classes."),
+        ([timedelta(1), timedelta(2)], "--target y holds durations; turn them into a number"),
+    ],
+)
+def test_targets_that_are_neither_numbers_nor_classes(cells, message, command):
+    TABLE.with_columns(y=pl.Series(cells * (N // 2))).write_parquet("t.parquet")
+    code, said = command("fit", "t.parquet", "--target", "y")
+    assert code == 3
+    assert message in said
 
 
 def test_brackets_in_names_are_printed_as_they_are(command, folder):

@@ -58,6 +58,7 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> pl.DataFrame:
         frame = read_delimited(path, content, FORMATS[suffix], encoding)
     if frame.height == 0:
         raise TableError(f"{path} has a header ({frame.width} columns) but no rows.")
+    _refuse_nested(path, frame)
     _refuse_infinities(path, frame)
     return frame
 
@@ -134,6 +135,16 @@ def _quiet() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+def _refuse_nested(path: Path, frame: pl.DataFrame) -> None:
+    for name, dtype in frame.schema.items():
+        items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
+        if isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested()):
+            raise TableError(
+                f"{path}: column {name!r} holds {dtype}, but a cell must be a number, a text, a "
+                "date, true or false, or a list of these. Write the table without that column."
+            )
 
 
 def _refuse_infinities(path: Path, frame: pl.DataFrame) -> None:

@@ -25,6 +25,9 @@ def read_target(
     """(other columns, targets, rows left out, which had none); to learn from if ``varied``."""
     if target not in frame.columns:
         raise no_column("--target", target, path, frame.columns)
+    dtype = frame[target].dtype
+    if dtype.is_nested() or dtype == pl.Binary:
+        raise TableError(f"--target {target} holds {dtype}: give a column of numbers or classes.")
     answers = _spelled_target(frame[target].alias(""))  # in some names polars sees patterns
     known = answers.is_not_null()
     if not known.any():
@@ -38,9 +41,10 @@ def read_target(
         )
     y = answers.drop_nulls().to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
-    if y.dtype.kind == "M":
+    if y.dtype.kind in "mM":
+        what = "dates" if y.dtype.kind == "M" else "durations"
         raise TableError(
-            f"--target {target} holds dates; turn them into a number to predict, such as days."
+            f"--target {target} holds {what}; turn them into a number to predict, such as days."
         )
     if varied and len(np.unique(y)) == 1:
         raise TableError(
