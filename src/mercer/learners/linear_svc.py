@@ -17,6 +17,7 @@ from mercer.solvers.crammer_singer import ClassDual, ClassRows
 from mercer.solvers.linear_dual import LinearDual, LinearResult
 from mercer.solvers.linear_lasso import solve_lasso
 from mercer.solvers.linear_rows import LinearRows
+from mercer.threads import fitting
 
 __all__ = ["LinearSVC"]
 
@@ -138,6 +139,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to samples X and class labels y.

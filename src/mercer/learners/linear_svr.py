@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from mercer.learners.finite import finite_fit
 from mercer.learners.linear_support_vectors import LinearMachine
 from mercer.solvers.linear_dual import LinearDual
+from mercer.threads import fitting
 
 __all__ = ["LinearSVR"]
 
@@ -85,6 +86,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit to samples X and targets y.

@@ -16,7 +16,7 @@ from mercer.learners.limits import LIMITS
 from mercer.learners.parameters import check_count, check_flag, check_positive
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.newton import probabilities
-from mercer.threads import blas_limit
+from mercer.threads import blas_limit, fitting
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -111,6 +111,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @fitting
     @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None

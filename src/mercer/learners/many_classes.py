@@ -30,7 +30,7 @@ from mercer.solvers.result import Reason, worst
 from mercer.solvers.smo import SmoResult, SmoSolver
 from mercer.solvers.smo_many import solve_many
 from mercer.solvers.solve_all import solve_all
-from mercer.threads import blas_limit, count_jobs
+from mercer.threads import blas_limit, count_jobs, fitting
 
 __all__ = ["ManyClasses"]
 
@@ -79,6 +79,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         """
         return result
 
+    @fitting
     @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None

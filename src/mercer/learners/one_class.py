@@ -12,6 +12,7 @@ from mercer.learners.base import Training
 from mercer.learners.finite import finite_fit
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
+from mercer.threads import fitting
 
 __all__ = ["OneClassSVM"]
 
@@ -94,6 +95,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.memory = memory
         self.n_jobs = n_jobs
 
+    @fitting
     @finite_fit
     def fit(
         self,

@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.learners.base import FitPath
 from mercer.learners.finite import finite_fit
 from mercer.learners.ridge_base import RidgeLearner
+from mercer.threads import fitting
 
 __all__ = ["KernelRidge"]
 
@@ -124,6 +125,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @fitting
     @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None

@@ -15,6 +15,7 @@ from mercer.learners.classes import weigh_classes
 from mercer.learners.finite import finite_fit
 from mercer.learners.ridge_base import RidgeLearner
 from mercer.solvers import Result
+from mercer.threads import fitting
 
 __all__ = ["KernelRidgeClassifier"]
 
@@ -90,6 +91,7 @@ n_jobs, random_state
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @fitting
     @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None

@@ -14,6 +14,7 @@ from mercer.learners.finite import finite_fit
 from mercer.learners.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.dual import DualProblem
 from mercer.solvers.smo import SmoResult
+from mercer.threads import fitting
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -27,6 +28,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
         """The dual for targets y and upper bounds."""
 
+    @fitting
     @finite_fit
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None

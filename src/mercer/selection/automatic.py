@@ -39,6 +39,7 @@ from mercer.selection.trials import (
 )
 from mercer.selection.tuned import Tuned, ridge, tune
 from mercer.selection.values import is_object_list, read_columns
+from mercer.threads import fitting
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
@@ -107,6 +108,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             raise KeyboardInterrupt
         return self
 
+    @fitting
     def fit_and_encode(self, X, y, sample_weight=None) -> EncodedColumns:
         """`fit`, and return the encoded rows of X, in their order, for further use.
 
@@ -172,6 +174,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
+    @fitting
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
 

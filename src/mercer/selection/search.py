@@ -24,6 +24,7 @@ from mercer.learners.base import KernelLearner
 from mercer.samples import refuse_one
 from mercer.selection.plan import Plan, Sharing
 from mercer.selection.runs import FoldByFold, NotShared, Together, merged
+from mercer.threads import fitting
 
 __all__ = ["KernelSearchCV"]
 
@@ -120,6 +121,7 @@ class KernelSearchCV(GridSearchCV):
         self.early_stopping = early_stopping
         self.memory = memory
 
+    @fitting
     def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
         """Search the grid, and fit the best model to all samples.
 

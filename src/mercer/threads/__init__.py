@@ -1,5 +1,7 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
+from mercer.threads.blas import blas_threads
+from mercer.threads.fitting import fitting
 from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
 from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
 
@@ -7,7 +9,9 @@ __all__ = [
     "Stop",
     "Stopped",
     "blas_limit",
+    "blas_threads",
     "count_jobs",
+    "fitting",
     "ordered_map",
     "raise_if_stopped",
     "stopping",

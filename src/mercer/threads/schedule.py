@@ -6,28 +6,23 @@ Only a few results wait at the same time, so that memory stays bounded.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import cache
 from itertools import chain, islice
 from numbers import Integral
 from typing import Any
 
+from mercer.threads.blas import blas_threads
 from mercer.threads.stop import Stop
 
 __all__ = ["blas_limit", "count_jobs", "ordered_map"]
-
-
-@cache
-def _blas():
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 @contextmanager
@@ -40,7 +35,7 @@ def blas_limit(n: int) -> Iterator[None]:
     if n >= 1000 or getattr(_here, "limited", False):  # to set a limit takes time
         yield
         return
-    with _blas().limit(limits=1, user_api="blas"):
+    with blas_threads(1):
         _here.limited = True
         try:
             yield
@@ -48,19 +43,42 @@ def blas_limit(n: int) -> Iterator[None]:
             _here.limited = False
 
 
-def count_jobs(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``, as in scikit-learn; None means all cores of the process."""
+def cores() -> int:
+    """Number of cores that this process may use."""
     try:
-        cores = len(os.sched_getaffinity(0))
+        return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
-        cores = os.cpu_count() or 1
+        return os.cpu_count() or 1
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """Number of threads for ``n_jobs``, as in scikit-learn; None means all cores of the process.
+
+    Where several workers of joblib share the cores (``GridSearchCV(n_jobs=4)``), None means this
+    worker's share of them.
+    """
     if n_jobs is None:
-        return cores
+        return min(cores(), _share_of_worker() or cores())
     if not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs={n_jobs!r}: give the number of threads, or None for all cores.")
     if n_jobs == 0:
         raise ValueError("n_jobs=0: give the number of threads, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
+
+
+def _share_of_worker() -> int | None:
+    """Threads that joblib leaves to each of its workers; None outside of them."""
+    if "joblib.parallel" not in sys.modules:
+        return None
+    from joblib.parallel import get_active_backend
+
+    backend: Any = get_active_backend()[0]
+    if not backend.nesting_level:
+        return None
+    # its processes are told their share of the cores in this variable; threads are told nothing
+    process = multiprocessing.parent_process() is not None
+    told = os.environ.get("OMP_NUM_THREADS", "") if process else ""
+    return int(told) if told.isdecimal() and int(told) else 1
 
 
 def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None) -> Iterator:
@@ -75,7 +93,7 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
     if jobs == 1:
         yield from map(task, chain(first, items))
         return
-    with _blas().limit(limits=1, user_api="blas"), _threads(jobs) as pool:
+    with blas_threads(1), _threads(jobs) as pool:
         flying: deque = deque()
         stop = Stop()
 

@@ -1,0 +1,73 @@
+"""How many threads the BLAS of this process uses, whichever of our threads ask for it.
+
+BLAS has one number for the whole process. Two pieces of work that each set it and set it back, one
+within the other's time, leave it wrong; so all limits that hold at a time are known here. The
+smallest one counts, and the last to end restores what was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+__all__ = ["blas_threads"]
+
+_lock = threading.Lock()
+_limits: list[int] = []
+_set: Any = None  # the limiter of threadpoolctl that holds now, which can restore the number
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def blas_threads(number: int) -> Iterator[None]:
+    """Context in which BLAS uses at most so many threads.
+
+    Examples
+    --------
+    >>> with blas_threads(1):
+    ...     _ = np.eye(3) @ np.eye(3)  # in one thread
+    """
+    _change(number, _limits.append)
+    try:
+        yield
+    finally:
+        _change(number, _limits.remove)
+
+
+def _change(number: int, how: Any) -> None:
+    global _set
+    with _lock:
+        before = min(_limits, default=None)
+        how(number)
+        after = min(_limits, default=None)
+        if after == before:
+            return
+        if after is None:
+            _set.restore_original_limits()
+            _set = None
+        elif _set is None:
+            _set = _blas().limit(limits=after, user_api="blas")
+        else:
+            # the new one starts from the number of the old one, which alone knows the first
+            _blas().limit(limits=after, user_api="blas")
+
+
+def _after_fork() -> None:
+    """No thread of the parent is there to end its limit, which stays: a child shares the cores."""
+    global _lock, _set
+    _lock, _set = threading.Lock(), None
+    _limits.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

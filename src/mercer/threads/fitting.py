@@ -1,0 +1,59 @@
+"""What holds during every fit: one fit of an object at a time, and BLAS keeps to ``n_jobs``."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from mercer.threads.blas import blas_threads
+from mercer.threads.schedule import cores, count_jobs
+
+__all__ = ["fitting"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound=Any)
+
+_lock = threading.Lock()
+_fitted_by: dict[int, int] = {}  # the thread that fits an object, by the object's id
+
+
+def fitting(fit: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Decorate the ``fit`` of an estimator with a parameter ``n_jobs``.
+
+    Two fits of one object at the same time would mix their results, so the second one raises
+    RuntimeError. With a number as ``n_jobs`` BLAS has as many threads, but not more than there are
+    cores, so that the result is the same to the last bit in every process that fits with it.
+    """
+
+    @functools.wraps(fit)
+    def alone(self: S, *arguments: P.args, **options: P.kwargs) -> R:
+        known = getattr(self, "n_jobs", None)
+        limit = nullcontext() if known is None else blas_threads(min(count_jobs(known), cores()))
+        with _claimed(self), limit:
+            return fit(self, *arguments, **options)
+
+    return alone
+
+
+@contextmanager
+def _claimed(estimator: Any) -> Iterator[None]:
+    me, key = threading.get_ident(), id(estimator)
+    with _lock:
+        other = _fitted_by.get(key)
+        if other is None:
+            _fitted_by[key] = me
+    if other is not None and other != me:
+        raise RuntimeError(
+            f"{type(estimator).__name__} is being fitted by another thread: fit an object of its "
+            "own in each thread, sklearn.base.clone(estimator)."
+        )
+    try:
+        yield
+    finally:
+        if other is None:
+            with _lock:
+                del _fitted_by[key]

@@ -1,0 +1,170 @@
+"""Fits in several threads or processes: alone, within their cores, equal to the last bit."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import cross_validate
+from threadpoolctl import threadpool_info
+
+from mercer import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelSearchCV,
+    LinearSVC,
+)
+from mercer.threads import blas_threads, count_jobs, fitting, ordered_map
+
+LEARNERS = [
+    SVC(C=10, probability=True, random_state=0),
+    SVC(solver="low_rank", rank=50, random_state=0),
+    SVR(),
+    LinearSVC(random_state=0),
+    KernelRidge(kernel="rbf", alpha=1e-3),
+    KernelRidge(kernel="rbf", alpha="auto"),
+    KernelRidgeClassifier(kernel="laplacian"),
+    KernelLogisticRegression(kernel="rbf", C=10),
+    KernelSearchCV(SVC(), {"C": [1, 10], "gamma": [0.1, 1]}, cv=3),
+]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(1100, 6))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int)
+NEW = rng.normal(size=(300, 6))
+
+
+def answers(learner, n_jobs):
+    """The fitted values at new rows, and the labels where there are classes."""
+    model = clone(learner).set_params(n_jobs=n_jobs)
+    model.fit(X, Y if is_classifier(model) else Y + 0.1 * X[:, 2])
+    values = [model.predict(NEW)]
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            values.append(getattr(model, method)(NEW))
+    return values
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_labels_do_not_depend_on_the_threads_and_numbers_hardly(learner):
+    one, *others = (answers(learner, n_jobs) for n_jobs in (1, 2, 5))
+    for other in others:
+        for a, b in zip(one, other, strict=True):
+            if is_classifier(learner) and a.ndim == 1 and a.dtype.kind == "i":
+                assert_array_equal(a, b)
+            else:
+                assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs):
+    model = clone(learner).set_params(n_jobs=n_jobs)
+    y = Y if is_classifier(model) else Y + 0.1 * X[:, 2]
+    folds = 2 * [(np.arange(50, 1100), np.arange(50))]
+    here, *others = (
+        cross_validate(model, X, y, cv=folds, n_jobs=jobs, return_estimator=True)["estimator"]
+        for jobs in each_worker()
+    )
+    method = "decision_function" if is_classifier(model) else "predict"
+    for other in others:
+        for a, b in zip(here, other, strict=True):
+            assert_array_equal(getattr(a, method)(NEW), getattr(b, method)(NEW))
+
+
+def each_worker():
+    """One process, then threads, then processes, as the default of joblib meanwhile."""
+    yield None
+    for backend in ("threading", "loky"):
+        with parallel_config(backend, n_jobs=2):
+            yield None
+
+
+def test_workers_of_joblib_share_the_cores(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(64))
+    assert count_jobs(None) == 64
+    with parallel_config("threading", n_jobs=2):
+        assert Parallel()(delayed(count_jobs)(None) for _ in range(2)) == [1, 1]
+        assert Parallel()(delayed(count_jobs)(3) for _ in range(2)) == [3, 3]  # as it was asked for
+    with parallel_config("loky", n_jobs=2, inner_max_num_threads=1):
+        assert Parallel()(delayed(count_jobs)(None) for _ in range(2)) == [1, 1]
+    assert Parallel(n_jobs=1)(delayed(count_jobs)(None) for _ in range(2)) == [64, 64]
+
+
+def blas():
+    return max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+
+
+def test_limits_of_blas_that_overlap_leave_it_as_it_was():
+    before = blas()
+    first, second = blas_threads(1), blas_threads(1)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)  # the one that began first ends first
+    assert blas() == 1
+    second.__exit__(None, None, None)
+    assert blas() == before
+    with blas_threads(4), blas_threads(2):
+        assert blas() == 2
+        with blas_threads(3):
+            assert blas() == 2
+    assert blas() == before
+
+
+def test_maps_in_many_threads_leave_blas_as_it_was():
+    before = blas()
+    with ThreadPoolExecutor(6) as pool:
+        maps = [pool.submit(lambda: list(ordered_map(np.sqrt, range(50), 2))) for _ in range(30)]
+    assert all(len(each.result()) == 50 for each in maps)
+    assert blas() == before
+
+
+class Slow:
+    n_jobs = None
+
+    def __init__(self):
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    @fitting
+    def fit(self, again=False):
+        if again:
+            return self.fit()
+        self.inside.set()
+        self.go.wait(30)
+        return self
+
+
+def test_a_second_fit_of_an_object_at_the_same_time_is_refused():
+    slow = Slow()
+    thread = threading.Thread(target=slow.fit)
+    thread.start()
+    assert slow.inside.wait(30)
+    with pytest.raises(RuntimeError, match="Slow is being fitted by another thread: fit an object"):
+        slow.fit()
+    slow.go.set()
+    thread.join()
+    assert slow.fit(again=True) is slow  # a fit within a fit, in one thread, is the same fit
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_eight_threads_fit_one_object_or_say_that_they_cannot(learner):
+    model = clone(learner).set_params(n_jobs=1)
+    y = Y[:80] if is_classifier(model) else X[:80, 1]
+
+    def fit(k):
+        try:
+            model.fit(X[: 60 + k % 20], y[: 60 + k % 20])
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(fit, range(24)))
+    assert all(not text or "another thread" in text for text in said)
+    assert "" in said
+    assert np.isfinite(np.asarray(model.predict(NEW), float)).all()
