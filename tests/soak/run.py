@@ -24,7 +24,7 @@ import numpy as np
 
 __all__ = ["all_trials", "one_trial"]
 
-LIMIT = 60.0  # seconds of a trial, after which it counts as hanging
+LIMIT = 180.0  # seconds of a trial, after which it counts as hanging
 AREAS = sorted(
     path.stem
     for path in Path(__file__).parent.glob("*.py")
