@@ -41,14 +41,26 @@ def test_predictions_are_those_of_fitting_each_fold(dtype, rtol):
     assert np.isnan(found.predict(Y, penalties)[folds == -1]).all()
 
 
-def test_errors_are_those_of_the_predictions():
-    K, Y = problem()
-    folds = np.arange(90) % 3
-    found = RidgeFolds(pivoted_cholesky(DenseGram(K, symmetric=True), 40, random_state=0), folds)
-    errors = found.errors(Y, [0.01, 1.0])
-    for i, penalty in enumerate([0.01, 1.0]):
-        squares = (found.predict(Y, [penalty] * 3) - Y) ** 2
-        assert_allclose(errors[:, i], [squares[folds == f].sum() for f in range(3)])
+@pytest.mark.parametrize("weights", [None, RNG.uniform(0.5, 2, 60)], ids=["equal", "weighted"])
+def test_left_out_are_the_rows_of_each_fit_and_no_row_of_its_fold(monkeypatch, weights):
+    monkeypatch.setattr("mercer.gram.low_rank.STRIP", 16)
+    K, Y = problem(60)
+    folds, penalties = RNG.permutation(60) % 4 - 1, RNG.uniform(0.01, 1, (3, 2))
+    low = pivoted_cholesky(DenseGram(K, symmetric=True), 20, random_state=0)
+    w = np.ones(60) if weights is None else weights
+    found = list(RidgeFolds(low, folds, weights).leave_one_out(Y, penalties))
+    assert len(found) == 3
+    for f, outputs in enumerate(found):
+        train = np.flatnonzero(folds != f)
+        b = np.average(Y[train], axis=0, weights=w[train])
+        assert np.isnan(outputs[:, folds == f]).all()
+        for i in train[::7]:
+            others = train[train != i]
+            F = low.F[others]
+            for penalty, output in zip(penalties[f], outputs[:, i]):
+                A = F.T @ (w[others, None] * F) + penalty * np.eye(20)
+                beta = np.linalg.solve(A, F.T @ (w[others, None] * (Y[others] - b)))
+                assert_allclose(output, low.F[i] @ beta + b)
 
 
 def test_with_all_centres_it_is_kernel_ridge_and_strips_need_not_be_held(monkeypatch):

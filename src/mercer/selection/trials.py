@@ -18,7 +18,7 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import TableKernel
 from mercer.learners.limits import LIMITS, SQUARES
-from mercer.learners.ridge_penalty import PENALTIES
+from mercer.learners.ridge_penalty import PENALTIES, affordable
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
@@ -239,28 +239,40 @@ class Trials:
         self._enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
 
     def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
-        """Held-out predictions of all folds from one factor, and the median penalty."""
+        """Held-out predictions of all folds from one factor, and the median penalty.
+
+        The penalty and the calibration of a fold come from the leave-one-out outputs of its
+        training rows, as in `tune`, so that its own targets reach neither.
+        """
         X, w = kernel.encode(self.M[rows]), self._weights(rows)
-        Y = self.Y[rows]
+        Y, y = self.Y[rows], self.y[rows]
+        share = np.ones(len(rows)) if w is None else w
+        chosen, finishes = [], []
         with blas_limit(rank):
             K: Any = gram(
                 kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
             )
             cross = RidgeFolds(K, folds, w)
-            errors = cross.errors(Y, PENALTIES * len(rows))
-            others = errors.sum(axis=0) - errors  # only the other folds choose a fold's penalty
-            chosen = PENALTIES[others.argmin(axis=1)]
-            outputs = cross.predict(Y, chosen * len(rows))
+            tried = affordable(PENALTIES, Y, self.memory)
+            sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
+            left_out = cross.leave_one_out(Y, sizes[:, None] * tried)
+            for f, outputs in enumerate(left_out):
+                others = (folds >= 0) & (folds != f)
+                squares = np.square(outputs[:, others] - Y[others]).sum(axis=2)
+                best = int(np.argmin(squares @ share[others]))
+                chosen.append(tried[best])
+                finishes.append(
+                    self.task.calibrate(
+                        outputs[best, others], y[others], None if w is None else w[others]
+                    )
+                )
+            outputs = cross.predict(Y, sizes * chosen)
         predicted: Any = None
-        for f in range(cross.count):
-            own, judged = folds == f, (folds >= 0) & (folds != f)
-            finish = self.task.calibrate(
-                outputs[judged], self.y[rows][judged], None if w is None else w[judged]
-            )
-            values = finish(outputs[own])
+        for f, finish in enumerate(finishes):
+            values = finish(outputs[folds == f])
             if predicted is None:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
-            predicted[own] = values
+            predicted[folds == f] = values
         return predicted, float(np.median(chosen))
 
     def _fold_by_fold(self, candidate, rows, folds, steps, taken):

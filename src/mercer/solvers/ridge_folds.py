@@ -7,7 +7,7 @@ penalty and every target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.linalg
@@ -32,7 +32,8 @@ class RidgeFolds:
 
     Notes
     -----
-    O(n m²) operations for all folds and O(m³) for each; O(m²) memory for each.
+    O(n m²) operations for all folds and O(m³) for each; O(m²) memory for each. `leave_one_out`
+    takes O(n m²) for each fold.
 
     Examples
     --------
@@ -64,24 +65,34 @@ class RidgeFolds:
             eigenvalues, Q = scipy.linalg.eigh(total - A, check_finite=False, driver="evd")
             self.spectra.append((np.maximum(eigenvalues, 0), Q))
 
-    def errors(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Sum of the squared errors of each fold's rows for each λ, (folds, penalties)."""
-        penalties = check_penalties(penalties)
+    def leave_one_out(self, y: np.ndarray, penalties: np.ndarray) -> Iterator[np.ndarray]:
+        """For each fold, the prediction of each of its training rows by its fit without that row.
+
+        A penalty that they choose has not seen the fold's own targets, which the errors of other
+        folds would show to it. ``penalties`` has the shape (folds, penalties) and what is yielded
+        (penalties, \\*y.shape), NaN for the fold's own rows. As in
+        `LowRankFactor.leave_one_out`, centres and b stay as they are. O(n m²) for each fold.
+        """
+        penalties = np.stack([check_penalties(some) for some in penalties])
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
-        # coefficients on F for every λ side by side: (m, penalties · outputs)
-        fits = [
-            (Q @ (c[:, None] * self._inverse(mu, penalties)[:, :, None]).reshape(len(c), -1), b)
-            for (mu, Q), (c, b) in zip(self.spectra, self._rotated(Y))
-        ]
-        out = np.zeros((self.count, len(penalties)))
-        for rows, F in self.K.strips():
-            within = self.folds[rows]
-            for f, (beta, b) in enumerate(fits):
-                mine = within == f
-                outputs = (F[mine] @ beta.astype(F.dtype)).reshape(-1, len(penalties), Y.shape[1])
-                gaps = (Y[rows][mine] - b)[:, None] - outputs
-                out[f] += self.weights[rows][mine] @ np.sum(gaps**2, axis=2)
-        return out
+        dtype = self.K.dtype
+        for f, ((mu, Q), (c, b)) in enumerate(zip(self.spectra, self._rotated(Y))):
+            inverses = self._inverse(mu, penalties[f])  # (m, penalties)
+            beta = (c[:, None] * inverses[:, :, None]).reshape(len(c), -1).astype(dtype)
+            turn, inverses = Q.astype(dtype), inverses.astype(dtype)
+            out = np.full((penalties.shape[1], *Y.shape), np.nan)
+            for rows, F in self.K.strips():
+                mine = np.flatnonzero(self.folds[rows] != f)
+                T = F[mine] @ turn
+                outputs = (T @ beta).astype(np.float64).reshape(len(mine), -1, Y.shape[1])
+                np.square(T, out=T)
+                h = self.weights[rows][mine, None] * (T @ inverses).astype(np.float64)
+                left = np.maximum(1 - h, np.finfo(dtype).eps)[:, :, None]
+                gaps = (Y[rows][mine] - b)[:, None]
+                out[:, rows.start + mine] = b + ((outputs - h[:, :, None] * gaps) / left).transpose(
+                    1, 0, 2
+                )
+            yield out.reshape(-1, *np.shape(y))
 
     def predict(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """The prediction of each row by the fit that left it out, NaN for rows that none did.
@@ -105,21 +116,18 @@ class RidgeFolds:
         """For each fold Qᵀ Fᵀ (Y - b) over its training rows, and b."""
         n, m, outputs = len(Y), self.K.rank, Y.shape[1]
         with_one = np.column_stack([Y, np.ones(n)]) * self.weights[:, None]
-        total = np.zeros((m, outputs + 1))
-        own = np.zeros((self.count, m, outputs + 1))
+        parts = np.zeros((self.count + 1, m, outputs + 1))  # the last is that of -1
         for rows, F in self.K.strips():
             within = self.folds[rows]
-            for f in (-1, *range(self.count)):
+            for f in range(-1, self.count):
                 mine = within == f
-                B = F[mine].T @ with_one[rows][mine].astype(F.dtype)
-                total += B
-                if f >= 0:
-                    own[f] += B
+                parts[f] += F[mine].T @ with_one[rows][mine].astype(F.dtype)
         out = []
         for f, (_, Q) in enumerate(self.spectra):
             others = self.folds != f
             b = np.average(Y[others], axis=0, weights=self.weights[others])
-            B = total - own[f]
+            # summed anew: the total less the fold's part would hold a rounding of its targets
+            B = np.delete(parts, f, axis=0).sum(axis=0)
             out.append((Q.T @ (B[:, :-1] - B[:, -1:] * b), b))
         return out
 
