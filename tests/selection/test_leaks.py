@@ -9,13 +9,15 @@ or the test would see nothing.
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer import KernelClassifier, KernelRegressor
 from mercer.selection import trials
-from mercer.selection.baselines import BASELINES
+from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import candidates
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.holdout import hold_out, score_held_out
 from mercer.selection.metrics import Metric
 from mercer.selection.tasks import Classification, Regression
 
@@ -102,3 +104,24 @@ def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, as
             found = other.predictions[name]
             assert_array_equal(found[own], wanted[own], err_msg=name)
             assert np.abs(found[others] - wanted[others]).max() > 1e-3, name
+
+
+@pytest.mark.parametrize(("fit", "y"), [(KernelClassifier, LABELS), (KernelRegressor, NUMBERS)])
+def test_held_out_targets_reach_the_scores_alone(fit, y):
+    train, held_out = hold_out(N, y, fit.task)
+    model = fit(trials=2).fit(TABLE.iloc[train], y[train])
+    rows = TABLE.iloc[train], TABLE.iloc[held_out]
+    before = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out]))
+    after = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out][::-1]))
+    assert after.score != before.score
+    assert_array_equal(after.predicted, before.predicted)
+    for name in BASELINES:
+        assert_array_equal(after.baseline_predictions[name], before.baseline_predictions[name])
+
+
+@pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
+def test_a_baseline_answers_a_row_alone_as_within_a_table(kind, y):
+    """Knots, levels, words and their weights are those of the training rows."""
+    task, y = kind.read(y, N, "the test")
+    model = fit_baseline("linear (spline)", FEATURES, M[::2], y[::2], task.name)
+    assert_allclose(task.answers(model, M[1:4]), task.answers(model, M)[1:4], rtol=1e-12)
