@@ -82,3 +82,21 @@ def test_the_best_score_is_that_of_no_error(metric):
         score = metric(CLASSES, np.eye(3), CLASSES)
         assert_allclose(score, metric.best, atol=1e-12)
     assert metric.sign() == (1 if metric.best else -1)
+
+
+@pytest.mark.parametrize("name", ["mae", "rmse"])
+def test_the_bootstrap_is_as_wide_as_95_percent_are(name):
+    """Not wider either: of a mean of n errors, 1.96 standard errors on each side."""
+    e = np.random.default_rng(0).normal(size=4000)
+    low, high = interval(METRICS[name], e, np.zeros(4000))
+    # sd of |e| is √(1 - 2/π); that of the root of the mean of e² is √2 / 2, by its slope
+    spread = {"mae": np.sqrt(1 - 2 / np.pi), "rmse": np.sqrt(0.5)}[name]
+    assert_allclose(high - low, 2 * 1.96 * spread / np.sqrt(4000), rtol=0.12)
+    assert_allclose((low + high) / 2, METRICS[name](e, np.zeros(4000)), rtol=0.01)
+
+
+def test_the_seed_of_an_interval_moves_its_ends_a_little_and_nothing_else():
+    e = RNG.normal(size=300)
+    ends = [interval(METRICS["rmse"], e, np.zeros(300), seed=s) for s in (0, 0, 1)]
+    assert ends[0] == ends[1] != ends[2]
+    assert_allclose(ends[0], ends[2], rtol=0.05)
