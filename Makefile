@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test wheel bench docs trapped asan fuzz soak clean
+.PHONY: help build demo test wheel bench docs trapped asan fuzz soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, tests, doctests"
@@ -18,6 +18,7 @@ help:
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
 	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
+	@echo "make mutants ROOM=samples COUNT=100 SEED=1   faults at random, and which of them no test saw"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -109,6 +110,13 @@ SOAK := 600
 SEED := 1
 soak: build $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m soak.run --seconds $(SOAK) --seed $(SEED)
+
+# Not in make test: for the one who writes tests. The checkout is not touched.
+ROOM := samples
+COUNT := 20
+SEED := 0
+mutants: build $(VENV)/.test
+	$(BIN)/python tests/mutants.py $(ROOM) --count $(COUNT) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/gallery

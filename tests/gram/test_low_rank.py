@@ -130,3 +130,18 @@ def test_a_factor_of_low_rank_keeps_half_of_its_budget():
         assert (low.F is not None) == held
         assert kept < memory / 2 + 1_000_000
         assert peak < memory / 2 + 6_000_000  # strips of it
+
+
+def test_centres_of_a_streamed_factor_are_of_no_more_rows_than_fit():
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    kernel = RBF(0.2).bind(X)
+    seen = []
+
+    class Watched(type(kernel)):
+        def block(self, A, B):
+            seen.append(A.shape[0])
+            return super().block(A, B)
+
+    K = gram(Watched(0.2).bind(X), X, rank=20, memory=2 * 100 * 20 * 8, random_state=0)
+    assert max(seen) <= 100
+    assert K.centres.max() >= 100  # of all rows, not of the first

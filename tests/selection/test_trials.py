@@ -327,3 +327,17 @@ def test_every_candidate_is_a_kernel(candidate):
     assert np.linalg.eigvalsh(K)[0] > -1e-4
     if candidate.scale <= 1:
         assert np.median(K) > 0.01  # no identity matrix in disguise
+
+
+def test_factors_of_the_search_fit_into_a_part_of_the_memory():
+    """A quarter for the factor of float32, and another for six matrices of its rank."""
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    for memory in (10**5, 10**6, 10**7, 10**9):
+        search.memory = memory
+        for rows in (100, 1000, 20_000):
+            rank = search._affordable_rank(rows, 500)
+            assert 1 <= rank <= min(500, rows)
+            if rank > 1:
+                assert max(4 * rows * rank, 48 * rank**2) <= memory / 4
+            if rank < min(500, rows):  # as many as fit
+                assert max(4 * rows * (rank + 1), 48 * (rank + 1) ** 2) > memory / 4

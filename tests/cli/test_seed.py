@@ -1,0 +1,84 @@
+"""``--seed`` decides which rows are held out, the folds and the ends of the interval, no more."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from mercer.cli import fit
+from mercer.cli.app import run
+from mercer.selection.automatic import KernelRegressor
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(0, 6, size=(2, 120))
+    table = pl.DataFrame({"x": x, "z": z, "y": np.sin(x) + 0.3 * rng.normal(size=120)})
+    table[:80].write_csv("train.csv")
+    table[80:].write_csv("test.csv")
+    return tmp_path
+
+
+def fitted(capsys, *options, seed=None, code=0):
+    """What --json tells of a fit, without times and names of files."""
+    given = [] if seed is None else ["--seed", str(seed)]
+    with pytest.raises(SystemExit) as done:
+        run(["fit", "train.csv", "--target", "y", "--trials", "2", "--json", "--force", *options,
+             *given])  # fmt: skip
+    assert done.value.code == code
+    facts = json.loads(capsys.readouterr().out)
+    for name in ("seconds", "command"):
+        del facts[name]
+    for row in facts["leaderboard"]:
+        del row["seconds"]
+    return facts
+
+
+def test_the_same_seed_gives_the_same(folder, capsys):
+    one, two, default = (fitted(capsys, seed=s) for s in (3, 3, None))
+    assert one == two
+    assert fitted(capsys, seed=0) == default != one
+
+
+def test_another_seed_is_another_split_and_other_folds(folder, capsys):
+    one, two = (fitted(capsys, seed=s) for s in (1, 2))
+    assert one["score"]["value"] != two["score"]["value"]
+    assert one["score"]["baselines"] != two["score"]["baselines"]
+    same = ("task", "columns", "notices", "rows_without_target")
+    assert [one[name] for name in same] == [two[name] for name in same]
+
+
+def test_with_a_test_table_the_score_keeps_its_value_and_its_interval_moves(folder, capsys):
+    one, two = (fitted(capsys, "--test", "test.csv", "--metric", "rmse", seed=s) for s in (1, 2))
+    assert one["leaderboard"] != two["leaderboard"]  # other folds
+    assert one["winner"] == two["winner"]
+    scores = one["score"], two["score"]
+    np.testing.assert_allclose(*(score["value"] for score in scores), rtol=1e-3)
+    np.testing.assert_allclose(*(score["interval"] for score in scores), rtol=0.1)
+    assert scores[0]["baselines"] == scores[1]["baselines"]
+    ends = [np.divide(score["interval"], score["value"]) for score in scores]
+    assert np.abs(ends[0] - ends[1]).max() > 2e-3  # other rows drawn, not the score's own change
+
+
+def test_the_seed_is_that_of_the_model_and_of_the_report(folder, capsys):
+    fitted(capsys, seed=7)
+    assert mercer.load("model.mercer").random_state == 7
+    assert "; seed 7." in (folder / "model.html").read_text()
+
+
+def test_the_search_leaves_time_for_the_score_and_the_fit_to_all_rows(folder, monkeypatch, capsys):
+    given = []
+
+    def stop(model, X, y):
+        given.append(model.time)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KernelRegressor, "fit_and_encode", stop)
+    with pytest.raises(SystemExit):
+        run(["fit", "train.csv", "--target", "y", "--time", "100s", "--quiet"])
+    assert given == [100 * fit.SEARCH_SHARE]
+    assert 50 <= given[0] <= 80
