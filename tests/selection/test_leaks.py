@@ -1,9 +1,8 @@
 """No target reaches the prediction that it judges, shown by corrupting targets.
 
-The held-out predictions of a search are read through its metric, which is handed all of them. If
-the targets of one fold change, the predictions of that fold must not: whatever is fitted, learnt,
-chosen or calibrated for it, the rest of the rows alone decide. Those of other folds must change,
-or the test would see nothing.
+If the targets of one fold change, the predictions of that fold must not: whatever is fitted,
+learnt, chosen or calibrated for it, the other rows alone decide. Predictions of other folds must
+change, or the test would see nothing.
 """
 
 import numpy as np
@@ -14,12 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection import trials
 from mercer.selection.baselines import BASELINES, fit_baseline
-from mercer.selection.budget import Budget
 from mercer.selection.candidates import candidates
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.holdout import hold_out, score_held_out
-from mercer.selection.metrics import Metric
 from mercer.selection.tasks import Classification, Regression
+from selection.held_out import HeldOutPredictions
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -46,38 +44,6 @@ SCHEDULE = [
 ]  # fmt: skip
 
 
-class Search:
-    """A search whose metric keeps the held-out predictions that it is handed."""
-
-    def __init__(self, kind, y, weights=None, folds=None, schedule=None):
-        task, y = kind.read(y, N, "the test")
-        metric = Metric("kept", task.name, self._keep, probabilities=task.name != "regression")
-        self.trials = trials.Trials(
-            task, FEATURES, M, y, metric, weights=weights, budget=Budget(), memory=10**9, seed=0
-        )
-        self.folds = self.trials._folds(N)[1] if folds is None else folds
-        # the folds are stratified by the targets, which change; the folds must not
-        self.trials._folds = lambda count: (np.arange(N), self.folds)
-        self.kept = []
-        self.trials.replay(SCHEDULE if schedule is None else schedule)
-        names = [*BASELINES, *(row["name"] for row in self.boards)]
-        self.predictions = dict(zip(names, self.kept, strict=True))
-
-    @property
-    def boards(self):
-        """The rows of the candidates, in the order in which they were tried."""
-        tried = [row for row in self.trials.leaderboard if not row["baseline"]]
-        names = [trials.Candidate.of(entry).name for entry in self.trials.schedule[:-1]]
-        return sorted(tried, key=lambda row: names.index(row["name"]))
-
-    def _keep(self, y, predicted, *_):
-        if len(y) == (self.folds >= 0).sum():
-            out = np.full((N, *predicted.shape[1:]), np.nan)
-            out[self.folds >= 0] = predicted
-            self.kept.append(out)
-        return 0.5
-
-
 def corrupted(kind, y, rows):
     """The class "low" for all of the rows, or numbers far away from all others."""
     y = y.copy()
@@ -95,13 +61,14 @@ def aside(request, monkeypatch):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
 def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, aside):
-    clean = Search(kind, y, weights)
-    assert len(clean.predictions) == len(SCHEDULE) + 2
+    clean = HeldOutPredictions(kind, FEATURES, M, y, SCHEDULE, weights)
+    assert len(clean.of) == len(SCHEDULE) + 2
     for fold in (0, 3):
         own, others = clean.folds == fold, (clean.folds >= 0) & (clean.folds != fold)
-        other = Search(kind, corrupted(kind, y, own), weights, clean.folds)
-        for name, wanted in clean.predictions.items():
-            found = other.predictions[name]
+        changed = corrupted(kind, y, own)
+        other = HeldOutPredictions(kind, FEATURES, M, changed, SCHEDULE, weights, clean.folds)
+        for name, wanted in clean.of.items():
+            found = other.of[name]
             assert_array_equal(found[own], wanted[own], err_msg=name)
             assert np.abs(found[others] - wanted[others]).max() > 1e-3, name
 
