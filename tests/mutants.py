@@ -29,15 +29,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src/mercer"
 
-#: what shows the faults of a room soonest; other rooms have the folder of tests of their name
-TESTS = {
-    "samples": ["tests/samples", "tests/distances/test_contract.py"],
-    "persistence": ["tests/test_persistence.py", "tests/search/test_files.py"],
-    "gram": ["tests/gram", "tests/test_chunks.py"],
-    "kernels": ["tests/kernels", "tests/test_chunks.py"],
-    "distances": ["tests/distances", "tests/kernels/test_contract.py", "tests/test_chunks.py"],
+#: what else shows the faults of a room, after the folder of tests of its name
+FURTHER = {
+    "samples": ["tests/test_chunks.py", "tests/distances/test_contract.py",
+                "tests/kernels/test_contract.py"],
+    "selection": ["tests/learners/test_orders.py", "tests/cli/test_seed.py"],
+    "persistence": ["tests/search/test_files.py"],
+    "gram": ["tests/test_chunks.py"],
+    "kernels": ["tests/test_chunks.py"],
+    "distances": ["tests/kernels/test_contract.py", "tests/test_chunks.py"],
     "threads": ["tests/gram", "tests/search"],
-}
+}  # fmt: skip
 
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
@@ -267,11 +269,12 @@ def green(tests: list[str], folder: Path, limit: float | None) -> bool | None:
             process.wait()
 
 
-def nearest_first(tests: list[str], stem: str) -> list[str]:
-    """Files of tests, those that name the module first."""
+def in_turn(tests: list[str], stem: str) -> list[list[str]]:
+    """Files of tests in up to three groups: of the module's name, naming the module, and others."""
     files = [f for test in tests for f in sorted((ROOT / test).rglob("test_*.py")) or [ROOT / test]]
-    near = {f: (stem not in f.stem, f" {stem} " not in f.read_text()) for f in files}
-    return [str(f.relative_to(ROOT)) for f in sorted(files, key=lambda f: near[f])]
+    near = {f: 0 if stem in f.stem else 1 if stem in f.read_text() else 2 for f in files}
+    groups = [[str(f.relative_to(ROOT)) for f in files if near[f] == k] for k in range(3)]
+    return [group for group in groups if group]
 
 
 def main() -> int:
@@ -283,7 +286,8 @@ def main() -> int:
     given = parser.parse_args()
     room = SOURCES / given.room
     paths = sorted(room.rglob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
-    tests = given.tests or TESTS.get(given.room, [f"tests/{given.room}"])
+    own = f"tests/{given.room}" if room.is_dir() else f"tests/test_{given.room}.py"
+    tests = given.tests or [own, *FURTHER.get(given.room, [])]
     by_kind = {kind: [m for m in mutants(paths) if m.kind == kind] for kind in KINDS}
     draw, chosen = random.Random(given.seed), []
     while len(chosen) < given.count and any(by_kind.values()):
@@ -293,7 +297,7 @@ def main() -> int:
         folder = Path(name)
         prepared(folder)
         start = time.monotonic()
-        if not green(nearest_first(tests, given.room), folder, None):
+        if not green(tests, folder, None):
             print("The tests fail without any fault: mend them first.", *tests)
             return 1
         limit = 30 + 3 * (time.monotonic() - start)
@@ -302,7 +306,8 @@ def main() -> int:
             source, shown = mutant.planted()
             copied = folder / "mercer" / mutant.path.relative_to(SOURCES)
             copied.write_text(source)
-            passed = green(nearest_first(tests, mutant.path.stem), folder, limit)
+            groups = in_turn(tests, mutant.path.stem)
+            passed = next((p for g in groups if not (p := green(g, folder, limit))), True)
             copied.write_text(mutant.path.read_text())
             word = {True: "SURVIVED", False: "killed", None: "killed (too long)"}[passed]
             print(f"{number:3d} {word:9s} {shown}", flush=True)
