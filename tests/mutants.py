@@ -16,6 +16,7 @@ import copy
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -149,7 +150,9 @@ def _arguments(node: Any) -> list[Callable]:
         return []
     given = node.keywords
     out = [_set(node, "keywords", [o for o in given if o is not k]) for k in given if k.arg]
-    if len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
+    alike = ast.unparse(node.func) in ("min", "max", "np.minimum", "np.maximum", "np.array_equal")
+    pair = len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args[:2])
+    if pair and not alike:
         out.append(_set(node, "args", [*node.args[1::-1], *node.args[2:]]))
     return out
 
@@ -293,6 +296,8 @@ def main() -> int:
     while len(chosen) < given.count and any(by_kind.values()):
         kind = draw.choice([kind for kind, some in by_kind.items() if some])
         chosen.append(by_kind[kind].pop(draw.randrange(len(by_kind[kind]))))
+    for ending in (signal.SIGINT, signal.SIGTERM):  # so that the folder is removed
+        signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         folder = Path(name)
         prepared(folder)

@@ -9,10 +9,12 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.limits import LIMITS, Limits
 from mercer.selection import budget, trials
 from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.column_rules import infer_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.tuned import ridge, tune
+from mercer.selection.values import read_columns
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))
@@ -341,3 +343,23 @@ def test_factors_of_the_search_fit_into_a_part_of_the_memory():
                 assert max(4 * rows * rank, 48 * rank**2) <= memory / 4
             if rank < min(500, rows):  # as many as fit
                 assert max(4 * rows * (rank + 1), 48 * (rank + 1) ** 2) > memory / 4
+
+
+def test_the_candidates_of_a_table_in_their_order():
+    """What is tried first matters when time is short; scales are parts of the names."""
+    assert [c.name for c in candidates(TableEncoder().fit(TABLE).features_)] == [
+        "interactions, learnt weights", "gaussian, scale 1",
+        "interactions, learnt weights, scale 3", "laplacian, scale 1", "additive",
+        "gaussian, scale 0.3", "laplacian, scale 0.3", "gaussian, scale 3",
+        "interactions, equal weights", "laplacian, scale 3", "gaussian, scale 10",
+        "gaussian, scale 0.1",
+    ]  # fmt: skip
+
+
+def test_texts_of_single_words_are_read_by_substrings_of_up_to_5_characters():
+    names = np.array(["".join(RNG.choice(list("abcdef"), 9)) for _ in range(40)])[:, None]
+    encoder = TableEncoder(infer_columns(read_columns(names), {0: "text"}, None)).fit(names)
+    for text, longest in (("characters", 5), ("short substrings", 3), ("words", 5)):
+        ((kernel, columns),) = Candidate("objects", text=text).kernel(encoder.features_).parts
+        lengths = [part.kernel.k for part in kernel.kernel.kernels]
+        assert (lengths, list(columns)) == ([*range(1, longest + 1)], [0])
