@@ -78,8 +78,8 @@ class Mutant:
     place: int
     choice: int
 
-    def planted(self) -> tuple[str, str]:
-        """The source with the change, and a line that shows it."""
+    def planted(self) -> tuple[str, str] | None:
+        """The source with the change, and a line that shows it; None if it is the same source."""
         tree = ast.parse(self.path.read_text())
         nodes = list(ast.walk(tree))
         node = nodes[self.place]
@@ -88,9 +88,11 @@ class Mutant:
         before, whole = _headline(inner), ast.unparse(tree).splitlines()
         KINDS[self.kind](node)[self.choice]()
         after, source = _headline(inner), ast.unparse(ast.fix_missing_locations(tree))
+        changed = [pair for pair in zip(whole, source.splitlines()) if pair[0] != pair[1]]
+        if not changed:
+            return None
         if before == after:  # the change is in the body
-            changed = (pair for pair in zip(whole, source.splitlines()) if pair[0] != pair[1])
-            before, after = map(str.strip, next(changed))
+            before, after = map(str.strip, changed[0])
         return source, f"{name}:{line}: {self.kind}: {before}  ->  {after}"
 
 
@@ -295,7 +297,9 @@ def main() -> int:
     draw, chosen = random.Random(given.seed), []
     while len(chosen) < given.count and any(by_kind.values()):
         kind = draw.choice([kind for kind, some in by_kind.items() if some])
-        chosen.append(by_kind[kind].pop(draw.randrange(len(by_kind[kind]))))
+        mutant = by_kind[kind].pop(draw.randrange(len(by_kind[kind])))
+        planted = mutant.planted()
+        chosen += [(mutant.path, *planted)] if planted else []
     for ending in (signal.SIGINT, signal.SIGTERM):  # so that the folder is removed
         signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
@@ -307,13 +311,12 @@ def main() -> int:
             return 1
         limit = 30 + 3 * (time.monotonic() - start)
         survived = []
-        for number, mutant in enumerate(chosen, 1):
-            source, shown = mutant.planted()
-            copied = folder / "mercer" / mutant.path.relative_to(SOURCES)
+        for number, (path, source, shown) in enumerate(chosen, 1):
+            copied = folder / "mercer" / path.relative_to(SOURCES)
             copied.write_text(source)
-            groups = in_turn(tests, mutant.path.stem)
+            groups = in_turn(tests, path.stem)
             passed = next((p for g in groups if not (p := green(g, folder, limit))), True)
-            copied.write_text(mutant.path.read_text())
+            copied.write_text(path.read_text())
             word = {True: "SURVIVED", False: "killed", None: "killed (too long)"}[passed]
             print(f"{number:3d} {word:9s} {shown}", flush=True)
             survived += [shown] if passed else []

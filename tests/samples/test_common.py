@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer.kernels import RBF, Match, Precomputed, TableKernel
-from mercer.samples import Categories, EncodedColumns, Objects, as_samples
+from mercer.samples import Categories, EncodedColumns, Objects, as_samples, describe
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 4.0, 8.0], "b": list("xyxz"), "c": list("uvvu")})
 PARTS = [(RBF(1.0), ["a"]), (Match(), ["b", "c"])]
@@ -106,3 +106,17 @@ def test_encoded_precomputed_samples_are_not_encoded_again():
     with pytest.raises(TypeError, match="encoded as strings, but this kernel compares sets"):
         as_samples(ENCODED["strings"], "sets")
     assert Precomputed().encode(ENCODED["precomputed"]) is ENCODED["precomputed"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("a", "a single string"), (b"a", "a single bytes object"), ({"a": 1}, "a dict"),
+        ({1}, "a single set"), (None, "None"), ([b"a"], "1 bytes object"),
+        ([{1}, {2}], "2 sets"), (FRAME, "a data frame of 4 rows and 3 columns"),
+        (np.ones((2, 3)), "2 rows of 3 numbers"), (np.ones(3), "a ndarray of shape (3,)"),
+        (3.5, "a float"),
+    ],
+)  # fmt: skip
+def test_raw_data_in_words(given, words):
+    assert describe(given) == words
