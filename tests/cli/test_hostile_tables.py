@@ -439,7 +439,7 @@ def archive(**members):
         (archive(data_pkl=pickle.dumps(Bomb())), "not a Mercer model: it lacks mercer.json"),
         (
             archive(mercer_json='{"format": 1}', schema_json='{"__module__": "os"}'),
-            "'foreign.mercer' is not a Mercer model: ",
+            "'foreign.mercer' is not a Mercer model, or it is truncated or altered: ",
         ),
         (None, "is not a Mercer model, or it is truncated"),
     ],

@@ -69,7 +69,7 @@ def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs
     folds = 2 * [(np.arange(50, 1100), np.arange(50))]
     here, *others = (
         cross_validate(model, X, y, cv=folds, n_jobs=jobs, return_estimator=True)["estimator"]
-        for jobs in each_worker()
+        for jobs in each_worker(("threading", "loky") if n_jobs == 1 else ("loky",))
     )
     method = "decision_function" if is_classifier(model) else "predict"
     for other in others:
@@ -77,10 +77,13 @@ def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs
             assert_array_equal(getattr(a, method)(NEW), getattr(b, method)(NEW))
 
 
-def each_worker():
-    """One process, then threads, then processes, as the default of joblib meanwhile."""
+def each_worker(backends):
+    """This process alone, then workers of joblib by its default meanwhile.
+
+    BLAS has one number of threads for all threads of a process, so that only 1 is sure there.
+    """
     yield None
-    for backend in ("threading", "loky"):
+    for backend in backends:
         with parallel_config(backend, n_jobs=2):
             yield None
 
@@ -114,6 +117,19 @@ def test_limits_of_blas_that_overlap_leave_it_as_it_was():
         with blas_threads(3):
             assert blas() == 2
     assert blas() == before
+
+
+def test_any_thread_may_set_the_limit_and_any_other_restore_it():
+    before = blas()
+    for begin, end in [(0, 1), (1, 0), (1, 1)]:
+        pools = [ThreadPoolExecutor(1), ThreadPoolExecutor(1)]
+        limit = blas_threads(1)
+        pools[begin].submit(limit.__enter__).result()
+        assert blas() == 1
+        pools[end].submit(limit.__exit__, None, None, None).result()
+        assert blas() == before
+        for pool in pools:
+            pool.shutdown()
 
 
 def test_maps_in_many_threads_leave_blas_as_it_was():

@@ -106,6 +106,10 @@ class RowSource(ABC):
         ``again`` is a mask of the rows that will probably be needed again; None means all.
         """
 
+    def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray | None:
+        """Σ |K[:, rows]| beta, if these rows are in memory; None if they would be computed."""
+        return None
+
     def narrow(self, kept: np.ndarray) -> RowSource:
         """The source for some of the rows and columns, ascending; do not use this one again.
 
@@ -178,6 +182,9 @@ class HeldRows(RowSource):
             return self.values
         return gather(self.values, rows, rows, self.n_jobs)
 
+    def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        return beta @ np.abs(self.values[rows])
+
     def add(self, rows, change, g, again=None) -> None:
         slots = np.ascontiguousarray(rows, np.int64)
         add_rows(self.values, slots, change, g, self.n_jobs)
@@ -205,6 +212,9 @@ class PairRows(RowSource):
         if len(place) == len(self.slots) and np.array_equal(place, np.arange(len(place))):
             return PairSquare(self.K, self.blocks)
         return super().square(rows, place)
+
+    def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        return np.abs(self.K.block(slice(None), rows)) @ beta
 
     def add(self, rows, change, g, again=None) -> None:
         _native.smo_join(*self.blocks, rows)

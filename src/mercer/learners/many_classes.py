@@ -254,7 +254,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         found = {}
         solved = solve_many(dense, problems, rows, starts, self.tol)
         for m, each, problem, result in zip(machines.tolist(), rows, problems, solved):
-            if not result.converged:
+            if not result.converged and result.reason is not Reason.STALLED:
                 continue
 
             def again(tol, alpha, rows=each, problem=problem):

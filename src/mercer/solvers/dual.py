@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DualProblem"]
+__all__ = ["LAST_DIGITS", "DualProblem"]
 
 LAST_DIGITS = 4 * float(np.finfo(float).eps)  # relative error of a sum, as measured on all kernels
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.dual import DualProblem
+from mercer.solvers.dual import LAST_DIGITS, DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult
 from mercer.solvers.smo_state import INNER_STEPS, OVERFLOW
@@ -49,8 +49,9 @@ def solve_many(
     Returns
     -------
     list of SmoResult
-        ``converged`` is false where a machine needs another solver; start that one at its
-        ``alpha``.
+        ``converged`` is false, and the reason `Reason.LIMIT`, where a machine needs another solver;
+        start that one at its ``alpha``. The reason is `Reason.STALLED` where what is left is
+        rounding.
     """
     lengths = np.array([len(each) for each in rows])
     ends = np.cumsum(lengths)
@@ -75,11 +76,20 @@ def solve_many(
     if not np.isfinite(out[:, [0, 1, 4]]).all():
         raise ValueError(OVERFLOW)
     out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(K, whole, alpha, f, out, lengths)
+    noise = LAST_DIGITS * np.maximum.reduceat(
+        _sums(K, whole, alpha, lengths) + np.abs(f), ends - lengths
+    )
     parts, coefs = np.split(alpha, ends[:-1]), np.split(whole.y * alpha, ends[:-1])
     return [
-        _result(found, part, coef, groups, tol)
-        for found, part, coef in zip(out.tolist(), parts, coefs)
+        _result(found, part, coef, groups, tol, least)
+        for found, part, coef, least in zip(out.tolist(), parts, coefs, noise.tolist())
     ]
+
+
+def _sums(K: np.ndarray, whole: DualProblem, alpha: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """√K_ii Σ_j √K_jj α_j of each variable, which bounds Σ_j |K_ij| α_j."""
+    size = np.sqrt(np.abs(K.diagonal().astype(float)))[whole.rows]
+    return size * np.repeat(np.add.reduceat(size * alpha, np.cumsum(lengths) - lengths), lengths)
 
 
 def _rounding(K, whole: DualProblem, alpha, f, out, lengths) -> np.ndarray:
@@ -87,19 +97,19 @@ def _rounding(K, whole: DualProblem, alpha, f, out, lengths) -> np.ndarray:
     begins = np.cumsum(lengths) - lengths
     above, below = (np.repeat(levels, lengths) for levels in (out[:, 2], out[:, 3]))
     levels = np.where((whole.y > 0) | (whole.sums is None), above, below)
-    size = np.sqrt(np.abs(K.diagonal().astype(float)))[whole.rows]
-    reach = np.repeat(np.add.reduceat(size * alpha, begins), lengths)
-    return np.add.reduceat(whole.rounding(alpha, f, levels, size * reach), begins)
+    sums = _sums(K, whole, alpha, lengths)
+    return np.add.reduceat(whole.rounding(alpha, f, levels, sums), begins)
 
 
 def _result(
-    found: list, alpha: np.ndarray, coef: np.ndarray, groups: bool, tol: float
+    found: list, alpha: np.ndarray, coef: np.ndarray, groups: bool, tol: float, noise: float
 ) -> SmoResult:
     steps, violation, above, below, gap, square, linear = found
     levels = (above, below) if groups else (above,)
     converged = violation <= tol
+    reason = Reason.STALLED if violation <= noise else Reason.LIMIT
     return SmoResult(
         coef, -sum(levels) / len(levels), -(square / 2 + linear), gap, int(steps), converged,
-        Reason.CONVERGED if converged else Reason.LIMIT, "SMO", "duality gap",
+        Reason.CONVERGED if converged else reason, "SMO", "duality gap",
         alpha=alpha, square=max(0.0, square), levels=levels, violation=violation,
     )  # fmt: skip

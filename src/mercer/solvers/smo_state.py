@@ -11,7 +11,7 @@ from mercer import _native
 from mercer.gram import GramOperator
 from mercer.gram.row_sources import RowSource, add_products
 from mercer.solvers.box_newton import STEPS, newton_steps
-from mercer.solvers.dual import DualProblem
+from mercer.solvers.dual import LAST_DIGITS, DualProblem
 from mercer.solvers.interior_point import interior_point
 
 __all__ = ["Optimum", "State"]
@@ -21,7 +21,7 @@ REFINEMENTS = 3  # most calls of Newton steps in a round
 POLISHED = 1000  # most free variables for an exact solution at the end
 STALLED_ROUNDS = 20  # stop after so many rounds without a smaller violation or a lower objective
 PATIENCE = 2  # rounds of all variables at once, before the interior-point method
-LAST_ROUNDS = 4  # and after it, which corrects its rounding errors: more make no progress
+LAST_ROUNDS = 3  # and after it, which corrects its rounding errors: more make no progress
 SUMMED = 1000  # most variables for which the rounding of the gap is estimated from |K| itself
 SHRUNK = 0.75  # shrinking must leave at most this part of the rows, or it is not worth its copies
 SHRINKABLE = 1000  # least rows for shrinking
@@ -213,20 +213,28 @@ class State:
     def rounding(self, at: Optimum) -> float:
         """How much larger the gap can be because of rounding errors, with all variables active."""
         levels = np.where(self.y > 0, at.levels[0], at.levels[-1])
-        beta = np.abs(self.beta())
+        terms = self.problem.rounding(self.alpha, self.f(), levels, self._sums())
+        return float(terms.sum())
+
+    def _sums(self) -> np.ndarray:
+        """Σ_j |K_ij β_j| of each variable's row, or a bound of it, with all variables active."""
+        beta, sums = np.abs(self.beta()), None
         if len(self.y) <= SUMMED:
             used = np.flatnonzero(beta)
-            sums = np.abs(self.K.block(slice(None), used)) @ beta[used]
-        else:
+            sums = self.source.magnitudes(used, beta[used])
+        if sums is None:
             size = np.sqrt(np.abs(self.K.diag().astype(float)))
             sums = size * float(size @ beta)
-        sums = sums if self.one_each else sums[self.rows]
-        return float(self.problem.rounding(self.alpha, self.f(), levels, sums).sum())
+        return sums if self.one_each else sums[self.rows]
 
     def stalls(self, violation: float) -> bool:
         """Whether neither the violation nor the objective has become smaller for many rounds."""
         if self.at_once > PATIENCE + LAST_ROUNDS:
             return True
+        if self.at_once >= PATIENCE and self.is_whole():
+            noise = LAST_DIGITS * float(np.max(self._sums() + np.abs(self.f())))
+            if violation <= noise:  # what is left is rounding
+                return True
         better = violation < self.best * (1 - 1e-6)
         lower = self.gain > 1e-10 * self.gained
         self.since = 0 if better or lower else self.since + 1
@@ -302,7 +310,7 @@ class State:
         if self.at_once == PATIENCE + 1:
             interior_point(square.array(), y, C, alpha, f, split)
         steps = INNER_STEPS * len(chosen)
-        for _ in range(REFINEMENTS):
+        for _ in range(1 if self.at_once > PATIENCE else REFINEMENTS):
             taken = square.smo(y, C, alpha, f, split, tol, relative_tol, steps)
             if taken < steps and not (self.hard and taken):
                 break

@@ -34,6 +34,7 @@ def blas_threads(number: int) -> Iterator[None]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> with blas_threads(1):
     ...     _ = np.eye(3) @ np.eye(3)  # in one thread
     """
@@ -60,6 +61,12 @@ def _change(number: int, how: Any) -> None:
         else:
             # the new one starts from the number of the old one, which alone knows the first
             _blas().limit(limits=after, user_api="blas")
+        # From version 3.8 on, threadpoolctl ignores other threads than the one that set a limit
+        # first, until that one lets go. Here any thread may be the next.
+        for library in _blas().lib_controllers:
+            let_go = getattr(library, "clear_controlling_thread", None)
+            if let_go is not None:
+                let_go()
 
 
 def _after_fork() -> None:
