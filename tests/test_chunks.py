@@ -32,8 +32,8 @@ from mercer.kernels import (
     transforms,
 )
 from mercer.search import files
-from mercer.solvers import linear_rows
-from mercer.solvers.ridge_system import wide_product
+from mercer.solvers import EigenSolver, eigenpairs, linear_rows, ridge_system
+from mercer.solvers.ridge_system import RidgeSystem, wide_product
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -141,6 +141,22 @@ def test_rows_of_costly_pairs(small, cost):
     K.cost = cost
     small(tiled, STRIP=5, WIDE=8, WORK=100.0)
     assert_allclose(K.rows([4, 2]), rows, rtol=1e-12)
+
+
+def test_a_weighted_system_of_many_strips(small):
+    K, w = gram(RBF(0.5), X), np.linspace(0.5, 2, len(X))
+    whole = RidgeSystem(K, w).norm(0.1)
+    product = wide_product(K.dense().astype(np.float32), X)
+    small(ridge_system, STRIP=7)
+    assert_allclose(RidgeSystem(K, w).norm(0.1), whole, rtol=1e-12)
+    assert_allclose(wide_product(K.dense().astype(np.float32), X), product, rtol=1e-12)
+
+
+def test_leave_one_out_of_many_strips(small):
+    factor, y = EigenSolver().factorise(gram(RBF(0.5), X)), X[:, 0]
+    left_out = factor.leave_one_out(y, np.array([0.1, 1.0]))
+    small(eigenpairs, STRIP=7)
+    assert_allclose(factor.leave_one_out(y, np.array([0.1, 1.0])), left_out, rtol=1e-12)
 
 
 def test_a_factor_of_many_strips(small):

@@ -18,6 +18,7 @@ __all__ = ["blas_threads"]
 
 _lock = threading.Lock()
 _limits: list[int] = []
+_most = 1  # what BLAS used before the first of these limits; they never raise it
 _set: Any = None  # the limiter of threadpoolctl that holds now, which can restore the number
 
 
@@ -46,7 +47,7 @@ def blas_threads(number: int) -> Iterator[None]:
 
 
 def _change(number: int, how: Any) -> None:
-    global _set
+    global _set, _most
     with _lock:
         before = min(_limits, default=None)
         how(number)
@@ -57,10 +58,12 @@ def _change(number: int, how: Any) -> None:
             _set.restore_original_limits()
             _set = None
         elif _set is None:
-            _set = _blas().limit(limits=after, user_api="blas")
+            found = [each for each in _blas().lib_controllers if each.user_api == "blas"]
+            _most = max((each.num_threads for each in found), default=1)
+            _set = _blas().limit(limits=min(after, _most), user_api="blas")
         else:
             # the new one starts from the number of the old one, which alone knows the first
-            _blas().limit(limits=after, user_api="blas")
+            _blas().limit(limits=min(after, _most), user_api="blas")
         # From version 3.8 on, threadpoolctl ignores other threads than the one that set a limit
         # first, until that one lets go. Here any thread may be the next.
         for library in _blas().lib_controllers:
