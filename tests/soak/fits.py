@@ -196,17 +196,23 @@ def slack_of(*terms: Any) -> float:
     return 1e-16 * float(sum(np.abs(term).sum() for term in terms))
 
 
-def gram_of(model: Any, X: np.ndarray) -> np.ndarray:
-    return np.asarray(model.kernel_(X), Long)
+def gram_of(model: Any, X: np.ndarray, weights: Any = None) -> np.ndarray:
+    """K, with zeros for the rows of weight 0, whose values nothing looks at."""
+    kept = np.arange(len(X)) if weights is None else np.flatnonzero(weights)
+    K = np.zeros((len(X), len(X)), Long)
+    K[np.ix_(kept, kept)] = model.kernel_(X[kept])
+    return K
 
 
 def svc_gap(model: Any, X: np.ndarray, y: np.ndarray, weights: Any) -> None:
     if len(model.classes_) != 2 or model.kernel_.positive_definite is not True:
         return
     w = np.ones(len(y)) if weights is None else weights
-    K, beta = gram_of(model, X), np.zeros(len(y), Long)
+    K, beta = gram_of(model, X, weights), np.zeros(len(y), Long)
     beta[model.support_] = model.dual_coef_[0]
     sign = np.where(y == model.classes_[1], 1, -1).astype(Long)
+    if not np.isfinite(K).all():
+        return  # a linear machine never computes K, whose values may overflow
     f = K @ beta
     errors = (
         np.asarray(w, Long)
@@ -221,7 +227,10 @@ def svr_gap(model: Any, X: np.ndarray, y: np.ndarray, weights: Any) -> None:
     if model.kernel_.positive_definite is not True:
         return
     w = np.ones(len(y)) if weights is None else weights
-    K, beta, t = gram_of(model, X), np.zeros(len(y), Long), np.asarray(y, Long)
+    K, beta = gram_of(model, X, weights), np.zeros(len(y), Long)
+    t = np.asarray(y, Long)
+    if not np.isfinite(K).all():
+        return
     beta[model.support_] = model.dual_coef_[0]
     f, eps = K @ beta, Long(model.epsilon)
     errors = np.abs(t - f - Long(model.intercept_[0])) - eps

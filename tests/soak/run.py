@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,12 @@ class Worker:
         """What was wrong in one trial; empty if nothing was."""
         try:
             self.orders.send(order)
-            if self.orders.poll(LIMIT):
+            # children of a trial may hold the pipe open after its process has ended
+            ready = wait([self.orders, self.process.sentinel], LIMIT)
+            if self.orders in ready:
                 return self.orders.recv()
+            if ready:
+                raise EOFError
             self.end()
             self.start()
             return f"did not end within {LIMIT:.0f} s"

@@ -30,7 +30,7 @@ def problems(nu):
 
 @pytest.mark.parametrize("nu", [None, 0.4])
 def test_they_are_those_of_the_solver(nu, monkeypatch):
-    monkeypatch.setattr(smo_many, "INNER_STEPS", 1000)  # enough for this tolerance
+    monkeypatch.setattr(smo_many, "STEPS", 1000)  # enough for this tolerance
     K = gram(RBF(0.5), X)
     cases = problems(nu)
     rows, made = zip(*cases)
@@ -48,7 +48,7 @@ def test_they_are_those_of_the_solver(nu, monkeypatch):
 
 
 def test_what_needs_more_steps_is_left_to_the_solver(monkeypatch):
-    monkeypatch.setattr(smo_many, "INNER_STEPS", 1)
+    monkeypatch.setattr(smo_many, "STEPS", 1)
     rows, made = zip(*problems(None))
     results = solve_many(gram(RBF(0.5), X).dense(), made, rows, [None] * len(made), 1e-10)
     assert not results[-1].converged

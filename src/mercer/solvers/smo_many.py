@@ -12,16 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.dual import LAST_DIGITS, DualProblem
+from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import SmoResult
-from mercer.solvers.smo_state import INNER_STEPS, OVERFLOW
+from mercer.solvers.smo_state import NOISE, OVERFLOW
 
 __all__ = ["solve_many"]
 
 # Machines with ν are divided by their margin, and violate more then. To solve some again costs more
 # than a few steps for all.
 SHARPER = 1e-3
+STEPS = 500  # most for each variable: they cost less than a call of `SmoSolver`
 
 
 def solve_many(
@@ -70,15 +71,13 @@ def solve_many(
         f,
         groups,
         SHARPER * tol,
-        INNER_STEPS,
+        STEPS,
         out,
     )
     if not np.isfinite(out[:, [0, 1, 4]]).all():
         raise ValueError(OVERFLOW)
     out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(K, whole, alpha, f, out, lengths)
-    noise = LAST_DIGITS * np.maximum.reduceat(
-        _sums(K, whole, alpha, lengths) + np.abs(f), ends - lengths
-    )
+    noise = NOISE * np.maximum.reduceat(_sums(K, whole, alpha, lengths) + np.abs(f), ends - lengths)
     parts, coefs = np.split(alpha, ends[:-1]), np.split(whole.y * alpha, ends[:-1])
     return [
         _result(found, part, coef, groups, tol, least)

@@ -22,6 +22,7 @@ POLISHED = 1000  # most free variables for an exact solution at the end
 STALLED_ROUNDS = 20  # stop after so many rounds without a smaller violation or a lower objective
 PATIENCE = 2  # rounds of all variables at once, before the interior-point method
 LAST_ROUNDS = 3  # and after it, which corrects its rounding errors: more make no progress
+NOISE = 4 * LAST_DIGITS  # a violation below it, in units of the sums in f, is rounding
 SUMMED = 1000  # most variables for which the rounding of the gap is estimated from |K| itself
 SHRUNK = 0.75  # shrinking must leave at most this part of the rows, or it is not worth its copies
 SHRINKABLE = 1000  # least rows for shrinking
@@ -232,7 +233,7 @@ class State:
         if self.at_once > PATIENCE + LAST_ROUNDS:
             return True
         if self.at_once >= PATIENCE and self.is_whole():
-            noise = LAST_DIGITS * float(np.max(self._sums() + np.abs(self.f())))
+            noise = NOISE * float(np.max(self._sums() + np.abs(self.f())))
             if violation <= noise:  # what is left is rounding
                 return True
         better = violation < self.best * (1 - 1e-6)
