@@ -107,7 +107,7 @@ class RowSource(ABC):
         """
 
     def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray | None:
-        """``abs(K[:, rows]) @ beta`` if these rows are in memory; None if they would be computed."""
+        """``abs(K[:, rows]) @ beta`` if these rows are in memory, None if they are not."""
         return None
 
     def narrow(self, kept: np.ndarray) -> RowSource:
