@@ -24,7 +24,7 @@ from mercer.learners.limits import SQUARES
 from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
 from mercer.samples import MatrixRows
-from mercer.threads import count_jobs
+from mercer.threads import count_jobs, forget
 
 __all__ = ["FitPath", "KernelLearner", "Training"]
 
@@ -180,7 +180,7 @@ class KernelLearner(BaseEstimator):
         fit_path: FitPath | None = None,
     ) -> Training:
         """Encode and check the training samples, and bind the kernel to them as ``kernel_``."""
-        self._forget()
+        forget(self, ["duals_"] if self.get_params(deep=False).get("warm_start") else [])
         if fit_path is not None and fit_path.knows(X):
             self.kernel_: Kernel = fit_path.kernel
             assert fit_path.training is not None
@@ -201,12 +201,6 @@ class KernelLearner(BaseEstimator):
         if fit_path is not None:
             fit_path.keep(X, self.kernel_, training)
         return training
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit found: a mixture of it and of a fit that is cut is no model."""
-        kept = ["duals_"] if self.get_params(deep=False).get("warm_start") else []
-        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
-            delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "X_fit_" in vars(self)

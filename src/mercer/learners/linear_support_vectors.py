@@ -24,7 +24,7 @@ from mercer.solvers.linear_rows import LinearRows
 from mercer.solvers.linear_svm import LinearSolver
 from mercer.solvers.result import Reason, worst
 from mercer.solvers.solve_all import solve_all
-from mercer.threads import count_jobs
+from mercer.threads import count_jobs, forget
 
 __all__ = ["LinearMachine", "Task"]
 
@@ -68,8 +68,7 @@ class LinearMachine(BaseEstimator):
 
     def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
         """The rows of positive weight, their targets and their weights."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # a mixture of an earlier fit and of one that is cut is no model
+        forget(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
         y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)

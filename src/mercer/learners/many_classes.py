@@ -216,6 +216,18 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         if len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
             tiny = tiny[:0]
         known = self._solve_tiny(K, codes, bounds, tiny, solver, fit_path, warm)
+        rest = [machine for machine in range(len(pairs)) if machine not in known]
+        if rest:  # else the blocks that its pairs share would be computed for nothing
+            known |= self._solve_rest(K, codes, bounds, rest, jobs, solver, fit_path, warm)
+        results = [known[machine] for machine in range(len(pairs))]
+        return results, by_class([r.coef for r in results], codes, len(self.classes_))
+
+    def _solve_rest(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: list[int],
+        jobs: int, solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
+    ) -> dict[int, SmoResult]:  # fmt: skip
+        """The machines of the other pairs, by their numbers; threads solve several at a time."""
+        pairs = all_pairs(len(self.classes_))
         grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, jobs)
 
         def task(machine: int) -> Callable:
@@ -227,10 +239,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
 
             return solve
 
-        rest = [machine for machine in range(len(pairs)) if machine not in known]
-        known |= zip(rest, solve_all([task(machine) for machine in rest], jobs))
-        results = [known[machine] for machine in range(len(pairs))]
-        return results, by_class([r.coef for r in results], codes, len(self.classes_))
+        return dict(zip(machines, solve_all([task(machine) for machine in machines], jobs)))
 
     def _solve_tiny(
         self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: np.ndarray,

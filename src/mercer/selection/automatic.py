@@ -39,7 +39,7 @@ from mercer.selection.trials import (
 )
 from mercer.selection.tuned import Tuned, ridge, tune
 from mercer.selection.values import is_object_list, read_columns
-from mercer.threads import fitting
+from mercer.threads import fitting, forget
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
@@ -115,8 +115,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
         with the best model so far, if there is one: see ``interrupted_``.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
-            delattr(self, name)
+        forget(self)
         metric = metric_named(self.metric, self.task)
         memory = memory_budget(self.memory)
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):

@@ -76,8 +76,9 @@ def solve_many(
     )
     if not np.isfinite(out[:, [0, 1, 4]]).all():
         raise ValueError(OVERFLOW)
-    out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(K, whole, alpha, f, out, lengths)
-    noise = NOISE * np.maximum.reduceat(_sums(K, whole, alpha, lengths) + np.abs(f), ends - lengths)
+    sums = _sums(K, whole, alpha, lengths)
+    out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(whole, alpha, f, out, sums, lengths)
+    noise = NOISE * np.maximum.reduceat(sums + np.abs(f), ends - lengths)
     parts, coefs = np.split(alpha, ends[:-1]), np.split(whole.y * alpha, ends[:-1])
     return [
         _result(found, part, coef, groups, tol, least)
@@ -91,12 +92,11 @@ def _sums(K: np.ndarray, whole: DualProblem, alpha: np.ndarray, lengths: np.ndar
     return size * np.repeat(np.add.reduceat(size * alpha, np.cumsum(lengths) - lengths), lengths)
 
 
-def _rounding(K, whole: DualProblem, alpha, f, out, lengths) -> np.ndarray:
+def _rounding(whole: DualProblem, alpha, f, out, sums, lengths) -> np.ndarray:
     """How much larger the gap of each machine can be because of rounding errors."""
     begins = np.cumsum(lengths) - lengths
     above, below = (np.repeat(levels, lengths) for levels in (out[:, 2], out[:, 3]))
     levels = np.where((whole.y > 0) | (whole.sums is None), above, below)
-    sums = _sums(K, whole, alpha, lengths)
     return np.add.reduceat(whole.rounding(alpha, f, levels, sums), begins)
 
 

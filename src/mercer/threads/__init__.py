@@ -1,7 +1,7 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.blas import blas_threads
-from mercer.threads.fitting import fitting
+from mercer.threads.fitting import fitting, forget
 from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
 from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
 
@@ -12,6 +12,7 @@ __all__ = [
     "blas_threads",
     "count_jobs",
     "fitting",
+    "forget",
     "ordered_map",
     "raise_if_stopped",
     "stopping",

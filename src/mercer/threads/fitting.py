@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mercer.threads.blas import blas_threads
 from mercer.threads.schedule import cores, count_jobs
 
-__all__ = ["fitting"]
+__all__ = ["fitting", "forget"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +37,12 @@ def fitting(fit: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
             return fit(self, *arguments, **options)
 
     return alone
+
+
+def forget(estimator: Any, kept: Collection[str] = ()) -> None:
+    """Drop what an earlier fit found: a mixture of it and of a fit that is cut is no model."""
+    for name in [n for n in vars(estimator) if n.endswith("_") and n not in kept]:
+        delattr(estimator, name)
 
 
 @contextmanager
