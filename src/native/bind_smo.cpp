@@ -1,6 +1,7 @@
 // Python bindings of smo.cpp. Sizes and row numbers are checked here, because with wrong ones the
 // loops would read past the end of an array.
 #include "bind.hpp"
+#include "free_newton.hpp"
 
 #include <stdexcept>
 #include <vector>
@@ -68,11 +69,12 @@ size_t solve(KernelRows<T> K, const Values& y, const Values& C, const Updated& a
 
 // Solves many small machines one after the other: machine m has the variables ends[m - 1] to
 // ends[m], each with a row of K of its own, positive ones first if the signs are ``groups``. alpha
-// starts feasible, and each machine takes at most ``steps`` steps for each of its variables. f is
-// written, and a row of out is the steps taken and what `optimum` says of the solution.
+// starts feasible. Each machine takes at most ``steps`` SMO steps for each of its variables, then
+// Newton steps, and so on in at most ``rounds`` rounds. f is written, and a row of out is the
+// number of SMO steps and what `optimum` says of the solution.
 template <class T>
 void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p, Updated alpha,
-                Updated f, bool groups, double tol, size_t steps, Output<double> out) {
+                Updated f, bool groups, double tol, size_t steps, size_t rounds, Output<double> out) {
     const size_t n = K.shape(0), variables = rows.shape(0), machines = ends.shape(0);
     if (K.shape(1) != n || y.shape(0) != variables || C.shape(0) != variables ||
         p.shape(0) != variables || alpha.shape(0) != variables || f.shape(0) != variables ||
@@ -92,6 +94,7 @@ void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p,
     nb::gil_scoped_release release;
     std::vector<T> block(largest * largest);
     std::vector<double> offset(largest);
+    FreeNewton newton;
     for (size_t m = 0, begin = 0; m < machines; ++m) {
         const size_t v = static_cast<size_t>(ends.data()[m]) - begin;
         const int64_t* at = rows.data() + begin;
@@ -112,9 +115,15 @@ void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p,
         };
         gradient();
         KernelRows<T> own = {v, block.data(), nullptr, nullptr, v, nullptr, nullptr, 0};
-        result[0] = static_cast<double>(
-            smo<T>().solve(&own, labels, bounds, a, g, split, tol, 0, steps * v));
-        gradient();  // without the rounding errors of the steps
+        result[0] = 0;
+        for (size_t round = 0; round < rounds; ++round) {
+            const size_t most = steps * v;
+            const size_t taken = smo<T>().solve(&own, labels, bounds, a, g, split, tol, 0, most);
+            gradient();  // without the rounding errors of the steps
+            result[0] += static_cast<double>(taken);
+            if (taken < most || round + 1 == rounds) break;
+            if (!newton.lower(block.data(), v, labels, bounds, a, g, split)) break;
+        }
         smo<T>().optimum(g, offset.data(), labels, bounds, a, v, groups, result + 1);
         begin += v;
     }
@@ -126,7 +135,7 @@ void bind_smo_as(nb::module_& m) {
         "smo_solve_many", solve_many<T>, nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("ends"),
         nb::arg("y"), nb::arg("C"), nb::arg("p"), nb::arg("alpha").noconvert(),
         nb::arg("f").noconvert(), nb::arg("groups"), nb::arg("tol"), nb::arg("steps"),
-        nb::arg("out").noconvert());
+        nb::arg("rounds"), nb::arg("out").noconvert());
     m.def(
         "smo_solve",
         [](Square<T> K, Values y, Values C, Updated alpha, Updated f, size_t split, double tol,

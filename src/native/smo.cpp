@@ -4,6 +4,7 @@
 // instructions from one choice per variable, but from two choices branches that are hard to
 // predict. Both passes must round in the same way, so this file is compiled without reassociation.
 #include <cmath>
+#include <limits>
 
 #include "loops.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 inline bool can_rise(double y, double alpha, double C) { return y > 0 ? alpha < C : alpha > 0; }
 inline bool can_fall(double y, double alpha, double C) { return y > 0 ? alpha > 0 : alpha < C; }
 
+// A curvature K_ii + K_jj - 2 K_ij below this share of (K_ii + K_jj) / 2 is rounding.
 constexpr double least_curvature = 1e-12;
 // The key of a variable that must not be found: larger than any other key.
 template <class F>
@@ -70,26 +72,31 @@ Found update(F* __restrict f, const F* __restrict rise, const T* row_i, const T*
 
 // Finds the partner of i with the largest decrease, among the variables on [begin, end) that can
 // fall, and the largest violation. The choice is made in float: it need not be exact, and most of
-// the work is divisions. ``gains`` is workspace.
+// the work is divisions. Floats end at 1e38, so K is multiplied by ``unit``, as ``diagonal`` is
+// already. ``gains`` is workspace.
 template <class T, class F>
 Found partner(const F* __restrict f, const F* __restrict fall, const F* __restrict diagonal,
-              const T* __restrict row_i, F f_i, F K_ii, size_t begin, size_t end,
+              const T* __restrict row_i, F unit, F f_i, F K_ii, size_t begin, size_t end,
               float* __restrict gains, double* violation) {
     float best[lanes], worst[lanes];
     for (size_t l = 0; l < lanes; ++l) {
         best[l] = 0;
         worst[l] = -1;
     }
-    const float least = static_cast<float>(least_curvature);
+    const F twice = 2 * unit;
+    const auto curvature_of = [&](size_t k) {
+        const F sum = K_ii + diagonal[k];
+        const float curvature = static_cast<float>(sum - twice * static_cast<F>(row_i[k]));
+        const float least = static_cast<float>(least_curvature / 2) * static_cast<float>(sum);
+        return (curvature > least ? curvature : least) + std::numeric_limits<float>::min();
+    };
     const size_t whole = begin + (end - begin) / lanes * lanes;
     for (size_t s = begin; s < whole; s += lanes) {
         for (size_t l = 0; l < lanes; ++l) {
             const size_t k = s + l;
             const float difference = static_cast<float>(f[k] - fall[k] - f_i);
-            float curvature = static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<F>(row_i[k]));
-            curvature = curvature > least ? curvature : least;
             const float positive = difference > 0 ? difference : 0;
-            const float gain = positive * (positive / curvature);
+            const float gain = positive * (positive / curvature_of(k));
             gains[k] = gain;
             best[l] = gain > best[l] ? gain : best[l];
             worst[l] = difference > worst[l] ? difference : worst[l];
@@ -102,10 +109,8 @@ Found partner(const F* __restrict f, const F* __restrict fall, const F* __restri
     }
     for (size_t k = whole; k < end; ++k) {
         const float difference = static_cast<float>(f[k] - fall[k] - f_i);
-        float curvature = static_cast<float>(K_ii + diagonal[k] - 2 * static_cast<F>(row_i[k]));
-        curvature = curvature > least ? curvature : least;
         const float positive = difference > 0 ? difference : 0;
-        gains[k] = positive * (positive / curvature);
+        gains[k] = positive * (positive / curvature_of(k));
         most = gains[k] > most ? gains[k] : most;
         *violation = difference > *violation ? difference : *violation;
     }
@@ -143,6 +148,17 @@ void join(KernelRows<T>* K, const int64_t* rows, size_t count) {
     for (size_t k = 0; k < count; ++k) row_of(K, static_cast<size_t>(rows[k]));
 }
 
+// A power of two near 1 / (the largest number of the diagonal), which changes no digits.
+template <class T, class F>
+F unit_of(const KernelRows<T>* K) {
+    double most = 0;
+    for (size_t j = 0; j < K->n; ++j) most = std::fmax(most, diagonal_of(K, j));
+    if (!(most > 0 && std::isfinite(most))) return 1;
+    constexpr int limit = std::numeric_limits<F>::max_exponent - 2;
+    const int power = -std::ilogb(most);
+    return static_cast<F>(std::ldexp(1.0, power > limit ? limit : power < -limit ? -limit : power));
+}
+
 // SMO with f stored in the type F.
 template <class T, class F>
 size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alpha,
@@ -153,11 +169,12 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
     F* f = new F[4 * n];
     float* gains = new float[n];
     F *rise = f + n, *fall = f + 2 * n, *diagonal = f + 3 * n;
+    const F unit = unit_of<T, F>(K);
     for (size_t j = 0; j < n; ++j) {
         f[j] = static_cast<F>(gradient[j]);
         rise[j] = can_rise(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
         fall[j] = can_fall(y[j], alpha[j], C[j]) ? F(0) : infinity<F>;
-        diagonal[j] = static_cast<F>(diagonal_of(K, j));
+        diagonal[j] = unit * static_cast<F>(diagonal_of(K, j));
     }
     const size_t begins[2] = {0, split}, ends[2] = {split, n};
     Found lowest[2];
@@ -171,8 +188,8 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
         for (int g = 0; g < 2; ++g) {
             const size_t low = lowest[g].at;
             if (low == none) continue;
-            const Found other = partner(f, fall, diagonal, row_of(K, low), f[low], diagonal[low],
-                                        begins[g], ends[g], gains, &worst);
+            const Found other = partner(f, fall, diagonal, row_of(K, low), unit, f[low],
+                                        diagonal[low], begins[g], ends[g], gains, &worst);
             if (other.at != none && other.value > most) {
                 most = other.value;
                 i = low;
@@ -182,8 +199,10 @@ size_t solve_in(KernelRows<T>* K, const double* y, const double* C, double* alph
         if (step == 0 && relative_tol * worst > stop) stop = relative_tol * worst;
         if (!(worst > stop) || j == none) break;
         const T *row_i = row_of(K, i), *row_j = row_of(K, j);
-        double curvature = diagonal_of(K, i) + diagonal_of(K, j) - 2 * static_cast<double>(row_i[j]);
-        curvature = curvature > least_curvature ? curvature : least_curvature;
+        const double sum = diagonal_of(K, i) + diagonal_of(K, j);
+        double curvature = sum - 2 * static_cast<double>(row_i[j]);
+        curvature = std::fmax(curvature, least_curvature / 2 * sum);
+        curvature = std::fmax(curvature, std::numeric_limits<double>::min());
         // y_i alpha_i rises and y_j alpha_j falls by the same amount, as far as the box allows.
         double amount = (static_cast<double>(f[j]) - static_cast<double>(f[i])) / curvature;
         const double room_i = y[i] > 0 ? C[i] - alpha[i] : alpha[i];

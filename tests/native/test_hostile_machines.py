@@ -29,7 +29,7 @@ def machines(sizes, dtype, groups, seed=0):
 def test_each_machine_is_that_of_a_single_call(sizes, dtype, groups):
     K, rows, ends, y, C, p, alpha, f = given = machines(sizes, dtype, groups)
     before, out = alpha.copy(), np.empty((len(sizes), 7))
-    _native.smo_solve_many(*given, groups, 1e-10, 10_000, out)
+    _native.smo_solve_many(*given, groups, 1e-10, 10_000, 1, out)
     for m, (begin, end) in enumerate(zip([0, *ends], ends)):
         part, at = slice(begin, end), rows[begin:end]
         block = np.ascontiguousarray(K[np.ix_(at, at)])
@@ -48,6 +48,21 @@ def test_each_machine_is_that_of_a_single_call(sizes, dtype, groups):
         assert out[m, 1] <= 1e-6
 
 
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_newton_steps_find_what_many_steps_find(dtype, groups):
+    few, many = (machines([2, 3, 9, 17], dtype, groups) for _ in range(2))
+    found, expected = np.empty((4, 7)), np.empty((4, 7))
+    _native.smo_solve_many(*few, groups, 1e-9, 1, 100, found)
+    _native.smo_solve_many(*many, groups, 1e-9, 100_000, 1, expected)
+    assert (found[:, 1] <= 1e-9 if dtype == np.float64 else found[:, 1] < 1e-4).all()
+    assert_allclose(found[:, 4:], expected[:, 4:], atol=1e-6)
+    for positive in (True, False) if groups else (None,):
+        signs = few[3] if positive is None else few[3] * ((few[3] > 0) == positive)
+        sums = [np.add.reduceat(signs * each[6], [0, 2, 5, 14]) for each in (few, many)]
+        assert_allclose(*sums, atol=1e-12)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, 5e-324, 0.0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_strange_matrices_end(dtype, value):
@@ -55,8 +70,8 @@ def test_strange_matrices_end(dtype, value):
     with np.errstate(over="ignore"):
         given[0][:, ::2] = value
     out = np.empty((2, 7))
-    _native.smo_solve_many(*given, False, 1e-6, 50, out)
-    assert (out[:, 0] <= 50 * np.array([5, 7])).all()
+    _native.smo_solve_many(*given, False, 1e-6, 50, 9, out)
+    assert (out[:, 0] <= 9 * 50 * np.array([5, 7])).all()
     assert ((given[6] >= 0) & (given[6] <= given[4])).all()
 
 
@@ -75,7 +90,7 @@ def test_wrong_sizes_and_rows_are_refused():
         arguments = given.copy()
         arguments[k] = wrong
         with pytest.raises((ValueError, IndexError), match=message):
-            _native.smo_solve_many(*arguments, False, 1e-6, 50, out)
+            _native.smo_solve_many(*arguments, False, 1e-6, 50, 9, out)
     for shape in [(2, 6), (3, 7), (1, 7)]:
         with pytest.raises(ValueError, match="machines, 7"):
-            _native.smo_solve_many(*given, False, 1e-6, 50, np.empty(shape))
+            _native.smo_solve_many(*given, False, 1e-6, 50, 9, np.empty(shape))

@@ -1,8 +1,8 @@
 """Many small support vector machines at once, such as those of all pairs of many classes.
 
 With 190 classes there are 17,955 pairs, of a few rows each, and a call of `SmoSolver` costs far
-more than its few steps. Here the steps of all machines are one native call. A machine that needs
-more than plain SMO steps is left to `SmoSolver`.
+more than its few steps. Here the steps of all machines are one native call. The few that need more
+are left to `SmoSolver`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ __all__ = ["solve_many"]
 # Machines with ν are divided by their margin, and violate more then. To solve some again costs more
 # than a few steps for all.
 SHARPER = 1e-3
-STEPS = 500  # most for each variable: they cost less than a call of `SmoSolver`
+STEPS = 50  # most SMO steps for each variable, before Newton steps
+ROUNDS = 40  # of SMO and Newton steps: few machines take more than three
 
 
 def solve_many(
@@ -72,6 +73,7 @@ def solve_many(
         groups,
         SHARPER * tol,
         STEPS,
+        ROUNDS,
         out,
     )
     if not np.isfinite(out[:, [0, 1, 4]]).all():
