@@ -263,6 +263,19 @@ def test_the_class_is_the_one_that_was_saved(saved):
         Other.load(saved)
 
 
+@pytest.mark.parametrize("name", ["\ud800", "\x1b[31m", "a\nb", None, 3])
+def test_a_class_that_cannot_be_shown_is_no_class(saved, tmp_path, name):
+    altered = tmp_path / "altered.index"
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(altered, "w") as new:
+        for member in old.namelist():
+            content = old.read(member)
+            if member == files.HEADER:
+                content = json.dumps(json.loads(content) | {"class": name}).encode()
+            new.writestr(member, content)
+    with pytest.raises(ModelFileError, match="names no class"):
+        Index.load(altered)
+
+
 def test_classes_of_other_packages_are_loaded_where_they_are_trusted(path, tmp_path, monkeypatch):
     (tmp_path / "their_city.py").write_text(
         "import numpy as np\n"

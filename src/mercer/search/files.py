@@ -110,9 +110,10 @@ def _class_in(archive: zipfile.ZipFile, path: Path) -> str:
     """The class that the header names."""
     hint = " Models are loaded by mercer.load; indexes are written by their method save."
     header = read_header(archive, HEADER, path, "an index of Mercer", FORMAT, hint)
-    if not isinstance(header.get("class"), str):
+    name = header.get("class")
+    if not (isinstance(name, str) and name.isprintable()):  # messages repeat it
         raise ValueError(f"{HEADER} names no class")
-    return header["class"]
+    return name
 
 
 def _class_of(name: str, wanted: type, path: Path) -> type:
