@@ -99,6 +99,14 @@ def test_the_layout_of_coefficients_comes_back(k):
     assert_array_equal(by_pair(dual, codes, k), beta)
 
 
+def test_votes_of_enormous_values_are_finite():
+    f = np.array([[1e308, 1e308, 1.0], [-1e308, -np.inf, 1e308]])
+    with np.errstate(all="raise"):
+        scores = votes(f, 3)
+    assert_array_equal(scores.argmax(axis=1), [0, 1])
+    assert (np.abs(scores - np.round(scores)) < 0.5).all()
+
+
 def test_votes_are_counted():
     """A row beyond doubt: class c wins against all; distances stay below half a vote."""
     f = np.array([[1.0, 1.0, -5.0], [-1e9, 1e-9, 1e9], [0.0, 0.0, 0.0]])

@@ -5,7 +5,9 @@ import io
 import json
 import subprocess
 import sys
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
@@ -437,3 +439,24 @@ def test_a_search_is_saved(path):
     loaded = load(path)
     assert_array_equal(loaded.predict(X), search.predict(X))
     assert str(loaded.sharing_[0]) == str(search.sharing_[0])
+
+
+def test_arrays_are_read_by_one_thread_at_a_time(tmp_path, monkeypatch):
+    """Else Python's parser, which numpy uses, fails now and then."""
+    mercer.save(mercer.SVC().fit([[0.0], [1.0]], [0, 1]), tmp_path / "a.mercer")
+    reading, most = [], []
+    original = np.lib.format.read_array_header_1_0
+
+    def read(*args, **kwargs):
+        reading.append(1)
+        most.append(len(reading))
+        time.sleep(0.002)
+        found = original(*args, **kwargs)
+        reading.pop()
+        return found
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", read)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(mercer.load, [tmp_path / "a.mercer"] * 8))
+    assert len(most) > 16
+    assert max(most) == 1

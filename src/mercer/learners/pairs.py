@@ -12,6 +12,8 @@ import numpy as np
 
 __all__ = ["all_pairs", "by_class", "by_pair", "votes"]
 
+LARGEST = 1e290  # of a value, so that sums do not overflow
+
 
 def all_pairs(k: int) -> list[tuple[int, int]]:
     """The pairs of k classes, in order."""
@@ -20,6 +22,7 @@ def all_pairs(k: int) -> list[tuple[int, int]]:
 
 def votes(values: np.ndarray, k: int) -> np.ndarray:
     """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
+    values = np.clip(values.astype(float, copy=False), -LARGEST, LARGEST)
     counts, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
     ends = np.cumsum([0, *range(k - 1, 0, -1)])  # of the pairs with the same first class
     for first, (begin, end) in enumerate(pairwise(ends)):

@@ -11,6 +11,7 @@ import json
 import math
 import zipfile
 from pathlib import Path
+from threading import RLock
 from typing import IO
 
 import numpy as np
@@ -19,7 +20,11 @@ import scipy.sparse as sp
 import mercer
 from mercer.persistence.errors import ModelFileError, reason
 
-__all__ = ["check_array", "check_members", "check_sparse", "read_header"]
+__all__ = ["check_array", "check_members", "check_sparse", "one_reader", "read_header"]
+
+#: Held by who reads arrays. numpy gives their headers to Python's parser, which in some releases of
+#: Python 3.11 fails now and then where several threads use it (python/cpython#106905).
+one_reader = RLock()
 
 LOCAL = 30  # bytes before each member, beside its name
 HEADER_SIZE = 2**16  # bytes of a header, of which 50 are needed
@@ -115,10 +120,12 @@ def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.d
     start = file.tell()
     try:
         # the third version differs from the second in the letters that names of fields may have
-        if np.lib.format.read_magic(file) == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        else:
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        first = np.lib.format.read_magic(file) == (1, 0)
+        with one_reader:
+            if first:
+                shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            else:
+                shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
     except Exception as error:  # Python's parser, which numpy uses, raises MemoryError as well
         raise ValueError(f"no header of an array ({reason(error)})") from error
     if dtype.hasobject:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import mercer
-from mercer.persistence.archives import check_members, read_header
+from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.schema import check_schema
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
@@ -145,7 +145,8 @@ def model_bytes(model: Any) -> bytes:
         )
     if foreign:
         try:
-            loads(content, trusted=own + foreign)
+            with one_reader:
+                loads(content, trusted=own + foreign)
         except Exception as error:
             raise ModelFileError(
                 f"{name} cannot be saved: the file could not be read back ({error}). Objects of "
@@ -255,7 +256,8 @@ def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
             f"as trusted: mercer.load({str(path)!r}, trusted={sorted({*allowed, *refused})!r})."
         )
     try:
-        return loads(content, trusted=own + [name for name in foreign if name in allowed])
+        with one_reader:
+            return loads(content, trusted=own + [name for name in foreign if name in allowed])
     except MemoryError:
         raise
     except Exception as error:
