@@ -239,11 +239,12 @@ def test_classes_of_a_single_row():
 
 
 def test_a_refit_keeps_the_winner_and_learns_from_all_rows(fitted):
-    half = KernelClassifier(trials=2).fit(TABLE[: N // 2], LABELS[: N // 2])
+    table = TABLE[["size", "colour"]]
+    half = KernelRegressor(trials=1).fit(table[: N // 2], NUMBERS[: N // 2])
     board, name = half.leaderboard_, half.winner_name_
     weights = half.kernel_.weights
-    half.refit(TABLE, LABELS)
-    assert half.machine_.left_out().shape == (N, 2)
+    half.refit(table, NUMBERS)
+    assert half.X_fit_.shape[0] == N
     assert (half.leaderboard_, half.winner_name_) == (board, name)
     assert half.kernel_.weights == weights
     again = KernelClassifier(trials=2).fit(TABLE, LABELS).refit(TABLE, LABELS)
@@ -296,7 +297,7 @@ def test_models_are_cloned_pickled_and_saved(fitted, tmp_path):
 
 def test_little_memory_is_kept_to():
     model = KernelRegressor(trials=1, memory="200kB").fit(TABLE, NUMBERS)
-    assert model.solver_.startswith("low rank")
+    assert "low rank" in model.solver_
     assert model.score(TABLE, NUMBERS) > 0.5
 
 

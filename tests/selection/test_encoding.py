@@ -46,11 +46,12 @@ def test_a_missing_number_is_the_median_and_marked_if_training_had_any():
     table = pd.DataFrame({"a": [1.0, 2.0, 6.0, np.nan], "b": [1.0, 2.0, 3.0, 4.0]})
     encoder = TableEncoder().fit(table)
     assert kinds(encoder) == [
-        ("a", "rank"), ("a", "scaled"), ("a is missing", "code"), ("b", "rank"), ("b", "scaled"),
+        ("a", "rank"), ("a", "scaled"), ("a", "normal"), ("a", "level"), ("a is missing", "code"),
+        ("b", "rank"), ("b", "scaled"), ("b", "normal"), ("b", "level"),
     ]  # fmt: skip
     M = numbers(encoder, pd.DataFrame({"a": [np.nan, 2.0], "b": [np.nan, 2.5]}))
-    assert_array_equal(M[0, [0, 1, 3, 4]], M[1, [0, 1, 3, 4]])
-    assert_array_equal(M[:, 2], [1, 0])
+    assert_array_equal(M[0, [0, 1, 2, 3, 5, 6, 7]], M[1, [0, 1, 2, 3, 5, 6, 7]])
+    assert_array_equal(M[:, 4], [1, 0])
 
 
 def test_numbers_missing_in_the_same_rows_share_a_mark():
@@ -122,7 +123,7 @@ def test_missing_columns_are_listed():
     )
     with pytest.raises(ValueError, match=r"lacks the columns 'a', 'b', .* X has \['z'\]"):
         numbers(encoder, pd.DataFrame({"z": [1]}))
-    assert numbers(encoder, pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 3)
+    assert numbers(encoder, pd.DataFrame({"a": [1.0], "b": ["x"]})).shape == (1, 5)
 
 
 def test_a_column_that_holds_something_else_now_is_refused():
@@ -151,7 +152,7 @@ def test_extreme_numbers_stay_finite(scale):
 def test_numbers_stored_as_text_are_numbers():
     table = pd.DataFrame({"a": ["1,000", "2,500", "?", "1e3", "7"]})
     encoder = TableEncoder(infer_columns(read_columns(table))).fit(table)
-    assert [kind for _, kind in kinds(encoder)] == ["rank", "scaled", "code"]
+    assert [kind for _, kind in kinds(encoder)] == ["rank", "scaled", "normal", "level", "code"]
     M = numbers(encoder, table)
     assert_array_equal(M[0], M[3])
 
@@ -160,5 +161,25 @@ def test_it_is_a_transformer():
     table = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", None, "y"]})
     encoder = clone(TableEncoder())
     M = encoder.fit_transform(table)
-    assert encoder.get_feature_names_out().tolist() == ["a (rank)", "a (scaled)", "b (code)"]
-    assert M.shape == (3, 3)
+    assert encoder.get_feature_names_out().tolist() == [
+        "a (rank)", "a (scaled)", "a (normal)", "a (level)", "b (code)",
+    ]  # fmt: skip
+    assert M.shape == (3, 5)
+
+
+def test_normal_scores_are_those_of_the_ranks():
+    values = RNG.exponential(size=999)
+    encoder = TableEncoder().fit(values[:, None])
+    scores = numbers(encoder, np.sort(values)[:, None])[:, 2]
+    assert (np.diff(scores) >= 0).all()
+    assert abs(scores.mean()) < 1e-3
+    assert abs(scores.std() - 1) < 0.02
+    assert abs(numbers(encoder, np.array([[1e9], [-1e9]]))[:, 2]).max() < 3.2
+
+
+def test_integers_of_few_values_have_codes_and_new_values_share_one():
+    table = pd.DataFrame({"few": [1, 5, 9] * 10, "two": [0, 1] * 15, "half": [0.5, 1, 2] * 10})
+    encoder = TableEncoder().fit(table)
+    assert [label for label, kind in kinds(encoder) if kind == "level"] == ["few"]
+    new = pd.DataFrame({"few": [1, 5, 9, 2, 77, -3], "two": 0, "half": 1.0})
+    assert numbers(encoder, new)[:, 3].tolist() == [0, 1, 2, 3, 3, 3]

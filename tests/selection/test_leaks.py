@@ -5,6 +5,8 @@ learnt, chosen or calibrated for it, the other rows alone decide. Predictions of
 change, or the test would see nothing.
 """
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,11 +39,15 @@ WEIGHTS = RNG.uniform(0.5, 2, N)
 ENCODER = TableEncoder().fit(TABLE)
 M = ENCODER.transform(TABLE)
 FEATURES = ENCODER.features_
-SCHEDULE = [
-    {"family": c.family, "scale": c.scale, "learn": c.learn, "text": c.text, "rows": N,
-     "rank": 60, "steps": [3] * 5}
-    for c in candidates(FEATURES) if not c.text or c.text == "words"
-]  # fmt: skip
+
+
+def schedule(kind):
+    """All candidates of a task, in the entries of a search."""
+    return [
+        asdict(c) | {"rows": N, "rank": 60, "steps": [3] * 5}
+        for c in candidates(FEATURES, kind.name)
+        if not c.text or c.text == "words"
+    ]
 
 
 def corrupted(kind, y, rows):
@@ -61,12 +67,12 @@ def aside(request, monkeypatch):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
 def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, aside):
-    clean = HeldOutPredictions(kind, FEATURES, M, y, SCHEDULE, weights)
-    assert len(clean.of) == len(SCHEDULE) + 2
+    clean = HeldOutPredictions(kind, FEATURES, M, y, schedule(kind), weights)
+    assert len(clean.of) == len(schedule(kind)) + 2
     for fold in (0, 3):
         own, others = clean.folds == fold, (clean.folds >= 0) & (clean.folds != fold)
         changed = corrupted(kind, y, own)
-        other = HeldOutPredictions(kind, FEATURES, M, changed, SCHEDULE, weights, clean.folds)
+        other = HeldOutPredictions(kind, FEATURES, M, changed, schedule(kind), weights, clean.folds)
         for name, wanted in clean.of.items():
             found = other.of[name]
             assert_array_equal(found[own], wanted[own], err_msg=name)

@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.limits import LIMITS, Limits
-from mercer.selection import budget, trials
+from mercer.selection import budget, finals, trials
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.machines import Recipe
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression
-from mercer.selection.tuned import ridge, tune
 from mercer.selection.values import read_columns
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,8 @@ def rungs(monkeypatch):
     monkeypatch.setattr(trials, "RUNGS", ((120, 30), (200, 60)))
     monkeypatch.setattr(trials, "LEARNING_ROWS", 50)
     monkeypatch.setitem(LIMITS, "leave one out", Limits(100, 80))
-    monkeypatch.setattr(trials, "SMALLEST_RANK", 20)
+    monkeypatch.setattr(finals, "SMALLEST_RANK", 20)
+    monkeypatch.setattr(finals, "EXACT_ROWS", 100)
 
 
 def search_of(model, y, metric=None, seconds=np.inf):
@@ -63,10 +64,8 @@ def search_of(model, y, metric=None, seconds=np.inf):
 
 
 def same_model(one, two):
-    for name in ("dual_coef_", "left_out_"):
-        learners = one.machine_.learner, two.machine_.learner
-        assert_array_equal(*(getattr(learner, name) for learner in learners))
-    assert_array_equal(one.machine_.offset, two.machine_.offset)
+    assert_array_equal(one.machine_.learner.dual_coef_, two.machine_.learner.dual_coef_)
+    assert_array_equal(one.machine_(one.X_fit_), two.machine_(two.X_fit_))
     assert repr(one.kernel_) == repr(two.kernel_)
     assert one.winner_ == two.winner_
     assert one.schedule_ == two.schedule_
@@ -123,8 +122,8 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         train, own = rows[folds != f], rows[folds == f]
         kernel = Candidate("interactions").kernel(model.encoder_.features_)
         if learn:
-            kernel = search._learn(Candidate("interactions", learn=True), train, 3).kernel
-        machine = tune(search.task, ridge(kernel), search.M[train], WAVE[train])
+            kernel, _ = search._learn(Candidate("interactions", learn=True), train, 3, f)
+        machine = Recipe().fit(search.task, kernel, search.M[train], WAVE[train])
         errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
     assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=2e-3)
 
@@ -134,25 +133,27 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
     search = search_of(model, RING)
     rows, folds = search._folds(200)
     assert len(search.spared) == 50
-    assert set(search.spared) == set(rows[folds == -1])
-    for f in range(3):
-        share = np.mean(RING[rows[folds == f]] == "in")
-        assert abs(share - np.mean(RING[rows[folds >= 0]] == "in")) < 0.03
+    assert folds.max() == 0  # a quarter of the other rows, in one fold
+    assert (folds == 0).sum() == 38
+    first, folds_of_first = search._folds(120)
+    assert set(first[folds_of_first == -1]) == set(search.spared) & set(first)
+    for some, each, f in [(rows, folds, 0), *((first, folds_of_first, f) for f in range(3))]:
+        assert not set(search.spared) & set(some[each == f])
+        share = np.mean(RING[some[each == f]] == "in")
+        assert abs(share - np.mean(RING[np.setdiff1d(some, search.spared)] == "in")) < 0.03
 
 
 def test_few_are_promoted_to_more_rows(rungs):
     model = KernelClassifier(trials=6).fit(TABLE, RING)
     *tried, final = model.schedule_
     assert [(entry["rows"], entry["rank"]) for entry in tried] == [(120, 30)] * 6 + [(200, 60)] * 3
-    assert final == {"final": True, "rank": None}
-    assert [row["rows"] for row in model.leaderboard_] == [200] * 5 + [120] * 3
-    assert model.solver_ == "low rank, 80 centres"
+    assert final["rows"] is None
+    assert [row["rows"] for row in model.leaderboard_] == [200] * 3 + [120] * 5
     names = [row["name"] for row in model.leaderboard_]
     assert len(names) == len(set(names)) == 8
-    # weights are learnt once, in the first rung
-    assert [len(entry["steps"]) for entry in tried if entry["learn"]] == [1, 1] + [0] * (
-        sum(entry["learn"] for entry in tried) - 2
-    )
+    # weights are learnt once, in the first rung, whatever the machine
+    assert sum(len(entry["steps"]) for entry in tried) == 1
+    assert sum(entry["learn"] for entry in tried) > 2
 
 
 @pytest.mark.parametrize("table", [TABLE, X])
@@ -177,19 +178,18 @@ def test_another_seed_is_another_search():
 
 def test_the_time_budget_ends_the_search(clock):
     model = KernelRegressor(time=10, progress=clock).fit(TABLE, WAVE)
-    # two baselines and one second each; a trial starts only where 0.65 · 10 s have room for it
-    assert len(model.schedule_) - 1 == 4
-    assert any(
-        "time budget ended the search on 240 rows after 4 of 12" in n for n in model.notices_
-    )
-    assert model.seconds_ <= 10
+    # two baselines and one second for each report, and a little is kept for the final fit
+    tried = len(model.schedule_) - 1
+    assert 3 <= tried <= 9
+    assert f"The time budget had room for {tried} of 12 candidates on 240 rows." in model.notices_
+    assert model.seconds_ <= 11  # the clock ticks once more when the final fit is reported
 
 
 def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     model = KernelRegressor(time=0.01, progress=clock).fit(TABLE, WAVE)
     assert len(model.schedule_) == 2
     assert model.schedule_[0]["steps"] == [1] * 5
-    assert model.schedule_[-1]["rank"] == trials.SMALLEST_RANK
+    assert model.schedule_[-1]["rank"] == finals.SMALLEST_RANK
     assert np.isfinite(model.predict(TABLE)).all()
 
 
@@ -202,15 +202,42 @@ def test_a_timed_search_replays_without_a_clock(clock, rungs, time):
 
 
 @pytest.mark.parametrize(
-    ("trial_seconds", "left", "rank"),
-    [(1.0, 1000, None), (1.0, 12, 1500), (1.0, 4, 700), (1.0, 1, 300), (0.1, 30, None)],
+    ("left", "expected"),
+    [(1e6, 3535), (170, 3000), (100, 2000), (1e-3, 300)],
 )
-def test_less_time_means_fewer_centres(clock, trial_seconds, left, rank):
+def test_less_time_means_fewer_centres(clock, left, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     search = search_of(model, WAVE, seconds=left)
-    search.M = np.empty((100_000, 1))
-    found = search._final_rank({"seconds": trial_seconds}, {"rows": 20_000, "rank": 1000})
-    assert found == rank
+    candidate = Candidate("gaussian")
+    search.finals.M = np.empty((100_000, 1))
+    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    assert search.finals.plan(candidate, 1e-3)["rank"] == expected
+
+
+@pytest.mark.parametrize(("rows", "left", "exact"), [(8000, 100, True), (8000, 1, False)])
+def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    search = search_of(model, WAVE, seconds=left)
+    search.finals.memory = 10**10
+    search.finals.M = np.empty((rows, 1))
+    candidate = Candidate("gaussian")
+    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    final = search.finals.plan(candidate, 1e-3)
+    assert final["penalty"] == (1e-3 if exact else None)
+    assert (final["rank"] is None) == exact
+
+
+def test_a_support_vector_machine_takes_the_rows_that_there_is_time_for(clock):
+    model = KernelClassifier(trials=1).fit(TABLE, RING)
+    candidate = Candidate("gaussian", machine="svc")
+    for left, least, most in [(1e6, None, None), (100, 30_000, 60_000), (1e-3, 2000, 2000)]:
+        search = search_of(model, RING, seconds=left)
+        search.finals.M = np.empty((100_000, 1))
+        search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+        final = search.finals.plan(candidate, 10.0)
+        assert final["penalty"] == 10.0
+        rows = final["rows"]
+        assert rows is None if least is None else least <= rows <= most
 
 
 def test_a_schedule_is_plain_data():
@@ -236,30 +263,70 @@ def test_an_interrupt_keeps_the_best_so_far():
     same_model(model, whole)
 
 
-def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, monkeypatch):
+@pytest.fixture
+def told(monkeypatch):
+    """What the final fits are told, and ``cut``: the exception that the first one raises."""
     from mercer.selection import automatic
 
-    original, calls = automatic.tune, []
+    class Told(list):
+        cut: type[BaseException] | None = KeyboardInterrupt
 
-    def fit(task, learner, *args):
-        calls.append(learner.rank)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return original(task, learner, *args)
+    told, original = Told(), automatic.Recipe
 
-    monkeypatch.setattr(automatic, "tune", fit)
+    class Cut(original):
+        def fit(self, *args):
+            told.append(self)
+            if len(told) == 1 and told.cut is not None:
+                raise told.cut
+            return original.fit(self, *args)
+
+    monkeypatch.setattr(automatic, "Recipe", Cut)
     monkeypatch.setattr(automatic, "QUICK_ROWS", 100)
+    return told
+
+
+def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     model = KernelRegressor(trials=1)
     model.fit_and_encode(TABLE, WAVE)  # does not raise: the command asks for what there is
-    assert calls == [None, automatic.SMALLEST_RANK]
-    assert len(model.machine_.left_out()) == 100
+    from mercer.selection.automatic import SMALLEST_RANK
+
+    assert [each.rank for each in told] == [80, SMALLEST_RANK]
+    assert model.X_fit_.shape[0] == 100
     assert any(notice.startswith("Interrupted in the final fit") for notice in model.notices_)
     assert model.score(TABLE, WAVE) > 0.2
     assert model.interrupted_ == "final fit"
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
-    assert calls[2:] == [automatic.SMALLEST_RANK]
+    assert [each.rank for each in told[2:]] == [SMALLEST_RANK]
     assert again.schedule_ == model.schedule_
     same_model(model, again)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
+    rungs, told, clock, monkeypatch, early
+):
+    """The machine that was fitted at the start of a large table, else a quick one."""
+    from mercer.selection import automatic
+
+    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100 if early else 10**6)
+    told.cut = None
+
+    class Late(automatic.Deadline):
+        def __enter__(self):
+            clock.now += 1000
+            raise automatic.Stopped
+
+    monkeypatch.setattr(automatic, "Deadline", Late)
+    model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
+    assert model.interrupted_ is None
+    assert any(notice.startswith("The time was over") for notice in model.notices_)
+    assert model.schedule_[-1].get("early", False) == early
+    assert (model.winner_name_ == automatic.EARLY.name) == early
+    assert model.score(TABLE, WAVE) > 0.1
+    monkeypatch.setattr(automatic, "Deadline", budget.Deadline)
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    assert again.winner_ == model.winner_
+    assert again.schedule_ == model.schedule_
 
 
 def test_an_interrupt_before_anything_was_tried_is_passed_on():
@@ -283,8 +350,9 @@ def test_progress_is_told_before_each_trial():
     events = []
     model = KernelClassifier(trials=2, progress=events.append).fit(TABLE, RING)
     assert [event["trial"] for event in events] == [
-        "baseline: trivial", "baseline: linear (spline)", "interactions, learnt weights",
-        "gaussian, scale 1", f"final fit: {model.winner_name_}",
+        "baseline: trivial", "baseline: linear (spline)",
+        "SVC: laplacian of normal scores, scale 3", "SVC: gaussian, scale 2",
+        f"final fit: {model.winner_name_}",
     ]  # fmt: skip
     assert [(event["done"], event["of"]) for event in events[2:]] == [(0, 2), (1, 2), (2, 2)]
     assert len(events[3]["leaderboard"]) == 3
@@ -308,22 +376,40 @@ def test_coarse_scores_are_settled_by_the_loss():
     )
 
 
-def test_candidates_suit_the_columns():
-    one = candidates(TableEncoder().fit(X[:, :1]).features_)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_candidates_suit_the_columns(task):
+    one = candidates(TableEncoder().fit(X[:, :1]).features_, task)
     assert {c.family for c in one} == {"gaussian", "laplacian"}
-    wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_)
+    wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_, task)
     assert not any(c.learn for c in wide)
-    names = [c.name for c in candidates(TableEncoder().fit(TABLE).features_)]
-    assert len(names) == len(set(names)) == 12
+    of_table = candidates(TableEncoder().fit(TABLE).features_, task)
+    assert len({c.name for c in of_table}) == len(of_table)
+    machines = {c.machine for c in of_table}
+    assert machines == ({"svc", "ridge"} if task == "classification" else {"ridge"})
+
+
+def test_integers_of_few_values_are_read_as_categories_too():
+    table = TABLE.assign(count=RNG.integers(5, size=240))
+    features = TableEncoder().fit(table).features_
+    read = {c.columns for c in candidates(features, "classification")}
+    assert read == {"scaled", "normal", "levels", "codes"}
+    assert "levels" not in {
+        c.columns for c in candidates(TableEncoder().fit(TABLE).features_, "classification")
+    }
+
+
+COUNTED = TABLE.assign(count=RNG.integers(5, size=240))
 
 
 @pytest.mark.parametrize(
-    "candidate", candidates(TableEncoder().fit(TABLE).features_), ids=lambda c: c.name
+    "candidate",
+    candidates(TableEncoder().fit(COUNTED).features_, "classification"),
+    ids=lambda c: c.name,
 )
 def test_every_candidate_is_a_kernel(candidate):
-    encoder = TableEncoder().fit(TABLE)
+    encoder = TableEncoder().fit(COUNTED)
     kernel = candidate.kernel(encoder.features_)
-    Z = kernel.encode(encoder.transform(TABLE[:40]))
+    Z = kernel.encode(encoder.transform(COUNTED[:40]))
     K = kernel.bind(Z).block(Z, Z).astype(float)
     assert_allclose(K.diagonal(), 1, rtol=1e-5)
     assert np.linalg.eigvalsh(K)[0] > -1e-4

@@ -57,6 +57,8 @@ GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
 SCALES = {
     "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
     "scaled": "From a number its mean is subtracted; then it is divided by its standard deviation.",
+    "normal": "A number is replaced by the value of a standard normal variable of the same rank.",
+    "level": "An integer of few values is a category too.",
 }
 ROLES = {"trivial": "trivial", "linear (spline)": "linear"}
 
@@ -379,8 +381,5 @@ def _words(model: Any, X: Any) -> KernelWords:
 def _learner(model: Any) -> str:
     machine = kernel_machine(model)[1]
     if hasattr(machine, "machine_"):
-        return (
-            f"Kernel ridge machine, {machine.solver_}, penalty λ = "
-            f"{machine.machine_.learner.alpha_:.3g}, chosen by leave-one-out"
-        )
+        return f"{machine.solver_[:1].upper()}{machine.solver_[1:]}"
     return repr(machine)

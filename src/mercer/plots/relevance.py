@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from mercer.learners.ridge import KernelRidge
 from mercer.plots.fitted import sample_rows, take
 from mercer.samples import column_names, number_columns
+from mercer.selection.machines import Recipe
 from mercer.selection.tasks import Classification, Regression
-from mercer.selection.tuned import tune
 from mercer.selection.values import as_dates, as_numbers, read_columns
 
 __all__ = ["RelevanceDisplay"]
@@ -204,8 +204,7 @@ class _Winner:
             task = Classification(model.classes_)
         settings = {"memory": model.memory, "n_jobs": model.n_jobs}
         if self.first is None:
-            learner = KernelRidge("auto", kernel=model.kernel_, random_state=0, **settings)
-            self.first = tune(task, learner, M, y)
+            self.first = Recipe(**settings).fit(task, model.kernel_, M, y)
         Y = task.targets(y)
         offset = Y.mean(axis=0)
         learner = KernelRidge(

@@ -1,15 +1,17 @@
 """The automatic estimators: they choose and tune a kernel machine for a table.
 
-`fit` infers the kinds of the columns, encodes them, tries candidates (kernel families, with learnt
-or equal column weights) and two baselines on the same folds within a time budget, and fits the
-winner again on all rows. ``leaderboard_`` has the scores of all candidates. ``schedule_`` has their
-order and settings, and ``replay=`` repeats it exactly.
+`fit` infers the kinds of the columns, encodes them, tries candidates (kernels with learnt or equal
+column weights, in ridge and support vector machines) and two baselines on the same folds within a
+time budget, and fits the winner again on all rows. On a large table a quick machine is fitted to
+all rows first, which counts if the last fit is not done in time. ``leaderboard_`` has the scores of
+all candidates. ``schedule_`` has their order and settings, and ``replay=`` repeats it exactly.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,36 +23,39 @@ from mercer.gram import memory_budget
 from mercer.kernels import TableKernel
 from mercer.learners.targets import check_weights
 from mercer.samples import EncodedColumns
-from mercer.selection.budget import Budget, seconds
+from mercer.selection.budget import Budget, Deadline, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.finals import SMALLEST_RANK
 from mercer.selection.interactions import learn_interactions
+from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import (
     FEWEST_LEARNING_ROWS,
     LEARNING_STEPS,
-    SMALLEST_RANK,
+    ONE_RUNG_ROWS,
     Trials,
     learning_jobs,
     learning_rows,
 )
-from mercer.selection.tuned import Tuned, ridge, tune
 from mercer.selection.values import is_object_list, read_columns
-from mercer.threads import fitting, forget
+from mercer.threads import Stopped, fitting, forget
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 QUICK_ROWS = 5000  # most rows of a final fit after an interruption
+LATE = 0.05  # part of the time by which a final fit may exceed it
+EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same."""
 
     task: str
-    machine_: Tuned
+    machine_: Machine
 
     @abstractmethod
     def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
@@ -139,34 +144,54 @@ class _AutomaticKernel(BaseEstimator, ABC):
             task, self.encoder_.features_, M, y, metric, weights=weights, budget=budget,
             memory=memory, seed=self._seed, n_jobs=self.n_jobs, progress=self.progress,
         )  # fmt: skip
-        winner, rank = (
+        fit = partial(self._fit_machine, task, M, y, weights, memory)
+        early = None
+        if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and EARLY.suits(self.encoder_.features_):
+            early = fit(EARLY, {"rank": SMALLEST_RANK})  # from here on there is a model
+        winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
         self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
-        self.winner_ = asdict(winner)
-        self.winner_name_ = winner.name
-        kernel = search.learnt.get(winner)
-        quick = self.schedule_[-1].get("quick", False)
+        kernel, deadline = search.winning_kernel(winner), Deadline(budget, LATE)
         try:
             self._report_final(winner)
-            if not quick:
-                kernel = kernel or self._winning_kernel(task, M, y, weights)
-                self._fit_final(task, kernel, M, y, weights, memory, rank)
-        except KeyboardInterrupt:
-            quick, self.interrupted_ = True, "final fit"
-            rank = search.affordable(SMALLEST_RANK)
-            self.schedule_[-1] = {"final": True, "rank": rank, "quick": True}
-            self.notices_.append(
-                f"Interrupted in the final fit: it was repeated with at most {SMALLEST_RANK} "
-                f"centres on at most {QUICK_ROWS} rows."
-            )
-        if quick:
+            if not (final.get("quick") or final.get("early")):
+                with deadline:
+                    self.machine_ = fit(winner, final, kernel)
+        except (KeyboardInterrupt, Stopped):
+            over = deadline.is_over()
+            self.interrupted_ = None if over else "final fit"
+            why = "The time was over" if over else "Interrupted"
+            if over and early is not None:
+                final = {"final": True, "early": True, "rank": SMALLEST_RANK}
+                self.notices_.append(
+                    f"{why} in the final fit of {winner.name!r}: the model is the machine that "
+                    "was fitted to all rows at the start."
+                )
+            else:
+                final = {
+                    "final": True,
+                    "rank": search.finals.affordable(SMALLEST_RANK),
+                    "quick": True,
+                }
+                self.notices_.append(
+                    f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} "
+                    f"centres on at most {QUICK_ROWS} rows."
+                )
+            self.schedule_[-1] = final
+        if final.get("early"):
+            winner = EARLY
+            self.machine_ = early or fit(EARLY, final)
+        elif final.get("quick"):
             rows = np.sort(search.order[:QUICK_ROWS])
-            some, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
-            kernel = kernel or self._winning_kernel(task, some, y, weights, steps=1)
-            self._fit_final(task, kernel, some, y, weights, memory, rank)
+            some = None if weights is None else weights[rows]
+            self.machine_ = self._fit_machine(
+                task, M[rows], y[rows], some, memory, winner, final, kernel, steps=1
+            )
+        self.winner_ = asdict(winner)
+        self.winner_name_ = winner.name
         self.seconds_ = budget.spent()
         return M
 
@@ -186,10 +211,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
-        if self.encoder_.features_ != features:
-            kernel = self._winning_kernel(task, M, y, weights)
-        rank = self.schedule_[-1]["rank"]
-        self._fit_final(task, kernel, M, y, weights, memory_budget(self.memory), rank)
+        self.machine_ = self._fit_machine(
+            task, M, y, weights, memory_budget(self.memory), Candidate.of(self.winner_),
+            self.schedule_[-1], kernel if self.encoder_.features_ == features else None,
+        )  # fmt: skip
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict, Task, np.ndarray, Any]:
@@ -206,25 +231,43 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     # --- the final fit ------------------------------------------------------------------------
 
-    def _winning_kernel(
-        self, task: Task, M: Any, y: np.ndarray, weights: Any, steps: int = LEARNING_STEPS
-    ) -> TableKernel:
-        """The winner's kernel, with weights learnt from at most 1,200 rows."""
-        candidate, memory = Candidate(**self.winner_), memory_budget(self.memory)
+    def _fit_machine(
+        self,
+        task: Task,
+        M: Any,
+        y: np.ndarray,
+        weights: Any,
+        memory: int,
+        candidate: Candidate,
+        final: dict,
+        kernel: TableKernel | None = None,
+        steps: int = LEARNING_STEPS,
+    ) -> Machine:
+        """The machine of a candidate, fitted as the entry ``final`` of a schedule says."""
+        kernel = kernel or self._kernel_for(candidate, task, M, y, weights, memory, steps)
+        if final.get("rows"):  # fewer, because all would take too long
+            rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[: final["rows"]])
+            M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+        recipe = Recipe(
+            candidate.machine if not final.get("quick") else "ridge", final.get("penalty"),
+            final["rank"], memory=memory, n_jobs=self.n_jobs, seed=self._seed,
+        )  # fmt: skip
+        return recipe.fit(task, kernel, M, y, weights)
+
+    def _kernel_for(
+        self, candidate: Candidate, task: Task, M: Any, y: np.ndarray, weights: Any,
+        memory: int, steps: int,
+    ) -> TableKernel:  # fmt: skip
+        """The kernel of a candidate; its weights are learnt from at most 1,200 rows."""
         order = np.random.default_rng(self._seed).permutation(len(M))
         rows = np.sort(order[: learning_rows(memory)])
         kernel, X = candidate.bound(self.encoder_.features_, M[rows])
-        if not self.winner_["learn"]:
+        if not candidate.learn:
             return kernel
         return learn_interactions(
             kernel, X, task.targets(y[rows]), None if weights is None else weights[rows],
             steps=steps, n_jobs=learning_jobs(memory, len(rows), self.n_jobs),
         ).kernel  # fmt: skip
-
-    def _fit_final(self, task, kernel, M, y, weights, memory, rank) -> None:
-        """Fit the winner on all rows, and keep the machine."""
-        learner = ridge(kernel, rank, memory=memory, random_state=self._seed, n_jobs=self.n_jobs)
-        self.machine_ = tune(task, learner, M, y, weights)
 
     @property
     def kernel_(self) -> Any:
@@ -238,10 +281,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     @property
     def solver_(self) -> str:
-        """A description of the solver of the machine."""
-        learner = self.machine_.learner
-        low = learner.solver_ == "low_rank"
-        return f"low rank, {learner.X_fit_.shape[0]} centres" if low else learner.solver_
+        """A description of the machine: its solver, and what was chosen for it."""
+        return self.machine_.description
 
     def _report_final(self, winner: Candidate) -> None:
         if self.progress is not None:
@@ -359,9 +400,9 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         The part of the fit that Ctrl-C stopped, or None. The model is then the best one so far.
     winner_, winner_name_ : dict, str
     encoder_ : TableEncoder
-    machine_ : Tuned
-        ``learner``, the fitted `KernelRidge` with one output for each class, the ``offset`` of its
-        outputs, and ``finish``, which makes probabilities from them.
+    machine_ : Machine
+        ``learner``, the fitted `KernelRidge` with one output for each class, or `SVC`, and
+        ``finish``, which makes probabilities from its outputs.
     kernel_ : TableKernel
         The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
@@ -369,10 +410,12 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     Notes
     -----
-    The machine is kernel ridge regression of one-hot ±1 targets. Its penalty is chosen by
-    closed-form leave-one-out. Probabilities are the softmax of its outputs, with a scale and shifts
-    that are calibrated on the leave-one-out outputs. With up to 3,000 rows the solution is exact;
-    with more it has low rank with 2,000 centres and costs O(n 2000²).
+    The machine is a support vector machine, or kernel ridge regression of one-hot ±1 targets,
+    whichever predicts held-out rows better. The penalty of ridge is chosen by closed-form
+    leave-one-out, that of a support vector machine on a fifth of the rows. Probabilities are the
+    softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
+    was not fitted to. With up to 10,000 rows ridge is exact if there is time; with more it has low
+    rank with up to 4,000 centres and costs O(n 4000²).
 
     Examples
     --------

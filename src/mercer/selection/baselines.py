@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTran
 from mercer.kernels import Spectrum
 from mercer.samples import EncodedColumns, Strings
 from mercer.selection.encoding import Feature
+from mercer.threads import blas_threads
 
 __all__ = ["BASELINES", "fit_baseline"]
 
@@ -73,7 +74,8 @@ def fit_baseline(
         learner = RidgeCV(alphas=ALPHAS)
     else:
         learner = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3)
-    with warnings.catch_warnings():
+    # the matrices are small: several threads of BLAS would wait for each other
+    with warnings.catch_warnings(), blas_threads(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
         given = {} if weights is None else {"learner__sample_weight": weights}
         return Pipeline([("columns", columns), ("learner", learner)]).fit(M, y, **given)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Budget", "seconds"]
+from mercer.threads import Stop
+
+__all__ = ["Budget", "Deadline", "seconds"]
 
 UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -33,6 +35,28 @@ class Budget:
     def left(self) -> float:
         """Seconds until the limit; negative after the limit."""
         return self.limit - self.spent()
+
+
+class Deadline(Stop):
+    """A stop that is set when the time of a budget is over.
+
+    Parameters
+    ----------
+    budget : Budget
+    extra : float
+        Part of the limit by which it may be exceeded.
+    """
+
+    def __init__(self, budget: Budget, extra: float = 0.0):
+        super().__init__()
+        self.budget, self.extra = budget, extra
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self.budget.spent() > (1 + self.extra) * self.budget.limit
+
+    def is_set(self) -> bool:
+        return self.is_over() or super().is_set()
 
 
 def seconds(time: float | str) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from mercer.distances import Match as MatchDistance
@@ -22,6 +24,7 @@ from mercer.selection.encoding import OBJECTS, Feature
 
 __all__ = ["Candidate", "candidates"]
 
+RADIAL = ("gaussian", "laplacian")
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
 #: way to read texts -> longest substring of characters, and of words (0: not used)
@@ -31,6 +34,14 @@ TEXTS = {
     "characters and words": (5, 2),
     "short substrings": (3, 0),
     "long substrings": (8, 0),
+}
+
+#: how numbers are read -> the words for it
+COLUMNS = {
+    "scaled": "",
+    "normal": " of normal scores",
+    "levels": " of numbers and levels",
+    "codes": " of levels",
 }
 
 
@@ -49,21 +60,33 @@ class Candidate:
         Whether the weights of the columns are learnt.
     text : str
         The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
+    columns : {"scaled", "normal", "levels", "codes"}
+        How "gaussian" and "laplacian" read numbers: standardised, as normal scores, or integers of
+        few values as categories too ("levels") or instead ("codes").
+    machine : {"ridge", "svc"}
     """
 
     family: str
     scale: float = 1.0
     learn: bool = False
     text: str = ""
+    columns: str = "scaled"
+    machine: str = "ridge"
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
         """The candidate of an entry of a schedule, which has its attributes and others."""
-        names = ("family", "scale", "learn", "text")
-        return cls(**{name: entry[name] for name in names if name in entry})
+        names = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in entry.items() if name in names})
 
     @property
     def name(self) -> str:
+        """What the leaderboard calls it."""
+        return f"SVC: {self.kernel_name}" if self.machine == "svc" else self.kernel_name
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel in words; candidates with the same one differ in the machine."""
         text = f", {self.text}" if self.text else ""
         if self.family == "objects":
             return self.text or "sets"
@@ -72,12 +95,11 @@ class Candidate:
             return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}{text}"
         if self.family == "additive":
             return f"additive{text}"
-        return f"{self.family}, scale {self.scale:g}"
+        return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
 
     def kernel(self, features: list[Feature]) -> TableKernel:
         """The kernel on the encoded columns, before its weights are learnt."""
         ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
-        scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
         codes = [j for j, f in enumerate(features) if f.kind == "code"]
         parts: list = []
         if self.family in ("interactions", "additive"):
@@ -90,6 +112,8 @@ class Candidate:
             return TableKernel(parts, combine, [weight] * len(parts))
         # Two standardised columns differ by 2 in squared distance and by about 1.1 in absolute
         # value on average; a mismatch of categories counts like one typical squared difference.
+        scaled, levels = self._numbers(features)
+        codes = sorted(codes + levels)
         width = len(scaled) + len(codes)
         if scaled:
             radial = RBF if self.family == "gaussian" else Laplacian
@@ -97,6 +121,18 @@ class Candidate:
         if codes:
             parts.append((FromDistance(MatchDistance(), self.scale / width), codes))
         return TableKernel(parts, "product")
+
+    def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
+        """The columns of numbers that a radial kernel reads, and those of their levels."""
+        levels = [j for j, f in enumerate(features) if f.kind == "level"]
+        coded = {features[j].label for j in levels} if self.columns == "codes" else set()
+        kind = "normal" if self.columns == "normal" else "scaled"
+        read = [j for j, f in enumerate(features) if f.kind == kind and f.label not in coded]
+        return read, levels if self.columns in ("levels", "codes") else []
+
+    def suits(self, features: list[Feature]) -> bool:
+        """Whether there is a column that the kernel reads."""
+        return bool(self.kernel(features).parts)
 
     def bound(self, features: list[Feature], M: Any) -> tuple[TableKernel, Table]:
         """The kernel, bound to rows of the encoded columns, and these rows encoded for it."""
@@ -130,32 +166,19 @@ def _substrings(longest: int) -> Kernel:
     return Convex(lengths).normalised()
 
 
-def candidates(features: list[Feature]) -> list[Candidate]:
+def candidates(features: list[Feature], task: str = "regression") -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
-    For a single column, the other families are the same as the Gaussian and the Laplacian, so they
-    are left out. For more than 100 columns, a kernel for each column costs too much. Texts are read
-    in several ways.
+    Which ones come first was measured on the tables of the benchmarks: for classes, support vector
+    machines are as good as any and the fastest by far. For a single column, the other families are
+    the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
+    kernel for each column costs too much. Texts are read in several ways.
     """
     objects = {f.source for f in features if f.kind in OBJECTS}
-    numbers = sum(f.kind not in ("scaled", *OBJECTS) for f in features)
-    by_column = 1 < numbers + len(objects) <= MOST_COLUMNS
-    by_column = by_column and numbers > 0
-    order = [
-        (by_column, Candidate("interactions", learn=True)),
-        (True, Candidate("gaussian", 1.0)),
-        (by_column, Candidate("interactions", 3.0, learn=True)),
-        (True, Candidate("laplacian", 1.0)),
-        (by_column, Candidate("additive")),
-        (True, Candidate("gaussian", 0.3)),
-        (True, Candidate("laplacian", 0.3)),
-        (True, Candidate("gaussian", 3.0)),
-        (by_column, Candidate("interactions")),
-        (True, Candidate("laplacian", 3.0)),
-        (True, Candidate("gaussian", 10.0)),
-        (True, Candidate("gaussian", 0.1)),
-    ]
-    plain = [candidate for suits, candidate in order if suits and numbers]
+    kinds = Counter(f.kind for f in features)
+    numbers = kinds["rank"] + kinds["code"]
+    by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
+    plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in RADIAL)]
     if not objects:
         return plain
     readings = _readings(features)
@@ -171,8 +194,46 @@ def candidates(features: list[Feature]) -> list[Candidate]:
         Candidate("interactions", 3.0, learn=True, text=first),
         *reading[2:],
     ]
-    without = [c for c in plain if c.family in ("gaussian", "laplacian") and c.scale == 1]
+    without = [c for c in plain if c.family in RADIAL and c.scale == 1 and c.machine == "ridge"]
     return together + without
+
+
+def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
+    """The candidates for numbers and categories, for each task."""
+    learnt, wide = Candidate("interactions", learn=True), Candidate("interactions", 3.0, learn=True)
+    ridge = [
+        learnt,
+        Candidate("gaussian"),
+        wide,
+        Candidate("laplacian"),
+        Candidate("additive"),
+        Candidate("gaussian", 0.3),
+        Candidate("laplacian", 0.3),
+        Candidate("gaussian", 3.0),
+        Candidate("interactions"),
+        Candidate("laplacian", 3.0),
+        Candidate("gaussian", 10.0),
+        Candidate("gaussian", 0.1),
+    ]
+    svc = partial(Candidate, machine="svc")
+    normal = partial(svc, columns="normal") if kinds["rank"] else svc
+    margins = [
+        normal("laplacian", 3.0),
+        svc("gaussian", 2.0),
+        *ridge[:2],
+        replace(learnt, machine="svc"),
+        svc("laplacian", 3.0),
+        normal("laplacian"),
+        *ridge[2:4],
+        svc("gaussian", 0.5),
+        replace(wide, machine="svc"),
+        svc("gaussian", 8.0),
+        normal("laplacian", 10.0),
+    ]
+    if kinds["level"]:
+        discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]
+        margins[2:2] = discrete
+    return {"regression": ridge, "classification": list(dict.fromkeys(margins + ridge))}
 
 
 def _readings(features: list[Feature]) -> list[str]:

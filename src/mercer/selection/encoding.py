@@ -1,12 +1,14 @@
 """Encode the columns of a table for a table kernel.
 
-A number becomes two columns: its rank among the training values (uniform, of unit variance) and
-its standardised value. A missing number is replaced by the median. If training values are missing,
-"is it missing" becomes a category too (only one for columns that miss values in the same rows). A
-category becomes a code. In a category with more than 20 levels, the levels with fewer than ``rare``
-rows share one code; new levels get this code too. A missing value is a separate level. A date
-becomes the numbers year, month, day of week and elapsed days. A text becomes a string of
-characters, and also a string of words if texts have several words. A set stays a set.
+A number becomes three columns: its rank among the training values (uniform, of unit variance), its
+standardised value, and its normal score (the value of a standard normal variable of that rank). An
+integer of 3 to 20 different values has a code too. A missing number is replaced by the median. If
+training values are missing, "is it missing" becomes a category too (only one for columns that miss
+values in the same rows). A category becomes a code. In a category with more than 20 levels, the
+levels with fewer than ``rare`` rows share one code; new levels get this code too. A missing value
+is a separate level. A date becomes the numbers year, month, day of week and elapsed days. A text
+becomes a string of characters, and also a string of words if texts have several words. A set stays
+a set.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +39,8 @@ __all__ = ["Feature", "TableEncoder"]
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
 TINY = 1e-290
+SCORED = 1e-3  # normal scores are those of ranks from this to 1 - this: within ±3.1
+FEW_VALUES = 20  # an integer with more different values has no codes
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 OBJECTS = ("characters", "words", "items")
 WORDS = 2  # if texts have fewer words on average, their characters are enough
@@ -52,7 +57,8 @@ class Feature:
         Name of the column of the table.
     label : str
         The name, with the part of a date or "is missing".
-    kind : {"rank", "scaled", "code", "characters", "words", "items"}
+    kind : {"rank", "scaled", "normal", "level", "code", "characters", "words", "items"}
+        "level" is the code of a number that is there as "rank", "scaled" and "normal" as well.
     """
 
     source: Any
@@ -90,11 +96,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> table = pd.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", None]})
     >>> encoder = TableEncoder().fit(table)
     >>> [feature.label + ": " + feature.kind for feature in encoder.features_]
-    ['age: rank', 'age: scaled', 'sex: code']
+    ['age: rank', 'age: scaled', 'age: normal', 'age: level', 'sex: code']
     >>> encoder.transform(table).numbers.round(2)
-    array([[ 0.  , -1.22,  1.  ],
-           [ 1.73,  0.  ,  2.  ],
-           [ 3.46,  1.22,  0.  ]], dtype=float32)
+    array([[ 0.  , -1.22, -3.09,  0.  ,  1.  ],
+           [ 1.73,  0.  ,  0.  ,  1.  ,  2.  ],
+           [ 3.46,  1.22,  3.09,  2.  ,  0.  ]], dtype=float32)
     """
 
     def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
@@ -113,6 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
+        self.values_: dict[str, np.ndarray] = {}  # of integers with codes
         self.levels_: dict[Any, list] = {}
         self.known_: dict[str, Any] = {}  # the symbols or items of the training cells
         self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
@@ -156,7 +163,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         flag = bool(missing.any()) and pattern not in self._patterns
         self._patterns.add(pattern)
         self.numbers_[label] = (median, quantiles, centre * size, spread * size, flag)
-        self.features_ += [Feature(name, label, "rank"), Feature(name, label, "scaled")]
+        self.features_ += [Feature(name, label, kind) for kind in ("rank", "scaled", "normal")]
+        values = np.unique(filled)
+        if 2 < len(values) <= FEW_VALUES and (values == np.round(values)).all():
+            self.values_[label] = values
+            self.features_.append(Feature(name, label, "level"))
         if flag:
             self.features_.append(Feature(name, f"{label} is missing", "code"))
 
@@ -223,9 +234,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 median, quantiles, mean, spread, flag = self.numbers_[label]
                 missing = np.isnan(numbers)
                 filled = np.where(missing, median, numbers)
-                out.append(WIDTH * _ranks(filled, quantiles))
+                ranks = _ranks(filled, quantiles)
+                out.append(WIDTH * ranks)
                 with np.errstate(over="ignore"):  # what is infinite is far, too
                     out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
+                out.append(ndtri(np.clip(ranks, SCORED, 1 - SCORED)))
+                if label in self.values_:
+                    known = self.values_[label]
+                    codes = np.searchsorted(known, filled).clip(max=len(known) - 1)
+                    codes = np.where(known[codes] == filled, codes, len(known))
+                    objects[len(out)] = _categories(codes, len(known) + 1)
+                    out.append(codes)
                 if flag:
                     objects[len(out)] = _categories(missing, 2)
                     out.append(missing)

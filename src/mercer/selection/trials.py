@@ -2,33 +2,36 @@
 
 Large tables are searched in two rungs (successive halving): first all candidates on a few thousand
 rows, then the best few on up to 20,000 rows. One pass over a low-rank factor of the kernel matrix
-gives the held-out predictions of all folds. Column weights are learnt on rows that are not used for
-scores; a small table has no such rows, so its weights are learnt again for each fold. ``schedule``
-records all steps and can be replayed without a clock.
+gives the held-out predictions of all folds of a ridge machine; a support vector machine is fitted
+for each fold. Column weights are learnt on rows that are not used for scores; a small table has no
+such rows, so its weights are learnt again for each fold. A step begins only if the clock leaves
+room for it and for the final fit of the best machine so far. ``schedule`` records all steps and can
+be replayed without a clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.gram import gram
-from mercer.kernels import TableKernel
-from mercer.learners.limits import LIMITS, SQUARES
+from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge_penalty import PENALTIES, affordable
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
+from mercer.selection.finals import Finals
 from mercer.selection.interactions import learn_interactions
+from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import Metric
 from mercer.selection.tasks import Task
-from mercer.selection.tuned import ridge, tune
 from mercer.solvers import RidgeFolds
-from mercer.threads import blas_limit, count_jobs
+from mercer.threads import blas_limit, count_jobs, ordered_map
 
 __all__ = ["Trials", "learning_jobs", "learning_rows"]
 
@@ -40,9 +43,9 @@ LEARNING_ROWS = 1200  # rows to learn column weights from, for tables of up to 2
 FEWEST_LEARNING_ROWS = 300
 FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
 LEARNING_STEPS = 25
-SEARCH_SHARE, FIRST_RUNG_SHARE = 0.65, 0.4  # parts of the time; the rest is for the final fit
-TEXT_RANK = 4000  # centres of a final fit to texts or sets
-SMALLEST_RANK = 300  # centres of a final fit if almost no time is left
+FIRST_RUNG_SHARE = 0.5  # part of the time, if there is a second rung
+RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
+HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 
 
 def learning_rows(memory: int) -> int:
@@ -112,10 +115,12 @@ class Trials:
         self.schedule: list[dict] = []
         self.notices: list[str] = []
         self.interrupted = False
-        self.learnt: dict[Candidate, TableKernel] = {}
+        self.learnt: dict[tuple, tuple[TableKernel, int]] = {}  # with the steps taken
+        self.costs = Costs()
         n = len(M)
         self.order = np.random.default_rng(seed).permutation(n)
-        columns = sum(f.kind != "scaled" for f in self.features)
+        self.finals = Finals(features, M, budget, memory, self.costs)
+        columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
         # each learning step makes a pass over all columns
         most = learning_rows(memory)
         self.learning_rows = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), most))
@@ -123,32 +128,34 @@ class Trials:
 
     # --- the plan -----------------------------------------------------------------------------
 
-    def run(self, trials: int | None = None) -> tuple[Candidate, int | None]:
+    def run(self, trials: int | None = None) -> tuple[Candidate, dict]:
         """Try as many candidates as the budget allows, or the first ``trials``.
 
-        Returns the winner, and the number of centres for its final fit (None for the default).
+        Returns the winner, and the entry of its final fit in the schedule.
         """
-        order = candidates(self.features)[:trials]
+        order = candidates(self.features, self.task.name)[:trials]
         first, *rest = self._rungs()
-        share = FIRST_RUNG_SHARE if rest else SEARCH_SHARE
         try:
             for baseline in BASELINES:
-                self._try_baseline(baseline, (rest or [first])[-1])
+                self._try_baseline(baseline, first)
+            share = FIRST_RUNG_SHARE if rest else 1.0
             done = self._try_all(order, first, share, len(order))
             for rung in rest:
                 best = self._ranked(first)[:PROMOTED]
-                self._try_all([order[i] for i in best], rung, SEARCH_SHARE, done + len(best), done)
+                if len(best) < 2:
+                    break  # there is nothing to choose from
+                self._try_all([order[i] for i in best], rung, 1.0, done + len(best), done)
         except KeyboardInterrupt:
             if not self.schedule:
                 raise
             self._note_interruption()
         return self._finish()
 
-    def replay(self, schedule: list[dict]) -> tuple[Candidate, int | None]:
+    def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
         for baseline in BASELINES:
-            self._try_baseline(baseline, (entries[-1]["rows"], entries[-1]["rank"]))
+            self._try_baseline(baseline, (entries[0]["rows"], entries[0]["rank"]))
         for i, entry in enumerate(entries):
             candidate = Candidate.of(entry)
             self._report(candidate.name, i, len(entries))
@@ -162,38 +169,79 @@ class Trials:
             return [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
         return [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
 
-    def affordable(self, rank: int) -> int:
-        """Centres of a final fit: ``rank``, or as many as the memory allows."""
-        return max(1, int(min(rank, np.sqrt(self.memory / SQUARES))))
-
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
         most = min(self.memory / 16 / rows, np.sqrt(self.memory / 4 / 48))
         return int(max(1, min(rank, rows, most)))
 
     def _try_all(self, order, rung, share: float, total: int, done: int = 0) -> int:
-        """Try candidates until the time is over; returns how many were tried."""
-        longest = 0.0
+        """Try the candidates that there is time for; returns how many were tried."""
+        tried = 0
         for i, candidate in enumerate(order):
-            if i > 0 and self.budget.spent() + longest > share * self.budget.limit:
-                self.notices.append(
-                    f"The time budget ended the search on {rung[0]} rows after {i} of {len(order)} "
-                    "candidates."
-                )
-                return i
-            if done and self.budget.spent() > share * self.budget.limit:
-                return 0  # the first rung took longer than its share
-            began = self.budget.spent()
+            expected = self._expected(candidate, rung)
+            late = self.budget.spent() + expected > share * self.budget.limit
+            if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
+                continue  # another one may be cheaper
             self._report(candidate.name, done + i, total)
             row = self._try(candidate, rung)
-            longest = max(longest, self.budget.spent() - began)
+            tried += 1
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.notices.append(
                     f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
                     "were tried."
                 )
-                return i + 1
-        return len(order)
+                return tried
+        if tried < len(order):
+            self.notices.append(
+                f"The time budget had room for {tried} of {len(order)} candidates on {rung[0]} "
+                "rows."
+            )
+        return tried
+
+    # --- the clock ----------------------------------------------------------------------------
+
+    def _predicted(self, candidate: Candidate, rung: tuple[int, int]) -> float:
+        """Seconds of a trial on a machine with nothing beside it."""
+        rows, rank = rung
+        entry = self.finals.entry(candidate)
+        learning = 0.0
+        if candidate.learn and not self._is_learnt(candidate):
+            count = min(self.learning_rows, FOLD_LEARNING_ROWS) if self.spared is None else 0
+            count = count or self.learning_rows
+            learning = LEARNING_STEPS * 2 * Costs.exact(count, entry)
+            learning *= 1 if self.spared is not None else self._count_folds(rows)
+        folds = self._count_folds(rows)
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        if candidate.machine == "svc":
+            return learning + rows**2 * entry + folds * Costs.margin(train, 0)
+        if candidate.learn and self.spared is None:
+            return learning + folds * Costs.eigenpairs(train, entry)
+        return learning + 2 * Costs.low_rank(rows, rank, entry)
+
+    def _expected(self, candidate: Candidate, rung: tuple[int, int]) -> float:
+        if np.isinf(self.budget.limit):
+            return 0.0
+        return self.costs.expected(self._kind(candidate), self._predicted(candidate, rung))
+
+    def _kind(self, candidate: Candidate) -> str:
+        """Trials of one kind are slower or faster than predicted in the same way."""
+        known = self._is_learnt(candidate)
+        return f"{candidate.machine}{', learning' if candidate.learn and not known else ''}"
+
+    def _is_learnt(self, candidate: Candidate) -> bool:
+        return any(key == _kernel_of(candidate) for key, _ in self.learnt)
+
+    def _reserve(self) -> float:
+        """Seconds that are kept for the final fit of the best machine so far."""
+        least = RESERVE * self.budget.limit
+        tried = [r for r in self.leaderboard if not r["baseline"]]
+        if not tried or np.isinf(self.budget.limit):
+            return least
+        last = max(r["rows"] for r in tried)
+        best = self._settled([r for r in tried if r["rows"] == last])
+        entry = self.schedule[best["place"]]
+        wanted = self.finals.wanted(Candidate.of(entry), best["penalty"])
+        return max(least, min(wanted, MOST_RESERVED * self.budget.limit))
 
     def _note_interruption(self) -> None:
         self.interrupted = True
@@ -207,14 +255,17 @@ class Trials:
     def _try(self, candidate: Candidate, rung: tuple[int, int], steps: list | None = None) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
         began, taken = self.budget.spent(), []
+        kind, predicted_seconds = self._kind(candidate), self._predicted(candidate, rung)
         rows, folds = self._folds(rung[0])
-        if candidate.learn and self.spared is None:
+        if candidate.machine == "svc" or (candidate.learn and self.spared is None):
             predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
         else:
             kernel = self._shared_kernel(candidate, steps, taken)
             predicted, penalty = self._all_folds(kernel, rows, folds, rung[1])
+        self.costs.observe(kind, predicted_seconds, self.budget.spent() - began)
         row = self._row(candidate.name, rows, folds, predicted, began)
-        row |= {"learner": "kernel ridge", "kernel": repr(kernel), "penalty": penalty}
+        learner = "support vector machine" if candidate.machine == "svc" else "kernel ridge"
+        row |= {"learner": learner, "kernel": repr(kernel), "penalty": penalty}
         row["place"] = len(self.schedule)
         self._enter(row)
         self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
@@ -276,35 +327,92 @@ class Trials:
         return predicted, float(np.median(chosen))
 
     def _fold_by_fold(self, candidate, rows, folds, steps, taken):
-        """Held-out predictions with weights that are learnt from each fold's training rows."""
-        predicted: Any = None
-        kernel, penalties = None, []
-        for f in range(folds.max() + 1):
+        """Held-out predictions of a machine that is fitted to each fold's training rows.
+
+        Where each fold has the same kernel, its matrix is computed once. Where it is learnt, it is
+        learnt from the training rows of each fold.
+        """
+        each = candidate.learn and self.spared is None
+        recipe = Recipe(
+            candidate.machine, self._penalty_before(candidate, len(rows)), memory=self.memory,
+            n_jobs=self.n_jobs, seed=self.seed,
+        )  # fmt: skip
+        shared: Any = None if each else self._shared_kernel(candidate, steps, taken)
+        held = None if each else self._held(shared, rows)
+
+        def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
             own, train = folds == f, rows[folds != f]
-            learnt = self._learn(candidate, train, steps[f] if steps else None)
-            kernel = learnt.kernel
-            taken.append(len(learnt.errors))
-            learner = ridge(kernel, memory=self.memory, n_jobs=self.n_jobs, random_state=0)
-            machine = tune(self.task, learner, self.M[train], self.y[train], self._weights(train))
-            penalties.append(learner.alpha_ / len(train))
-            values = machine(self.M[rows[own]])
+            if each:
+                kernel, _ = self._learn(candidate, train, steps[f] if steps else None, f)
+            else:
+                kernel = shared
+            w = self._weights(train)
+            if held is not None:
+                machine = recipe.fit(
+                    self.task, Precomputed(), held[np.flatnonzero(~own)], self.y[train], w
+                )
+                return machine(held[np.flatnonzero(own)]), machine, kernel
+            machine = recipe.fit(self.task, kernel, self.M[train], self.y[train], w)
+            return machine(self.M[rows[own]]), machine, kernel
+
+        predicted: Any = None
+        kernel, penalties = shared, []
+        # learning has threads of its own
+        jobs = 1 if each else self.n_jobs
+        for f, (values, machine, learnt) in enumerate(
+            ordered_map(fitted, range(folds.max() + 1), jobs)
+        ):
+            kernel = learnt
+            penalties.append(machine.penalty)
             if predicted is None:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
-            predicted[own] = values
-        return predicted, kernel, float(np.median(penalties))
+            predicted[folds == f] = values
+            if each:
+                taken.append(self.learnt[_kernel_of(candidate), f][1])
+        penalty = float(np.median(penalties))
+        if candidate.machine == "svc":  # one that was tried
+            penalty = sorted(penalties)[(len(penalties) - 1) // 2]
+        return predicted, kernel, penalty
+
+    def _held(self, kernel: TableKernel, rows: np.ndarray) -> Any:
+        """The kernel matrix of some rows, for fits that are given it; None if it is too large."""
+        if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.memory / 2:
+            return None
+        X = kernel.encode(self.M[rows])
+        K = gram(kernel, X, memory=self.memory, n_jobs=self.n_jobs).dense()
+        return Precomputed().encode(K)
+
+    def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
+        """What an earlier rung chose, for a machine that would take long to choose it again."""
+        if candidate.machine != "svc" or rows <= max(ONE_RUNG_ROWS, RUNGS[0][0]):
+            return None
+        known = [r["penalty"] for r in self.leaderboard if r["name"] == candidate.name]
+        return known[0] if known else None
 
     def _shared_kernel(self, candidate: Candidate, steps, taken: list):
         """The candidate's kernel, with weights learnt once from the rows set aside for this."""
         if not candidate.learn or self.spared is None:
             return candidate.bound(self.features, self.M)[0]
-        if candidate not in self.learnt:
-            found = self._learn(candidate, self.spared, steps[0] if steps else None)
-            taken.append(len(found.errors))
-            self.learnt[candidate] = found.kernel
-        return self.learnt[candidate]
+        known = self._is_learnt(candidate)
+        kernel, count = self._learn(candidate, self.spared, steps[0] if steps else None)
+        if not known:
+            taken.append(count)
+        return kernel
 
-    def _learn(self, candidate: Candidate, rows: np.ndarray, steps: int | None = None):
-        """Learn weights from some of the rows, for ``steps`` steps or until the time is over."""
+    def winning_kernel(self, candidate: Candidate) -> TableKernel | None:
+        """The kernel that the search has learnt for all folds, if there is one."""
+        return self.learnt.get((_kernel_of(candidate), None), (None,))[0]
+
+    def _learn(
+        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
+    ) -> tuple[TableKernel, int]:
+        """Learn weights from some of the rows, for ``steps`` steps or until the time is over.
+
+        Returns the kernel and the steps taken. Candidates that differ in the machine share it.
+        """
+        key = _kernel_of(candidate), fold
+        if key in self.learnt:
+            return self.learnt[key]
         count = self.learning_rows
         if self.spared is None:
             count = min(count, FOLD_LEARNING_ROWS)
@@ -316,10 +424,12 @@ class Trials:
                 return step + 1 >= steps
             return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
 
-        return learn_interactions(
+        found = learn_interactions(
             kernel, X, self.Y[most], self._weights(most), steps=LEARNING_STEPS,
             n_jobs=learning_jobs(self.memory, len(most), self.n_jobs), on_step=enough,
         )  # fmt: skip
+        self.learnt[key] = found.kernel, len(found.errors)
+        return self.learnt[key]
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.weights is None else self.weights[rows]
@@ -327,16 +437,23 @@ class Trials:
     def _folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows of a rung, and the fold of each row or -1; stratified by class.
 
-        The folds are the same for all candidates.
+        The folds are the same for all candidates. A quarter of many rows is one fold, the others
+        are in none.
         """
         rows = np.sort(self.order[:count])
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
-        k = min(5 if count <= ONE_RUNG_ROWS else 3, len(judged))
+        k = min(self._count_folds(count), len(judged))
         random = np.random.default_rng(self.seed).permutation(len(judged))
         random = random[np.argsort(self.task.strata(self.y[judged[random]]), kind="stable")]
         folds = np.full(len(rows), -1)
-        folds[np.searchsorted(rows, judged[random])] = np.arange(len(judged)) % k
+        numbers = np.arange(len(judged)) % (4 if k == 1 else k)
+        folds[np.searchsorted(rows, judged[random])] = np.where(numbers < k, numbers, -1)
         return rows, folds
+
+    def _count_folds(self, count: int) -> int:
+        if len(self.M) <= ONE_RUNG_ROWS:
+            return 5
+        return 3 if count <= RUNGS[0][0] else 1
 
     # --- scores -------------------------------------------------------------------------------
 
@@ -390,41 +507,27 @@ class Trials:
         near = [r for r in rows if r["score"] >= top - slack] or [best]
         return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
 
-    def _finish(self, final: dict | None = None) -> tuple[Candidate, int | None]:
-        """Rank the leaderboard; returns the winner, and the number of centres of its final fit."""
+    def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
+        """Rank the leaderboard; returns the winner, and the entry of its final fit."""
         tried = [r for r in self.leaderboard if not r["baseline"]]
         last = max(r["rows"] for r in tried)
         winner = self._settled([r for r in tried if r["rows"] == last])
         entry = self.schedule[winner["place"]]
-        rank = final["rank"] if final else self._final_rank(winner, entry)
+        candidate = Candidate.of(entry)
+        final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
         self.leaderboard.sort(key=self._key, reverse=True)
         for place, row in enumerate(self.leaderboard, 1):
             row["rank"] = place
             row.pop("place", None)
-        self.schedule.append(dict(final) if final else {"final": True, "rank": rank})
-        return Candidate.of(entry), rank
-
-    def _final_rank(self, winner: dict, entry: dict) -> int | None:
-        """Centres of the final fit: None for the default, fewer if too little time is left.
-
-        The time is estimated from the winner's trial. Texts need more centres, because each text
-        has little in common with the others.
-        """
-        n, left = len(self.M), self.budget.left()
-        exact_rows, default, _ = LIMITS["leave one out"]
-        most = TEXT_RANK if any(f.holds_objects for f in self.features) else default
-        most = self.affordable(most)
-        if np.isinf(left):
-            return None if n <= exact_rows or most <= default else most
-        if n <= exact_rows:
-            return None if left > 30 * (n / exact_rows) ** 3 else min(SMALLEST_RANK, most)
-        for rank in (r for r in (TEXT_RANK, 3000, default, 1500, 1000, 700, 500) if r <= most):
-            more = rank / entry["rank"]
-            if winner["seconds"] * n / entry["rows"] * more * (1 + more) / 2 < left:
-                return None if rank == default else rank
-        return min(SMALLEST_RANK, most)
+        self.schedule.append(final)
+        return candidate, final
 
     def _report(self, name: str, done: int, of: int) -> None:
         if self.progress is not None:
             rows = [r for r in self.leaderboard if not np.isnan(r["score"])]
             self.progress({"trial": name, "done": done, "of": of, "leaderboard": rows})
+
+
+def _kernel_of(candidate: Candidate) -> Candidate:
+    """What is the same for candidates that differ in the machine alone."""
+    return replace(candidate, machine="ridge")

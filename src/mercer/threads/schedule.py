@@ -30,9 +30,10 @@ def blas_limit(n: int) -> Iterator[None]:
     """Context with one BLAS thread if n x n matrices are too small for several threads.
 
     Below about 1,000 rows the threads of a factorisation wait for each other longer than they
-    compute, and much longer if other processes use the cores.
+    compute. Where other processes use the cores they wait ten times as long, up to 1,500 rows and
+    more.
     """
-    if n >= 1000 or getattr(_here, "limited", False):  # to set a limit takes time
+    if n >= 1500 or getattr(_here, "limited", False):  # to set a limit takes time
         yield
         return
     with blas_threads(1):

@@ -1,0 +1,76 @@
+"""How long the steps of a search take: predictions, corrected by what was observed.
+
+The constants were measured on one core, with nothing beside it. A busy machine is slower, so each
+prediction is multiplied by the upper quartile of observed / predicted time of the last steps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Costs", "entry_seconds"]
+
+AT_FIRST = 1.5  # factor before anything was observed
+LAST = 5  # steps whose observed time counts
+CARE = 1.3  # a step begins only if so many times its predicted time is left
+CHOLESKY = 6e10  # operations a second, in float32
+MACHINE = 3.3e-8  # seconds for each squared row of a support vector machine on 3,000 rows
+EXPONENT = 1.9  # of the rows, in the time of a support vector machine
+FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
+EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
+
+
+class Costs:
+    """Predicted seconds of the steps, and what is known of how wrong they are."""
+
+    def __init__(self):
+        self.ratios: dict[str, deque] = {}
+
+    def factor(self, kind: str) -> float:
+        """Observed / predicted time of the last steps of a kind, or of all where it has none."""
+        known = self.ratios.get(kind) or [x for each in self.ratios.values() for x in each]
+        return float(np.quantile(known, 0.75)) if known else AT_FIRST
+
+    def expected(self, kind: str, predicted: float) -> float:
+        """Seconds that a step will take, with care."""
+        return CARE * self.factor(kind) * predicted
+
+    def observe(self, kind: str, predicted: float, took: float) -> None:
+        """Remember what a step took."""
+        if predicted > 0:
+            self.ratios.setdefault(kind, deque(maxlen=LAST)).append(took / predicted)
+
+    # --- predictions --------------------------------------------------------------------------
+
+    @staticmethod
+    def low_rank(n: int, rank: int, entry: float) -> float:
+        """A fit with a factor; ``entry`` is the time of one value of the kernel."""
+        return n * rank * entry + FACTOR * n * rank**2 + EIGEN * rank**3
+
+    @staticmethod
+    def exact(n: int, entry: float) -> float:
+        """A fit by one Cholesky factor."""
+        return n * n * entry + n**3 / 3 / CHOLESKY
+
+    @staticmethod
+    def eigenpairs(n: int, entry: float) -> float:
+        """A fit by all eigenpairs, which chooses the penalty."""
+        return n * n * entry + EIGEN * n**3
+
+    @staticmethod
+    def margin(n: int, entry: float) -> float:
+        """A support vector machine with its calibration."""
+        return n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
+
+
+def entry_seconds(kernel: Any, X: Any) -> float:
+    """Time of one value of a kernel, in one thread, measured on some of its encoded samples."""
+    some = X[np.arange(min(256, X.shape[0]))]
+    kernel.block(some[:8], some)  # what is computed once for all is not counted
+    start = perf_counter()
+    kernel.block(some, some)
+    return (perf_counter() - start) / some.shape[0] ** 2

@@ -1,0 +1,97 @@
+"""The final fit to all rows: how exact it can be, in the time and the memory that are left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.learners.limits import LIMITS, SQUARES
+from mercer.selection.budget import Budget
+from mercer.selection.candidates import Candidate
+from mercer.selection.costs import Costs, entry_seconds
+from mercer.selection.encoding import Feature
+
+__all__ = ["SMALLEST_RANK", "Finals"]
+
+EXACT_ROWS = 10_000  # with at most so many rows, ridge is exact if there is time
+TEXT_RANK = 4000  # centres of ridge on texts or sets
+RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
+SMALLEST_RANK = 300  # the same if almost no time is left
+FEWEST_ROWS = 2000  # of a support vector machine if almost no time is left
+MEASURED = 300  # rows on which the time of a kernel is measured
+
+
+class Finals:
+    """Plans final fits; the arguments are those of `Trials`.
+
+    A plan is the last entry of a schedule, with
+
+    - ``rank``: the centres of a low-rank machine, else None;
+    - ``penalty``: the C, or the λ / Σw of an exact ridge machine whose penalty is not chosen again;
+    - ``rows``: so many rows at random, if all would take too long, else None.
+    """
+
+    def __init__(self, features: list[Feature], M: Any, budget: Budget, memory: int, costs: Costs):
+        self.features, self.M = features, M
+        self.budget, self.memory, self.costs = budget, memory, costs
+        self.entries: dict[tuple, float] = {}
+
+    def plan(self, candidate: Candidate, penalty: float) -> dict:
+        """The best final fit of a candidate that the time and the memory allow."""
+        final, left = self._full(candidate, penalty), self.budget.left()
+        wanted = self._seconds(candidate, final)
+        if wanted <= left and (final["rank"] is None or np.isinf(left)):
+            return final
+        if candidate.machine == "svc":
+            n = len(self.M)
+            rows = int(n * np.sqrt(max(0.0, left / wanted)))
+            return final | {"rows": min(n, max(FEWEST_ROWS, rows))}
+        for rank in RANKS:
+            less = final | {"rank": self.affordable(rank), "penalty": None}
+            if self._seconds(candidate, less) <= left:
+                return less
+        return final | {"rank": self.affordable(SMALLEST_RANK), "penalty": None}
+
+    def wanted(self, candidate: Candidate, penalty: float) -> float:
+        """Seconds of the best final fit that the memory allows, with care."""
+        return self._seconds(candidate, self._full(candidate, penalty))
+
+    def affordable(self, rank: int) -> int:
+        """Centres of a final fit: ``rank``, or as many as the memory allows."""
+        return max(1, int(min(rank, np.sqrt(self.memory / SQUARES))))
+
+    def entry(self, candidate: Candidate) -> float:
+        """Seconds of one value of a candidate's kernel."""
+        key = candidate.family, candidate.text, candidate.columns
+        if key not in self.entries:
+            some = self.M[np.arange(0, len(self.M), max(1, len(self.M) // MEASURED))]
+            self.entries[key] = entry_seconds(*candidate.bound(self.features, some))
+        return self.entries[key]
+
+    def _full(self, candidate: Candidate, penalty: float) -> dict:
+        """The final fit without a limit of time: as exact as memory and reason allow."""
+        final = {"final": True, "rank": None, "penalty": None, "rows": None}
+        n, limits = len(self.M), LIMITS["leave one out"]
+        if candidate.machine == "svc":
+            return final | {"penalty": penalty}
+        if n <= limits.exact_rows:
+            return final
+        if any(f.holds_objects for f in self.features):
+            return final | {"rank": self.affordable(TEXT_RANK)}
+        if n <= EXACT_ROWS and LIMITS["ridge"].matrices * 8 * n * n <= self.memory / 2:
+            return final | {"penalty": penalty}
+        return final | {"rank": self.affordable(limits.rank)}
+
+    def _seconds(self, candidate: Candidate, final: dict) -> float:
+        """Seconds that a final fit will take, with care."""
+        n, entry = len(self.M), self.entry(candidate)
+        if candidate.machine == "svc":
+            return self.costs.expected("svc", Costs.margin(n, entry))
+        if final["rank"] is not None:
+            seconds = Costs.low_rank(n, final["rank"], entry)
+        elif final["penalty"] is not None:
+            seconds = Costs.exact(n, entry)
+        else:
+            seconds = Costs.eigenpairs(n, entry)
+        return self.costs.expected("ridge", seconds)

@@ -1,0 +1,285 @@
+"""The machines of the search: a kernel learner, and what makes predictions of its outputs.
+
+A `Recipe` fits a machine to the targets of a task, and chooses what is left open: the penalty, and
+the calibration of probabilities. Ridge does both from its leave-one-out outputs. A support vector
+machine has none, so it is fitted to a part of the rows first, and judged on the others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from mercer.kernels import Kernel
+from mercer.learners.pairs import all_pairs
+from mercer.learners.ridge import KernelRidge
+from mercer.learners.svc import SVC
+from mercer.selection.tasks import Classification, Task
+
+__all__ = ["Machine", "MarginMachine", "Recipe", "RidgeMachine"]
+
+COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
+#: what a value of a pair's machine says about the odds of its two classes, before the calibration
+STEEPNESS = 3.0
+JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
+SMALL = 1000  # with at most so many rows, all are judged in 5 folds, else a fifth of them
+
+
+class Machine(ABC):
+    """Abstract: a fitted machine, f(x) = finish(outputs(x)).
+
+    Attributes
+    ----------
+    learner : KernelRidge or SVC
+        Fitted.
+    finish : callable
+        Outputs (n, outputs) -> predictions or probabilities.
+    penalty : float
+        λ / Σw of ridge, or C.
+    """
+
+    learner: Any
+    finish: Any
+    penalty: float
+
+    @abstractmethod
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, outputs)."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """The solver, and what it chose, in words."""
+
+    def __call__(self, M: Any) -> np.ndarray:
+        """Predictions or probabilities for the rows of an encoded table."""
+        return self.finish(self.outputs(M))
+
+
+@dataclass
+class RidgeMachine(Machine):
+    """Kernel ridge regression of the targets without their means.
+
+    Attributes
+    ----------
+    offset : ndarray of shape (outputs,)
+        Means of the targets.
+    """
+
+    learner: KernelRidge
+    finish: Any
+    penalty: float
+    offset: np.ndarray
+
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, outputs); sums are in float64."""
+        coef = self.learner.dual_coef_.astype(np.float64)
+        return self.learner.cross_gram(M) @ coef + self.offset
+
+    @property
+    def description(self) -> str:
+        solver = self.learner.solver_
+        if solver == "low_rank":
+            solver = f"low rank, {self.learner.X_fit_.shape[0]} centres"
+        return f"kernel ridge, {solver}, penalty {self.penalty:.3g} times the rows"
+
+
+@dataclass
+class MarginMachine(Machine):
+    """A support vector machine for each pair of classes; an output is a class' log-likelihood.
+
+    If v is the value of the machine of a pair, 1 / (1 + exp(-3 v)) stands for the probability of
+    its first class, and the output of a class is the sum of the logarithms over its pairs.
+
+    Attributes
+    ----------
+    classes : ndarray
+        Those of the task; the learner may have met fewer.
+    """
+
+    learner: SVC
+    finish: Any
+    penalty: float
+    classes: np.ndarray
+
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, classes)."""
+        values, met = self.learner.decision_function(M), self.learner.classes_
+        known = pair_likelihoods(values, len(met))
+        found = np.full((len(known), len(self.classes)), known.min(initial=0.0) - 1)
+        found[:, np.searchsorted(self.classes, met)] = known
+        return found
+
+    @property
+    def description(self) -> str:
+        return (
+            f"support vector machine, C = {self.penalty:g}, "
+            f"{self.learner.X_fit_.shape[0]} support vectors"
+        )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a machine is fitted.
+
+    Attributes
+    ----------
+    machine : {"ridge", "svc"}
+    penalty : float, optional
+        λ / Σw of an exact ridge machine, or C; None chooses it.
+    rank : int, optional
+        Centres of a ridge machine; None is exact for few rows, else the learner's default.
+    memory : int, optional
+    n_jobs : int, optional
+    seed : int
+        Of centres, and of the rows that C and the calibration are judged on.
+    """
+
+    machine: str = "ridge"
+    penalty: float | None = None
+    rank: int | None = None
+    memory: int | None = None
+    n_jobs: int | None = None
+    seed: int = 0
+
+    def fit(
+        self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
+    ) -> Machine:
+        """Fit to the targets of a task.
+
+        Parameters
+        ----------
+        X : encoded table, or samples as the kernel reads them
+        y : ndarray of shape (n,)
+        weights : ndarray of shape (n,), optional
+            All positive.
+        """
+        # rows of one class have nothing to separate
+        margin = self.machine == "svc" and len(np.unique(y)) > 1
+        how = self._fit_margin if margin else self._fit_ridge
+        return how(task, kernel, X, y, weights)
+
+    # --- ridge --------------------------------------------------------------------------------
+
+    def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
+        if self.machine == "svc" or self.penalty is None or self.rank is not None:
+            solver = "auto" if self.rank is None else "low_rank"
+            learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
+            finish = task.calibrate(learner.left_out_ + offset, y, weights)
+            return RidgeMachine(learner, finish, learner.alpha_ / total, offset)
+        if task.classes is None:
+            finish = task.calibrate(task.targets(y), y)
+        else:
+            outputs = self._judged_outputs(task, X, y, weights, self._ridge_outputs(task, kernel))
+            finish, _ = _calibrated(task, outputs, y, weights)
+        learner, offset, _ = self._ridge(task, kernel, X, y, weights, self.penalty, "cholesky")
+        return RidgeMachine(learner, finish, self.penalty, offset)
+
+    def _ridge(self, task, kernel, X, y, weights, penalty, solver):
+        Y = task.targets(y)
+        offset = np.average(Y, axis=0, weights=weights)
+        total = len(y) if weights is None else float(np.sum(weights))
+        learner = KernelRidge(
+            penalty if penalty == "auto" else penalty * total,
+            kernel=kernel, solver=solver, rank=self.rank, memory=self.memory, n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )  # fmt: skip
+        return learner.fit(X, Y - offset, weights), offset, total
+
+    def _ridge_outputs(self, task, kernel):
+        def outputs(X, y, weights, X_judged) -> np.ndarray:
+            found = self._ridge(task, kernel, X, y, weights, self.penalty, "cholesky")
+            return RidgeMachine(found[0], None, 0.0, found[1]).outputs(X_judged)[None]
+
+        return outputs
+
+    # --- support vectors ----------------------------------------------------------------------
+
+    def _fit_margin(self, task, kernel, X, y, weights) -> MarginMachine:
+        costs = COSTS if self.penalty is None else (self.penalty,)
+
+        def machine(C: float) -> SVC:
+            return SVC(
+                C=C, kernel=kernel, decision_function_shape="ovo", memory=self.memory,
+                n_jobs=self.n_jobs, random_state=self.seed,
+            )  # fmt: skip
+
+        def outputs(X, y, weights, X_judged) -> np.ndarray:
+            path = machine(costs[0]).new_path(list(costs))
+            found = []
+            for C in costs:
+                learner = machine(C).fit(X, y, weights, fit_path=path)
+                found.append(MarginMachine(learner, None, C, task.classes).outputs(X_judged))
+            return np.stack(found)
+
+        finish, best = _calibrated(
+            task, self._judged_outputs(task, X, y, weights, outputs), y, weights
+        )
+        learner = machine(costs[best]).fit(X, y, weights)
+        return MarginMachine(learner, finish, costs[best], task.classes)
+
+    # --- rows that a fit has not seen ---------------------------------------------------------
+
+    def _judged_outputs(self, task, X, y, weights, outputs) -> np.ndarray:
+        """Outputs for rows that were held out, (settings, n, outputs); NaN for the other rows."""
+        n, found = X.shape[0], None
+        for train, judged in splits(task.strata(y), self.seed):
+            w = None if weights is None else weights[train]
+            some = outputs(X[train], y[train], w, X[judged])
+            if found is None:
+                found = np.full((len(some), n, some.shape[2]), np.nan)
+            found[:, judged] = some
+        assert found is not None
+        return found
+
+
+def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
+    """The sum of each class' log-likelihoods in its pairs, (n, classes).
+
+    ``values`` are those of the pairs (n, pairs), or f of two classes (n,), positive for the second.
+    """
+    values = -values[:, None] if values.ndim == 1 else values
+    found = np.zeros((len(values), classes))
+    for (a, b), v in zip(all_pairs(classes), STEEPNESS * values.T):
+        found[:, a] -= np.logaddexp(0, -v)
+        found[:, b] -= np.logaddexp(0, v)
+    return found
+
+
+def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to fit to and rows to judge on, with the shares of the classes in both.
+
+    Five folds of few rows, else one split of at most 4,000 rows. Classes of one row are in all fits
+    and never judged.
+    """
+    n, counts = len(codes), np.bincount(codes)
+    rows = np.random.default_rng(seed).permutation(n)[:JUDGED_ROWS] if n > JUDGED_ROWS else None
+    rows = np.arange(n) if rows is None else np.sort(rows)
+    counts = np.bincount(codes[rows], minlength=len(counts))
+    single = counts[codes[rows]] < 2
+    often, always = rows[~single], rows[single]
+    folds = int(min(5, counts[counts > 1].min(initial=5)))
+    if not len(often) or len(np.unique(codes[often])) < 2:
+        return [(rows, rows)]
+    cut = StratifiedKFold(max(2, folds), shuffle=True, random_state=seed)
+    found = [
+        (np.sort(np.concatenate([often[train], always])), often[judged])
+        for train, judged in cut.split(codes[often], codes[often])
+    ]
+    return found if n <= SMALL else found[:1]
+
+
+def _calibrated(task: Classification, outputs: np.ndarray, y: np.ndarray, weights: Any):
+    """The calibration of the setting with the smallest loss on the judged rows, and its number."""
+    judged = ~np.isnan(outputs[0, :, 0])
+    w = None if weights is None else weights[judged]
+    finishes = [task.calibrate(each[judged], y[judged], w) for each in outputs]
+    losses = [
+        task.loss(y[judged], finish(each[judged]), w) for finish, each in zip(finishes, outputs)
+    ]
+    best = int(np.argmin(losses))
+    return finishes[best], best

@@ -1,0 +1,152 @@
+"""Recipes: a learner fitted to a task's targets, and what turns its outputs into answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import SVC, KernelRidge
+from mercer.kernels import RBF
+from mercer.selection.machines import Recipe, pair_likelihoods, splits
+from mercer.selection.tasks import Classification, Regression
+
+KERNEL = RBF(0.5)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+Z = rng.normal(size=(9, 3))
+f = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=60) + 5
+WEIGHTS = rng.integers(1, 4, 60).astype(float)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("rank", [None, 60])
+def test_regression_is_ridge_on_the_target_less_its_mean(weights, rank):
+    tuned = Recipe(rank=rank).fit(Regression(), KERNEL, X, f, weights)
+    mean = np.average(f, weights=weights)
+    wanted = KernelRidge("auto", kernel=KERNEL).fit(X, f - mean, weights)
+    assert_allclose(tuned.offset, [mean])
+    assert tuned.learner.alpha_ == wanted.alpha_
+    assert_allclose(tuned(Z), wanted.predict(Z) + mean, atol=1e-7)
+    assert_allclose(tuned.outputs(Z), tuned(Z)[:, None])
+    total = 60 if weights is None else weights.sum()
+    assert_allclose(tuned.penalty, wanted.alpha_ / total)
+
+
+def test_a_constant_is_predicted_by_the_offset():
+    tuned = Recipe().fit(Regression(), KERNEL, X, np.full(60, 7.0))
+    assert_allclose(tuned(Z), 7.0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_classification_is_calibrated_on_rows_that_the_fit_has_not_seen(classes, weights):
+    y = np.array(list("abc"))[np.digitize(f, [5.0] if classes == 2 else [4.6, 5.4])]
+    task = Classification(np.array(list("abc"))[:classes])
+    tuned = Recipe().fit(task, KERNEL, X, y, weights)
+    targets = task.targets(y)
+    mean = np.average(targets, axis=0, weights=weights)
+    wanted = KernelRidge("auto", kernel=KERNEL).fit(X, targets - mean, weights)
+    assert_allclose(tuned.outputs(Z), wanted.predict(Z) + mean, atol=1e-7)
+    finish = task.calibrate(wanted.left_out_ + mean, y, weights)
+    assert_allclose(tuned(Z), finish(wanted.predict(Z) + mean), atol=1e-6)
+    assert tuned(Z).shape == (9, classes)
+    assert_allclose(tuned(Z).sum(axis=1), 1)
+    assert np.mean(task.classes[tuned(X).argmax(axis=1)] == y) > 0.8
+
+
+def test_weights_mean_repetition_but_for_the_rows_that_are_left_out_together():
+    """A row and its copies are left out as one: outputs agree where the penalties do."""
+    times = WEIGHTS.astype(int)
+    tuned = Recipe().fit(Regression(), KERNEL, X, f, WEIGHTS)
+    many = np.repeat(np.arange(60), times)
+    mean = f[many].mean()
+    repeated = KernelRidge(tuned.learner.alpha_, kernel=KERNEL).fit(X[many], f[many] - mean)
+    assert_allclose(tuned(Z), repeated.predict(Z) + mean, atol=1e-6)
+
+
+def test_float32_outputs_are_summed_in_float64():
+    tuned = Recipe().fit(Regression(), KERNEL, X.astype(np.float32), f)
+    assert tuned.learner.dual_coef_.dtype == np.float32
+    assert tuned.outputs(Z.astype(np.float32)).dtype == np.float64
+    assert_allclose(
+        tuned(Z.astype(np.float32)), Recipe().fit(Regression(), KERNEL, X, f)(Z), atol=1e-2
+    )
+
+
+def test_few_centres():
+    machine = Recipe(rank=20, memory=10**8, n_jobs=1).fit(Regression(), KERNEL, X, f)
+    assert machine.learner.dual_coef_.shape == (20, 1)
+    assert "low rank, 20 centres" in machine.description
+
+
+def test_a_given_penalty_is_that_of_an_exact_fit():
+    chosen = Recipe().fit(Regression(), KERNEL, X, f, WEIGHTS)
+    given = Recipe(penalty=chosen.penalty).fit(Regression(), KERNEL, X, f, WEIGHTS)
+    assert given.learner.solver_ == "cholesky"
+    assert_allclose(given(Z), chosen(Z), atol=1e-6)
+
+
+Y3 = np.array(list("abc"))[np.digitize(f, [4.6, 5.4])]
+TASK3 = Classification(np.array(list("abc")))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("penalty", [None, 10.0])
+def test_a_support_vector_machine_is_that_of_the_learner(weights, penalty):
+    machine = Recipe("svc", penalty).fit(TASK3, KERNEL, X, Y3, weights)
+    assert machine.penalty in ((1.0, 10.0, 100.0) if penalty is None else (10.0,))
+    wanted = SVC(C=machine.penalty, kernel=KERNEL, decision_function_shape="ovo")
+    values = wanted.fit(X, Y3, weights).decision_function(Z)
+    assert_allclose(machine.outputs(Z), pair_likelihoods(values, 3), atol=1e-2)
+    assert_allclose(machine(Z).sum(axis=1), 1)
+    assert np.mean(TASK3.classes[machine(X).argmax(axis=1)] == Y3) > 0.8
+
+
+def test_its_probabilities_are_calibrated_on_rows_that_the_fits_have_not_seen():
+    """On its own rows a machine with a narrow kernel is never wrong; its probabilities are."""
+    noise = np.array(list("ab"))[rng.integers(2, size=200)]
+    points = rng.normal(size=(200, 3))
+    machine = Recipe("svc").fit(Classification(np.array(list("ab"))), RBF(50.0), points, noise)
+    assert np.abs(machine(rng.normal(size=(50, 3))) - 0.5).max() < 0.2
+
+
+def test_a_given_penalty_of_classes_is_calibrated_on_rows_that_the_fits_have_not_seen():
+    noise = np.array(list("ab"))[rng.integers(2, size=200)]
+    points = rng.normal(size=(200, 3))
+    recipe = Recipe(penalty=1e-8)
+    machine = recipe.fit(Classification(np.array(list("ab"))), RBF(50.0), points, noise)
+    assert np.abs(machine(points) - 0.5).max() < 0.3
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_likelihoods_of_pairs(k):
+    """Each pair gives both of its classes the logarithm of a logistic function."""
+    pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
+    values = rng.normal(size=(7, len(pairs)))
+    wanted = np.zeros((7, k))
+    for (a, b), v in zip(pairs, values.T):
+        wanted[:, a] += np.log(1 / (1 + np.exp(-3 * v)))
+        wanted[:, b] += np.log(1 / (1 + np.exp(3 * v)))
+    given = -values[:, 0] if k == 2 else values
+    assert_allclose(pair_likelihoods(given, k), wanted)
+
+
+def test_rows_are_split_by_class():
+    codes = np.repeat([0, 1, 2], [100, 20, 1])
+    folds = splits(codes, 0)
+    assert len(folds) == 5
+    assert_array_equal(np.sort(np.concatenate([judged for _, judged in folds])), np.arange(120))
+    for train, judged in folds:
+        assert not set(train) & set(judged)
+        assert 120 in train  # the only row of its class
+        assert np.sum(codes[judged] == 1) == 4
+    (train, judged), *others = splits(np.repeat([0, 1], 5000), 0)
+    assert not others
+    assert (len(train), len(judged)) == (3200, 800)
+
+
+def test_classes_of_single_rows_are_fitted():
+    y = np.array(["a", "b"])
+    machine = Recipe("svc").fit(Classification(y), KERNEL, X[:2], y)
+    assert machine(X[:2]).argmax(axis=1).tolist() == [0, 1]
