@@ -5,7 +5,13 @@ import pytest
 import sklearn.metrics as skm
 from numpy.testing import assert_allclose
 
-from mercer.selection.metrics import METRICS, interval, metric_named
+from mercer.selection.metrics import (
+    METRICS,
+    decision_weights,
+    default_metric,
+    interval,
+    metric_named,
+)
 
 RNG = np.random.default_rng(0)
 CLASSES = np.array(["a", "b", "c"])
@@ -20,6 +26,7 @@ THEIRS = {
     "roc_auc": skm.roc_auc_score(Y, P, multi_class="ovr"),
     "log_loss": skm.log_loss(Y, P),
     "f1": skm.f1_score(Y, GUESS, average="macro"),
+    "average_precision": skm.average_precision_score(np.eye(3)[CODES], P),
 }
 
 
@@ -100,3 +107,44 @@ def test_the_seed_of_an_interval_moves_its_ends_a_little_and_nothing_else():
     ends = [interval(METRICS["rmse"], e, np.zeros(300), seed=s) for s in (0, 0, 1)]
     assert ends[0] == ends[1] != ends[2]
     assert_allclose(ends[0], ends[2], rtol=0.05)
+
+
+def test_two_classes_of_which_one_is_rare_are_judged_by_precision():
+    for share, expected in [(0.05, "average_precision"), (0.1, "accuracy"), (0.5, "accuracy")]:
+        y = np.arange(1000) < 1000 * share
+        assert default_metric("classification", y) == expected
+    assert default_metric("classification", np.repeat([0, 1, 2], [1, 99, 900])) == "accuracy"
+    assert default_metric("regression", np.arange(9.0)) == "r2"
+
+
+def test_average_precision_is_that_of_the_rarer_class():
+    rng = np.random.default_rng(0)
+    y, p = np.repeat(["a", "b"], [30, 70]), rng.uniform(size=100)
+    metric, classes = metric_named("average_precision", "classification"), np.array(["a", "b"])
+    P = np.stack([p, 1 - p], axis=1)
+    assert metric(y, P, classes) == skm.average_precision_score(y == "a", p)
+    other = metric(np.repeat(["b", "a"], [30, 70]), P[:, ::-1], classes)
+    assert other == metric(y, P, classes)
+
+
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(1).uniform(0.5, 2, 400)])
+@pytest.mark.parametrize("name", ["f1", "balanced_accuracy"])
+def test_decisions_suit_the_metric(name, weights):
+    """No other threshold scores better, and the most probable class scores worse."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=400) ** 3
+    y = np.where(rng.uniform(size=400) < 0.6 * p, "rare", "usual")
+    metric, classes = metric_named(name, "classification"), np.array(["rare", "usual"])
+    P = np.stack([0.6 * p, 1 - 0.6 * p], axis=1)
+    found = metric(y, P * decision_weights(metric, y, P, classes, weights), classes, weights)
+    others = [metric(y, P * [1 / t - 1, 1.0], classes, weights) for t in np.linspace(0.01, 0.99)]
+    assert found > metric(y, P, classes, weights)
+    assert found >= max(others) - (0.0 if name == "f1" else 0.05)
+
+
+def test_decisions_of_other_metrics_are_the_most_probable_classes():
+    P = np.full((4, 2), 0.5)
+    for name in ("accuracy", "roc_auc", "log_loss"):
+        metric = metric_named(name, "classification")
+        y = np.array(["a", "b", "b", "b"])
+        assert decision_weights(metric, y, P, np.array(["a", "b"])).tolist() == [1, 1]

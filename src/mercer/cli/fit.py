@@ -7,7 +7,6 @@ outcome.py, and the steps between the two are here.
 from __future__ import annotations
 
 import json
-import time
 import traceback
 from collections.abc import Callable
 from copy import copy
@@ -27,27 +26,29 @@ from mercer.plots.contents import plain
 from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.budget import seconds
+from mercer.selection.budget import Budget, seconds
 from mercer.selection.holdout import HeldOut, score_held_out
 
 __all__ = ["fit_table"]
 
-SEARCH_SHARE = 0.72  # of --time, for the search on 80%; the rest is for the fit on all rows
+SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
+REPORT_SHARE = 0.1  # of --time, which the fit on all rows must leave for the report
+CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
 
 def fit_table(options: FitOptions) -> int:
     """Run the command; returns its exit code."""
-    started = time.monotonic()
     options.check()
+    budget = Budget(seconds(options.time))
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     with SearchBar(screen, seconds(options.time), problem.metric) as bar:
         steps = Steps(bar)
-        outcome = search_and_refit(problem, split, options, screen, steps)
+        outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
         outcome = with_report(outcome, problem, split, options, steps)
-    spent = time.monotonic() - started
+    spent = budget.spent()
     steps.take(
         "results", "the results are not shown",
         lambda: show_all(outcome, problem, options, spent, steps.left_out, screen),
@@ -56,13 +57,18 @@ def fit_table(options: FitOptions) -> int:
 
 
 def search_and_refit(
-    problem: Problem, split: Split, options: FitOptions, screen: Terminal, steps: Steps
+    problem: Problem,
+    split: Split,
+    options: FitOptions,
+    screen: Terminal,
+    steps: Steps,
+    budget: Budget,
 ) -> Outcome:
-    """Search on the training rows, score on the others, fit to all rows.
+    """Search on the training rows, score on the others, fit to all rows if there is time.
 
     Ctrl-C in the search keeps the best model until then, and later ends the step that runs.
     """
-    model = _estimator(problem, options)
+    model = _estimator(problem, options, budget)
     model.progress = None if screen.quiet else steps.bar
     encoded = model.fit_and_encode(split.X_train, split.y_train)
     model.progress = None
@@ -70,7 +76,7 @@ def search_and_refit(
         steps.left_out.append(f"the {model.interrupted_} was cut short")
     score = _score(model, encoded, split, options, steps)
     del encoded  # the fit to all rows needs the memory
-    final = _refit(model, problem, split, options, steps) or model
+    final = _refit(model, problem, split, options, steps, budget) or model
     final_rows = len(split.y_train) if final is model else len(problem.y)
     return Outcome(model, score, final, final_rows)
 
@@ -127,11 +133,12 @@ class Steps:
             return None
 
 
-def _estimator(problem: Problem, options: FitOptions) -> Any:
+def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
     """The automatic estimator of the task, not yet fitted."""
     automatic: Any = KernelClassifier if problem.task == "classification" else KernelRegressor
+    limit = max(SEARCH_SHARE * budget.limit - budget.spent(), 0.1 * budget.limit)
     return automatic(
-        time=seconds(options.time) * SEARCH_SHARE, memory=options.memory, trials=options.trials,
+        time=limit, memory=options.memory, trials=options.trials,
         metric=problem.metric, kind=options.kinds, drop=options.drop, random_state=options.seed,
     )  # fmt: skip
 
@@ -153,15 +160,31 @@ def _score(
     )  # fmt: skip
 
 
-def _refit(model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps) -> Any:
-    """The winner fitted to all rows; None where it was fitted to all, or this was interrupted."""
+def _refit(
+    model: Any,
+    problem: Problem,
+    split: Split,
+    options: FitOptions,
+    steps: Steps,
+    budget: Budget,
+) -> Any:
+    """The winner fitted to all rows; None where it was fitted to all, or there is no time."""
     if options.test is not None or split.X_held is None:
         return None
     if model.interrupted_ == "final fit":
         return None  # who cut that one short wants no longer one
+    n, fitted = len(problem.y), len(split.y_train)
+    timed = options.trials is None
+    wanted = CARE * model.final_seconds_ * (n / fitted) ** 2
+    if timed and wanted > budget.left() - REPORT_SHARE * budget.limit:
+        model.notices_.append(
+            f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
+            "rows, without those that it was scored on. Give more --time."
+        )
+        return None
     return steps.take(
         "final fit on all rows",
-        f"the model is fitted on {len(split.y_train)} of the {len(problem.y)} rows",
+        f"the model is fitted on {fitted} of the {n} rows",
         lambda: copy(model).refit(problem.X, problem.y),
     )
 

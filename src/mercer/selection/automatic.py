@@ -31,7 +31,7 @@ from mercer.selection.encoding import TableEncoder
 from mercer.selection.finals import SMALLEST_RANK
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.machines import Machine, Recipe
-from mercer.selection.metrics import metric_named
+from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import (
     FEWEST_LEARNING_ROWS,
@@ -121,7 +121,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         with the best model so far, if there is one: see ``interrupted_``.
         """
         forget(self)
-        metric = metric_named(self.metric, self.task)
+        if self.metric is not None:
+            metric_named(self.metric, self.task)  # a wrong name is refused before any work
         memory = memory_budget(self.memory)
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
@@ -129,6 +130,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         table, task, y, weights = self._read(X, y, sample_weight)
         n = len(y)
+        metric = metric_named(self.metric or default_metric(self.task, y), self.task)
+        self.metric_ = metric.name
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
         _check_memory(memory, n)
@@ -155,6 +158,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
         kernel, deadline = search.winning_kernel(winner), Deadline(budget, LATE)
+        began = budget.spent()
         try:
             self._report_final(winner)
             if not (final.get("quick") or final.get("early")):
@@ -192,7 +196,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
             )
         self.winner_ = asdict(winner)
         self.winner_name_ = winner.name
+        if task.classes is not None:
+            ones = np.ones(len(task.classes))
+            self.decision_weights_ = search.decision_weights.get(winner.name, ones)
         self.seconds_ = budget.spent()
+        self.final_seconds_ = self.seconds_ - began
         return M
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -370,7 +378,9 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     trials : int, optional
         A fixed number of candidates instead of a time budget: gives the same model on any machine.
     metric : str, optional
-        "accuracy" (default), "balanced_accuracy", "roc_auc", "log_loss" or "f1".
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1". The
+        default is "accuracy", but "average_precision" for two classes of which one has less than a
+        tenth of the rows.
     kind : dict, optional
         Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
         columns whose kind should not be inferred.
@@ -387,6 +397,12 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     Attributes
     ----------
     classes_ : ndarray
+    decision_weights_ : ndarray of shape (classes,)
+        `predict` gives the class of the largest product of these and the probabilities. They are 1
+        but for "balanced_accuracy", "f1" and "average_precision", for which they were chosen on
+        held-out rows.
+    metric_ : str
+        The metric of the search.
     columns_ : list of Column
         Name, kind, reason, missing values and different values of each column.
     notices_ : list of str
@@ -399,6 +415,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     interrupted_ : {None, "search", "final fit"}
         The part of the fit that Ctrl-C stopped, or None. The model is then the best one so far.
     winner_, winner_name_ : dict, str
+    seconds_, final_seconds_ : float
+        Time of the fit, and of its last step, the final fit to all rows.
     encoder_ : TableEncoder
     machine_ : Machine
         ``learner``, the fitted `KernelRidge` with one output for each class, or `SVC`, and
@@ -443,8 +461,11 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         return self._answers(X)
 
     def predict(self, X):
-        """The most probable class of each row, (n,)."""
-        P = self.predict_proba(X)
+        """The class of the largest probability times its ``decision_weights_``, for each row, (n,).
+
+        With the metrics "accuracy", "roc_auc" and "log_loss" this is the most probable class.
+        """
+        P = self.predict_proba(X) * self.decision_weights_
         return self.classes_[P.argmax(axis=1)]
 
 

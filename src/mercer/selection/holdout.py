@@ -10,7 +10,7 @@ import numpy as np
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import BASELINES, fit_baseline
-from mercer.selection.metrics import interval, metric_named
+from mercer.selection.metrics import decision_weights, interval, metric_named
 from mercer.selection.tasks import Classification, Regression
 
 __all__ = ["HeldOut", "hold_out", "score_held_out"]
@@ -100,7 +100,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         Rows and targets that the model was fitted on, and to score on. X is a table, or its
         encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
-    metric = metric_named(model.metric, model.task)
+    metric = metric_named(model.metric_, model.task)
     classification = isinstance(model, KernelClassifier)
     classes: Any = model.classes_ if classification else None
     task = Classification(classes) if classification else Regression()
@@ -115,15 +115,22 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
             )
     M_train, M = _encoded(model, train[0]), _encoded(model, X)
     predicted = model.machine_(M)
-    score = metric(y, predicted, classes)
-    low, high = interval(metric, y, predicted, classes, seed)
+    decided = predicted
+    if classification and metric.counts_hits:
+        decided = predicted * model.decision_weights_
+    score = metric(y, decided, classes)
+    low, high = interval(metric, y, decided, classes, seed)
     baselines, answers = {}, {}
     for name in BASELINES:
         fitted = fit_baseline(
             name, model.encoder_.features_, M_train, np.asarray(train[1]), model.task
         )
         answers[name] = task.answers(fitted, M)
-        baselines[name] = metric(y, answers[name], classes)
+        decided = answers[name]
+        if classification and metric.counts_hits:
+            known = task.answers(fitted, M_train)
+            decided = decided * decision_weights(metric, np.asarray(train[1]), known, classes)
+        baselines[name] = metric(y, decided, classes)
     best_edge = low if metric.higher_is_better else high
     as_good = next((b for b in BASELINES if metric.sign() * (baselines[b] - best_edge) >= 0), None)
     return HeldOut(

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import sklearn.metrics as skm
 
-__all__ = ["METRICS", "Metric", "interval", "metric_named"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "decision_weights",
+    "default_metric",
+    "interval",
+    "metric_named",
+]
+
+RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy says little
 
 
 class Metric:
@@ -78,6 +87,23 @@ def _log_loss(y, P, classes, w):
     return skm.log_loss(y, P, labels=classes, sample_weight=w)
 
 
+def _average_precision(y, P, classes, w):
+    """Of the rarer of two classes, or the mean of all classes against the others."""
+    present = [c for c in range(len(classes)) if np.any(y == classes[c])]
+    if len(classes) == 2:
+        rare = _rarer(y == classes[1], w)
+        return skm.average_precision_score(y == classes[rare], P[:, rare], sample_weight=w)
+    return np.mean(
+        [skm.average_precision_score(y == classes[c], P[:, c], sample_weight=w) for c in present]
+    )
+
+
+def _rarer(second, w) -> int:
+    """The number of the rarer of two classes; the second of equal ones."""
+    share = np.average(second, weights=w)
+    return int(0 < share <= 0.5)
+
+
 def _f1(y, predicted, w):
     labels = np.unique(y)
     none: Any = 0
@@ -120,6 +146,7 @@ METRICS = {
         Metric("accuracy", "classification", _accuracy),
         Metric("balanced_accuracy", "classification", _balanced),
         Metric("roc_auc", "classification", _roc_auc, probabilities=True),
+        Metric("average_precision", "classification", _average_precision, probabilities=True),
         Metric("log_loss", "classification", _log_loss, False, probabilities=True),
         Metric("f1", "classification", _f1),
         Metric("r2", "regression", _r2),
@@ -137,6 +164,50 @@ def metric_named(name: str | None, task: str) -> Metric:
         fitting = [m.name for m in METRICS.values() if m.task == task]
         raise ValueError(f"metric={name!r}: for {task} give one of {', '.join(fitting)}.")
     return METRICS[name]
+
+
+def default_metric(task: str, y: np.ndarray) -> str:
+    """The metric where none is asked for: "r2", "accuracy", or "average_precision".
+
+    The last one is for two classes of which one has less than a tenth of the rows: who never
+    predicts it is right nine times in ten, and has found nothing.
+
+    Examples
+    --------
+    >>> default_metric("classification", np.repeat(["ill", "well"], [3, 97]))
+    'average_precision'
+    """
+    if task == "regression":
+        return "r2"
+    _, counts = np.unique(y, return_counts=True)
+    return "average_precision" if len(counts) == 2 and counts.min() < RARE * len(y) else "accuracy"
+
+
+def decision_weights(
+    metric: Metric, y: np.ndarray, P: np.ndarray, classes: np.ndarray, weights: Any = None
+) -> np.ndarray:
+    """Factors of the probabilities, so that the class of the largest product scores best, (k,).
+
+    They are 1, but for "balanced_accuracy" (the class frequencies, inverted) and for "f1" and
+    "average_precision" of two classes (the threshold of the best F1 score of the rarer one). P are
+    probabilities of rows that the model was not fitted to.
+    """
+    w = np.ones(len(y)) if weights is None else weights
+    factors = np.ones(len(classes))
+    if metric.name == "balanced_accuracy":
+        shares = np.array([w[y == c].sum() for c in classes])
+        return np.divide(shares.max(), shares, out=factors, where=shares > 0)
+    if metric.name in ("f1", "average_precision") and len(classes) == 2:
+        rare = _rarer(y == classes[1], w)
+        hits = y == classes[rare]
+        if 0 < hits.sum() < len(y):
+            precision, recall, steps = skm.precision_recall_curve(
+                hits, P[:, rare], sample_weight=w
+            )
+            f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+            step = float(np.clip(steps[np.argmax(f1[:-1])], 1e-6, 1 - 1e-6))
+            factors[rare] = (1 - step) / step * (1 + 1e-9)  # rows at the threshold are found
+    return factors
 
 
 def interval(

@@ -28,7 +28,7 @@ from mercer.selection.encoding import Feature
 from mercer.selection.finals import Finals
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.machines import Machine, Recipe
-from mercer.selection.metrics import Metric
+from mercer.selection.metrics import Metric, decision_weights
 from mercer.selection.tasks import Task
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, count_jobs, ordered_map
@@ -90,6 +90,8 @@ class Trials:
         See ``leaderboard_``, ``schedule_`` and ``notices_`` of `KernelClassifier`.
     interrupted : bool
         Whether Ctrl-C ended the search.
+    decision_weights : dict
+        Name of a candidate -> the factors of its probabilities that suit the metric.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Trials:
         self.notices: list[str] = []
         self.interrupted = False
         self.learnt: dict[tuple, tuple[TableKernel, int]] = {}  # with the steps taken
+        self.decision_weights: dict[str, np.ndarray] = {}
         self.costs = Costs()
         n = len(M)
         self.order = np.random.default_rng(seed).permutation(n)
@@ -460,11 +463,17 @@ class Trials:
     def _row(self, name, rows, folds, predicted, began) -> dict:
         """A row of the leaderboard: the score of all rows in folds, and its spread over folds."""
         y, w, classes = self.y[rows], self._weights(rows), self.task.classes
+        judged = folds >= 0
+        decided = predicted
+        if classes is not None:
+            known = None if w is None else w[judged]
+            factors = decision_weights(self.metric, y[judged], predicted[judged], classes, known)
+            self.decision_weights[name] = factors
+            decided = predicted * factors if self.metric.counts_hits else predicted
 
         def score(own: np.ndarray) -> float:
-            return self.metric(y[own], predicted[own], classes, None if w is None else w[own])
+            return self.metric(y[own], decided[own], classes, None if w is None else w[own])
 
-        judged = folds >= 0
         each = np.array([score(folds == f) for f in range(folds.max() + 1)])
         known = each[~np.isnan(each)]
         return {
