@@ -116,6 +116,12 @@ LEARNERS: dict[str, Learner] = {
     "KernelRidge, leave one out": Learner(lambda **p: mercer.KernelRidge("auto", **p)),
     "KernelRidge, low rank": Learner(lambda **p: mercer.KernelRidge(solver="low_rank", **p)),
     "KernelRidgeClassifier": Learner(mercer.KernelRidgeClassifier, 5),
+    "FeatureMachineClassifier": Learner(
+        lambda kernel, **p: mercer.FeatureMachineClassifier(**p), 5, VECTORS
+    ),
+    "FeatureMachineRegressor": Learner(
+        lambda kernel, **p: mercer.FeatureMachineRegressor(**p), 0, VECTORS
+    ),
     "KernelLogisticRegression": Learner(mercer.KernelLogisticRegression, 5),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(

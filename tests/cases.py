@@ -148,6 +148,9 @@ DISTANCES = [
     (d.KernelDistance(k.Match()), categories()),
     (d.Mahalanobis(precision=S), vectors()),
     (d.Mahalanobis(precision=np.diag([1.0, 2.0, 0.0, 0.0])), vectors()),
+    *[(d.MappedMinkowski(WEIGHTS, p), vectors()) for p in (1, 2)],
+    *[(d.MappedMinkowski(S, p), vectors()) for p in (1, 1.5, 2)],
+    (d.MappedMinkowski(S[:2]), vectors()),
     (d.FromFunction(words_apart, metric=False), objects()),
     (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]
@@ -168,6 +171,8 @@ KERNELS = [
     *[(k.Laplacian(gamma), vectors()) for gamma in (0.3, "median")],
     (k.Laplacian(0.3, d.Minkowski(1, WEIGHTS)), vectors()),
     *[(k.ExponentialPower(1.5, power), vectors()) for power in (0.5, 1, 2)],
+    (k.ExponentialPower(1.0, 1.4, d.MappedMinkowski(S)), vectors()),
+    (k.ExponentialPower(1.0, 1.0, d.MappedMinkowski(WEIGHTS, 1)), vectors()),
     *[(k.LpqLaplace(p, q, 2.0), vectors()) for p, q in ((1, 1), (0.7, 1.4), (2, 2))],
     (k.LpqLaplace(1, 1.5, 2.0, WEIGHTS), vectors()),
     *[(k.Matern(nu, 1.3), vectors()) for nu in (0.5, 1.5, 2.5, 0.8, 3.3, np.inf)],

@@ -53,6 +53,12 @@ def minkowski(rho, x, z, S, p=None, w=None):
     return sum(wj * gap**p for wj, gap in zip(w, gaps)) ** (1 / p)
 
 
+def mapped_minkowski(rho, x, z, S):
+    A = np.array(rho.linear_map)
+    A = np.diag(A) if A.ndim == 1 else A
+    return minkowski(d.Minkowski(rho.p), *(A @ np.array(v, float) for v in (x, z)), S)
+
+
 def mahalanobis(rho, x, z, S):
     gap = np.array([a - b for a, b in zip(x, z)])
     if rho.precision is not None:
@@ -207,6 +213,7 @@ def pick(row, columns):
 DISTANCES = {
     d.Minkowski: minkowski,
     d.Mahalanobis: mahalanobis,
+    d.MappedMinkowski: mapped_minkowski,
     d.Cosine: angle,
     d.Dice: lambda rho, x, z, S: 1 - dice(x, z),
     d.Edit: edit,

@@ -8,6 +8,8 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "FeatureMachineClassifier": "mercer.learners.feature_machine",
+    "FeatureMachineRegressor": "mercer.learners.feature_machine",
     "KernelLogisticRegression": "mercer.learners.logistic",
     "KernelRidge": "mercer.learners.ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge_classifier",

@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import (
     SVC,
     SVR,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     KernelLogisticRegression,
     KernelRidge,
     KernelRidgeClassifier,
@@ -26,6 +28,8 @@ LEARNERS = [
     KernelRidge,
     KernelRidgeClassifier,
     KernelLogisticRegression,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     SVC,
     NuSVC,
     SVR,

@@ -19,6 +19,8 @@ import mercer
 from mercer import (
     SVC,
     SVR,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
@@ -51,6 +53,8 @@ LEARNERS = [
     KernelRidge(kernel="rbf", alpha="auto"),
     KernelRidgeClassifier(kernel="rbf"),
     KernelLogisticRegression(kernel="rbf"),
+    FeatureMachineClassifier(),
+    FeatureMachineRegressor(),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),

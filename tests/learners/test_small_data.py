@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from mercer import (
     SVC,
     SVR,
+    FeatureMachineClassifier,
     KernelLogisticRegression,
     KernelRidge,
     KernelRidgeClassifier,
@@ -20,7 +21,7 @@ from mercer.gram import memory
 X, Y = load_iris(return_X_y=True)
 LEARNERS = [
     SVC(), SVR(), NuSVC(nu=0.2), OneClassSVM(), KernelRidge(kernel="rbf"), KernelRidgeClassifier(),
-    KernelLogisticRegression(), SVC(kernel=kernels.RBF("scale")),
+    KernelLogisticRegression(), FeatureMachineClassifier(), SVC(kernel=kernels.RBF("scale")),
     KernelRidge(kernel=kernels.Laplacian() + kernels.Linear()),
 ]  # fmt: skip
 

@@ -10,6 +10,8 @@ from learners.machines import overlapping
 from mercer import (
     SVC,
     SVR,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     KernelLogisticRegression,
     KernelRidge,
     KernelRidgeClassifier,
@@ -24,6 +26,8 @@ LEARNERS = [
     KernelRidge,
     KernelRidgeClassifier,
     KernelLogisticRegression,
+    FeatureMachineClassifier,
+    FeatureMachineRegressor,
     SVC,
     NuSVC,
     SVR,

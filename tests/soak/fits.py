@@ -65,6 +65,15 @@ def ridge(rng: Random) -> dict:
     }
 
 
+def features(rng: Random) -> dict:
+    return {
+        "norm": ["auto", 1, 2][rng.integers(3)],
+        "metric": str(rng.choice(["auto", "diagonal"])),
+        "solver": str(rng.choice(["auto", "low_rank"])),
+        "learning_rows": int(rng.choice([5, 30, 1200])),
+    }
+
+
 def logistic(rng: Random) -> dict:
     return {"C": scale(rng, -8, 8), "solver": str(rng.choice(["auto", "low_rank"])), **kernel(rng)}
 
@@ -81,6 +90,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelRidge: ridge,
     mercer.KernelRidgeClassifier: ridge,
     mercer.KernelLogisticRegression: logistic,
+    mercer.FeatureMachineRegressor: features,
+    mercer.FeatureMachineClassifier: features,
 }
 
 

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info
 from mercer import (
     SVC,
     SVR,
+    FeatureMachineClassifier,
     KernelLogisticRegression,
     KernelRidge,
     KernelRidgeClassifier,
@@ -31,6 +32,7 @@ LEARNERS = [
     KernelRidge(kernel="rbf", alpha="auto"),
     KernelRidgeClassifier(kernel="laplacian"),
     KernelLogisticRegression(kernel="rbf", C=10),
+    FeatureMachineClassifier(learning_rows=300, random_state=0),
     KernelSearchCV(SVC(), {"C": [1, 10], "gamma": [0.1, 1]}, cv=3),
 ]
 rng = np.random.default_rng(0)

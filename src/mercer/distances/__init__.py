@@ -5,6 +5,7 @@ from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
+from mercer.distances.mapped import MappedMinkowski
 from mercer.distances.mixed import Mixed
 from mercer.distances.products import dense_rows
 from mercer.distances.sets import Dice, Jaccard
@@ -25,6 +26,7 @@ __all__ = [
     "KernelDistance",
     "LogFrequency",
     "Mahalanobis",
+    "MappedMinkowski",
     "Match",
     "Minkowski",
     "Mixed",

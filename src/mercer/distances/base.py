@@ -56,3 +56,11 @@ class Distance(Comparison):
             If the distance is not ``differentiable``.
         """
         raise TypeError(f"{self!r} has no gradient with respect to {self.kind}.")
+
+    def gradients(self, X: Any, Z: Any, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Σ_j weights[i, j] coef[j, c] ∂raw(x_i, z_j) / ∂x_i for each output c: (outputs, n, d).
+
+        As `gradient`, for several functions with the same weights: ``coef`` has shape
+        (m, outputs). Override it if they can share work.
+        """
+        return np.stack([self.gradient(X, Z, weights * a) for a in coef.T])

@@ -110,11 +110,28 @@ class Minkowski(Distance):
             slopes = np.stack([self._slope(x, z, weights) for x, z in zip(X.T, Z.T)], axis=1)
         return slopes if w is None else slopes * w
 
+    def gradients(self, X: Any, Z: Any, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        if not self.differentiable:
+            return super().gradients(X, Z, weights, coef)
+        X, Z = dense_rows(X), dense_rows(Z)
+        w = _feature_weights(self.weights, X)
+        if self.p == 2:  # one product for all outputs
+            products = weights @ (coef.T[:, None] * Z.T).reshape(-1, len(Z)).T
+            pulls = products.reshape(len(X), coef.shape[1], -1).transpose(1, 0, 2)
+            slopes = 2 * ((weights @ coef).T[:, :, None] * X - pulls)
+        else:
+            columns = [(weights * self._powers(x, z)) @ coef for x, z in zip(X.T, Z.T)]
+            slopes = self.p * np.stack(columns, axis=2).transpose(1, 0, 2)
+        return slopes if w is None else slopes * w
+
     def _slope(self, x: np.ndarray, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights_ij p |x_i - z_j|^(p - 1) sign(x_i - z_j), (n,)."""
+        return self.p * np.einsum("ij,ij->i", weights, self._powers(x, z))
+
+    def _powers(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """|x_i - z_j|^(p - 1) sign(x_i - z_j), (n, m)."""
         gap = np.subtract.outer(x, z)
-        powers = np.sign(gap) if self.p == 1 else np.sign(gap) * np.abs(gap) ** (self.p - 1)
-        return self.p * np.einsum("ij,ij->i", weights, powers)
+        return np.sign(gap) if self.p == 1 else np.sign(gap) * np.abs(gap) ** (self.p - 1)
 
 
 class Mahalanobis(Distance):

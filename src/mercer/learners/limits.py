@@ -39,6 +39,8 @@ class Limits(NamedTuple):
 LIMITS = {
     # Cholesky, n³ / 3 operations: 30 s at 20,000 rows on 2 cores
     "ridge": Limits(20_000, 2000),
+    # as "ridge"; for classes the inverse of the factor too, which costs as much again
+    "feature machine": Limits(20_000, 2000),
     # an eigendecomposition, for all penalties at once: 3 s at 3,000 rows on 2 cores
     "leave one out": Limits(3000, 2000, 4),
     # the same, and Newton steps on all rows for each class

@@ -17,10 +17,9 @@ from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
 from mercer.learners.parameters import check_count, check_positive
 from mercer.learners.ridge_penalty import (
-    PENALTIES,
     PenaltyPath,
-    affordable,
     check_penalty,
+    least_left_out,
     solve_densely,
     unit_of,
 )
@@ -141,13 +140,7 @@ class RidgeLearner(KernelLearner):
             factor = LowRankSolver().factorise(low, w)
             self.keep_support(X[low.centres])
             self.solver_ = "low_rank"
-        tried = affordable(PENALTIES, y, budget) * (n if w is None else w.sum())
-        tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides
-        left_out = factor.leave_one_out(y, tried)
-        squares = np.square(left_out - y).reshape(len(tried), n, -1).sum(axis=2)
-        errors = squares.mean(axis=1) if w is None else squares @ w
-        best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
-        self.alpha_, self.left_out_ = float(tried[best]), left_out[best]
+        self.alpha_, self.left_out_ = least_left_out(factor, y, w, budget)
         return factor.solve(y, self.alpha_)
 
     @finite_values

@@ -9,9 +9,24 @@ import numpy as np
 from mercer.gram import GramOperator
 from mercer.learners.base import FitPath
 from mercer.samples import as_numbers
-from mercer.solvers import CholeskySolver, EigenSolver, Result, RidgeSweep
+from mercer.solvers import (
+    CholeskySolver,
+    EigenFactor,
+    EigenSolver,
+    LowRankFactor,
+    Result,
+    RidgeSweep,
+)
 
-__all__ = ["PENALTIES", "PenaltyPath", "affordable", "check_penalty", "solve_densely", "unit_of"]
+__all__ = [
+    "PENALTIES",
+    "PenaltyPath",
+    "affordable",
+    "check_penalty",
+    "least_left_out",
+    "solve_densely",
+    "unit_of",
+]
 
 PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
@@ -76,6 +91,23 @@ def unit_of(y: np.ndarray) -> float:
     if largest == 0 or 1e-100 < largest < 1e100:
         return 1.0
     return 2.0 ** max(int(np.frexp(largest)[1]), -1000)
+
+
+def least_left_out(
+    factor: EigenFactor | LowRankFactor, y: np.ndarray, weights: np.ndarray | None, budget: int
+) -> tuple[float, np.ndarray]:
+    """The λ of the least squared leave-one-out error, and the predictions that it leaves out.
+
+    As many of `PENALTIES`, times the sum of the weights, are tried as the budget in bytes allows.
+    """
+    n = len(y)
+    tried = affordable(PENALTIES, y, budget) * (n if weights is None else weights.sum())
+    tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides
+    left_out = factor.leave_one_out(y, tried)
+    squares = np.square(left_out - y).reshape(len(tried), n, -1).sum(axis=2)
+    errors = squares.mean(axis=1) if weights is None else squares @ weights
+    best = int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+    return float(tried[best]), left_out[best]
 
 
 def affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:

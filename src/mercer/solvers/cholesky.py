@@ -10,7 +10,7 @@ import scipy.linalg
 from mercer.gram import GramOperator
 from mercer.gram.operator import require
 from mercer.solvers.eigenpairs import EigenFactor
-from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.solvers.lapack import cholesky_factor, inverse_diagonal, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge_system import RidgeSystem, solve_by_penalty
 
@@ -138,17 +138,13 @@ class CholeskyFactor:
     def leave_one_out(self, y: np.ndarray) -> np.ndarray:
         """For each row, the prediction of the fit without it; shape of y. Needs λ > 0.
 
-        Costs one triangular inverse, O(n³ / 3), beside the factorisation.
+        Costs one triangular inverse, O(n³ / 3), beside the factorisation, and no other matrix.
         """
         if self._eigen is not None:
             return self._eigen.leave_one_out(y, [self.penalty])[0]
         system = self.system
-        z = self._refined(y)
-        (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (self._factor,))
-        inverse, _ = trtri(self._factor, lower=True, overwrite_c=False)
-        # [A⁻¹]_ii = Σ_k (L⁻¹)_ki², of the lower triangle: what lies above it is not ours
-        diagonal = np.einsum("ki,ki->i", *[np.tril(inverse)] * 2, dtype=np.float64)
-        return system.leave_one_out(z, diagonal, y)
+        assert self._factor is not None
+        return system.leave_one_out(self._refined(y), inverse_diagonal(self._factor), y)
 
     def _refined(self, y: np.ndarray) -> np.ndarray:
         a = self.solve(y).coef.reshape(self.system.n, -1)
