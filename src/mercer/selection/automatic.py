@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -29,18 +29,16 @@ from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.finals import SMALLEST_RANK
-from mercer.selection.interactions import learn_interactions
+from mercer.selection.learning import (
+    FEWEST_LEARNING_ROWS,
+    LEARNING_STEPS,
+    learn_kernel,
+    learning_rows,
+)
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.tasks import Classification, Regression, Task
-from mercer.selection.trials import (
-    FEWEST_LEARNING_ROWS,
-    LEARNING_STEPS,
-    ONE_RUNG_ROWS,
-    Trials,
-    learning_jobs,
-    learning_rows,
-)
+from mercer.selection.trials import ONE_RUNG_ROWS, Trials
 from mercer.selection.values import is_object_list, read_columns
 from mercer.threads import Stopped, fitting, forget
 
@@ -267,15 +265,15 @@ class _AutomaticKernel(BaseEstimator, ABC):
         memory: int, steps: int,
     ) -> TableKernel:  # fmt: skip
         """The kernel of a candidate; its weights are learnt from at most 1,200 rows."""
+        features = self.encoder_.features_
         order = np.random.default_rng(self._seed).permutation(len(M))
-        rows = np.sort(order[: learning_rows(memory)])
-        kernel, X = candidate.bound(self.encoder_.features_, M[rows])
+        rows = order[: learning_rows(memory)]
         if not candidate.learn:
-            return kernel
-        return learn_interactions(
-            kernel, X, task.targets(y[rows]), None if weights is None else weights[rows],
-            steps=steps, n_jobs=learning_jobs(memory, len(rows), self.n_jobs),
-        ).kernel  # fmt: skip
+            return candidate.bound(features, M[np.sort(rows)])[0]
+        w = None if weights is None else weights[rows]
+        return learn_kernel(
+            candidate, features, M[rows], task.targets(y[rows]), w, memory, self.n_jobs, steps=steps
+        )[0]
 
     @property
     def kernel_(self) -> Any:
@@ -319,12 +317,18 @@ class _AutomaticKernel(BaseEstimator, ABC):
         check_is_fitted(self)
         if not self.winner_["learn"]:
             return {}
-        features = self.encoder_.features_
-        kernel: Any = self.kernel_
-        weights = {
-            features[columns[0]].label: float(w)
-            for (_, columns), w in zip(kernel.parts, kernel.weights)
-        }
+        features, kernel = self.encoder_.features_, cast(Any, self.kernel_)
+        if self.winner_["family"] == "metric":
+            (metric, columns), *_ = kernel.parts
+            squares = np.square(metric.metric.linear_map)
+            squares = squares if squares.ndim == 1 else squares.sum(axis=0)
+            shares = (squares / (squares.sum() or 1.0)).tolist()
+            weights = {features[j].label: w for j, w in zip(columns, shares)}
+        else:
+            weights = {
+                features[columns[0]].label: float(w)
+                for (_, columns), w in zip(kernel.parts, kernel.weights)
+            }
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
 
     # --- columns ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from mercer.selection.encoding import OBJECTS, Feature
 
 __all__ = ["Candidate", "candidates"]
 
-RADIAL = ("gaussian", "laplacian")
+RADIAL = ("gaussian", "laplacian", "metric")
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
 #: way to read texts -> longest substring of characters, and of words (0: not used)
@@ -51,9 +51,9 @@ class Candidate:
 
     Attributes
     ----------
-    family : {"interactions", "gaussian", "laplacian", "additive", "objects"}
-        "objects" is a sum of kernels on texts and sets; "gaussian" and "laplacian" do not use texts
-        and sets.
+    family : {"interactions", "gaussian", "laplacian", "metric", "additive", "objects"}
+        "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian" and "metric" do not
+        use texts and sets.
     scale : float
         Bandwidth divided by the default of the family.
     learn : bool
@@ -64,6 +64,9 @@ class Candidate:
         How "gaussian" and "laplacian" read numbers: standardised, as normal scores, or integers of
         few values as categories too ("levels") or instead ("codes").
     machine : {"ridge", "svc"}
+    form : {"", "absolute", "diagonal", "full"}
+        Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
+        or in a Euclidean distance, or a linear map.
     """
 
     family: str
@@ -72,6 +75,7 @@ class Candidate:
     text: str = ""
     columns: str = "scaled"
     machine: str = "ridge"
+    form: str = ""
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
@@ -95,10 +99,15 @@ class Candidate:
             return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}{text}"
         if self.family == "additive":
             return f"additive{text}"
+        if self.family == "metric":
+            return f"learnt metric, {self.form}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
 
-    def kernel(self, features: list[Feature]) -> TableKernel:
-        """The kernel on the encoded columns, before its weights are learnt."""
+    def kernel(self, features: list[Feature], learnt: Kernel | None = None) -> TableKernel:
+        """The kernel on the encoded columns, before its weights are learnt.
+
+        ``learnt`` is the kernel on the numbers of a "metric" whose metric is known.
+        """
         ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
         codes = [j for j, f in enumerate(features) if f.kind == "code"]
         parts: list = []
@@ -115,12 +124,18 @@ class Candidate:
         scaled, levels = self._numbers(features)
         codes = sorted(codes + levels)
         width = len(scaled) + len(codes)
-        if scaled:
+        if scaled and learnt is not None:
+            parts.append((learnt, scaled))
+        elif scaled:
             radial = RBF if self.family == "gaussian" else Laplacian
             parts.append((radial(self.scale / width), scaled))
         if codes:
             parts.append((FromDistance(MatchDistance(), self.scale / width), codes))
         return TableKernel(parts, "product")
+
+    def numbers(self, features: list[Feature]) -> list[int]:
+        """The columns of numbers that a radial kernel reads."""
+        return self._numbers(features)[0]
 
     def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
         """The columns of numbers that a radial kernel reads, and those of their levels."""
@@ -215,16 +230,26 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         Candidate("gaussian", 10.0),
         Candidate("gaussian", 0.1),
     ]
+    metrics = [
+        Candidate("metric", learn=True, form=form)
+        for form in ("full", "absolute", "diagonal")
+        if kinds["scaled"] > 1
+    ]
+    ridge[1:1] = metrics
     svc = partial(Candidate, machine="svc")
     normal = partial(svc, columns="normal") if kinds["rank"] else svc
     margins = [
         normal("laplacian", 3.0),
         svc("gaussian", 2.0),
-        *ridge[:2],
+        learnt,
+        Candidate("gaussian"),
         replace(learnt, machine="svc"),
+        *(replace(metric, machine="svc") for metric in metrics[:2]),
         svc("laplacian", 3.0),
         normal("laplacian"),
-        *ridge[2:4],
+        *metrics[:1],
+        wide,
+        Candidate("laplacian"),
         svc("gaussian", 0.5),
         replace(wide, machine="svc"),
         svc("gaussian", 8.0),

@@ -66,6 +66,11 @@ class Costs:
         """A support vector machine with its calibration."""
         return n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
 
+    @staticmethod
+    def metric(n: int, columns: int) -> float:
+        """Learning a metric from n rows: some systems and products for each of its steps."""
+        return 4 * (10 * n**3 / 3 / CHOLESKY + n * n * (1e-7 + 4e-9 * columns))
+
 
 def entry_seconds(kernel: Any, X: Any) -> float:
     """Time of one value of a kernel, in one thread, measured on some of its encoded samples."""

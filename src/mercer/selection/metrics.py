@@ -201,9 +201,7 @@ def decision_weights(
         rare = _rarer(y == classes[1], w)
         hits = y == classes[rare]
         if 0 < hits.sum() < len(y):
-            precision, recall, steps = skm.precision_recall_curve(
-                hits, P[:, rare], sample_weight=w
-            )
+            precision, recall, steps = skm.precision_recall_curve(hits, P[:, rare], sample_weight=w)
             f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
             step = float(np.clip(steps[np.argmax(f1[:-1])], 1e-6, 1 - 1e-6))
             factors[rare] = (1 - step) / step * (1 + 1e-9)  # rows at the threshold are found

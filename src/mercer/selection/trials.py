@@ -26,40 +26,28 @@ from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
 from mercer.selection.finals import Finals
-from mercer.selection.interactions import learn_interactions
+from mercer.selection.learning import (
+    LEARNING_ROWS,
+    LEARNING_STEPS,
+    learn_kernel,
+    learning_rows,
+)
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import Metric, decision_weights
 from mercer.selection.tasks import Task
 from mercer.solvers import RidgeFolds
-from mercer.threads import blas_limit, count_jobs, ordered_map
+from mercer.threads import blas_limit, ordered_map
 
-__all__ = ["Trials", "learning_jobs", "learning_rows"]
+__all__ = ["Trials"]
 
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
 PROMOTED = 3  # candidates that go on to the second rung
-LEARNING_ROWS = 1200  # rows to learn column weights from, for tables of up to 20 columns
-FEWEST_LEARNING_ROWS = 300
-FOLD_LEARNING_ROWS = 600  # the same for each fold of a small table
-LEARNING_STEPS = 25
+FOLD_LEARNING_ROWS = 600  # rows to learn column weights from, for each fold of a small table
 FIRST_RUNG_SHARE = 0.5  # part of the time, if there is a second rung
 RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
-
-
-def learning_rows(memory: int) -> int:
-    """Rows from which column weights are learnt: twelve matrices fit, if they are not few.
-
-    Their number does not depend on the threads, so that results do not either.
-    """
-    return int(np.clip(np.sqrt(memory / 8 / 12), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
-
-
-def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
-    """Threads that learn the weights: beside six matrices of the rows, each holds three."""
-    fitting = (memory // (8 * rows**2) - 6) // 3
-    return int(np.clip(fitting, 1, count_jobs(n_jobs)))
 
 
 class Trials:
@@ -211,7 +199,10 @@ class Trials:
         if candidate.learn and not self._is_learnt(candidate):
             count = min(self.learning_rows, FOLD_LEARNING_ROWS) if self.spared is None else 0
             count = count or self.learning_rows
-            learning = LEARNING_STEPS * 2 * Costs.exact(count, entry)
+            if candidate.family == "metric":
+                learning = Costs.metric(count, len(candidate.numbers(self.features)))
+            else:
+                learning = LEARNING_STEPS * 2 * Costs.exact(count, entry)
             learning *= 1 if self.spared is not None else self._count_folds(rows)
         folds = self._count_folds(rows)
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
@@ -420,18 +411,16 @@ class Trials:
         if self.spared is None:
             count = min(count, FOLD_LEARNING_ROWS)
         most = np.random.default_rng(self.seed).permutation(rows)[:count]
-        kernel, X = candidate.bound(self.features, self.M[most])
 
         def enough(step: int, error: float) -> bool:
             if steps is not None:
                 return step + 1 >= steps
             return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
 
-        found = learn_interactions(
-            kernel, X, self.Y[most], self._weights(most), steps=LEARNING_STEPS,
-            n_jobs=learning_jobs(self.memory, len(most), self.n_jobs), on_step=enough,
+        self.learnt[key] = learn_kernel(
+            _kernel_of(candidate), self.features, self.M[most], self.Y[most], self._weights(most),
+            self.memory, self.n_jobs, on_step=enough,
         )  # fmt: skip
-        self.learnt[key] = found.kernel, len(found.errors)
         return self.learnt[key]
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
