@@ -12,7 +12,8 @@ import polars as pl
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import used_columns
-from mercer.selection.values import is_missing_mark, read_columns, spelled_number
+from mercer.selection.spellings import is_missing_mark, spelled_number
+from mercer.selection.values import read_columns
 
 __all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 

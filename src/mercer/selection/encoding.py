@@ -5,8 +5,9 @@ its standardised value. A missing number is replaced by the median. If training 
 "is it missing" becomes a category too (only one for columns that miss values in the same rows). A
 category becomes a code. In a category with more than 20 levels, the levels with fewer than ``rare``
 rows share one code; new levels get this code too. A missing value is a separate level. A date
-becomes the numbers year, month, day of week and elapsed days. A text becomes a string of
-characters, and also a string of words if texts have several words. A set stays a set.
+becomes the numbers year, month, day of week, hour, minute and elapsed days, of which those that
+are the same in all training rows are left out. A text becomes a string of characters, and also a
+string of words if texts have several words. A set stays a set.
 """
 
 from __future__ import annotations
@@ -23,13 +24,8 @@ from mercer.samples import Categories, EncodedColumns
 from mercer.selection.cells import as_items, as_texts, encode_cells, words
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
-from mercer.selection.values import (
-    as_dates,
-    as_numbers,
-    is_missing_mark,
-    missing_values,
-    read_columns,
-)
+from mercer.selection.spellings import is_missing_mark
+from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
 __all__ = ["Feature", "TableEncoder"]
 
@@ -271,15 +267,18 @@ def _cells(column: Column, values: np.ndarray) -> list:
 def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """Label -> numbers of a column; a date column has several."""
     if column.kind == "number":
-        return {str(column.name): as_numbers(values)}
-    dates = as_dates(values)
+        return {str(column.name): as_numbers(values, column.decimal)}
+    dates = as_dates(values, column.order)
     missing = np.isnat(dates)
-    days = dates.astype("datetime64[D]")
-    elapsed = dates.astype("int64") / 86400
-    year = days.astype("datetime64[Y]").astype(int) + 1970
-    month = days.astype("datetime64[M]").astype(int) % 12 + 1
-    weekday = (days.astype(int) + 3) % 7  # day 0, 1970-01-01, was a Thursday
-    parts = {"elapsed days": elapsed, "year": year, "month": month, "day of week": weekday}
+    days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
+    parts = {
+        "elapsed days": seconds / 86400,
+        "year": days.astype("datetime64[Y]").astype(int) + 1970,
+        "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
+        "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
+        "hour": seconds % 86400 // 3600,
+        "minute": seconds % 3600 // 60,
+    }
     return {
         f"{column.name}: {part}": np.where(missing, np.nan, number)
         for part, number in parts.items()
