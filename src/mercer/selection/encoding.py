@@ -27,7 +27,7 @@ from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used
 from mercer.selection.spellings import is_missing_mark
 from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
-__all__ = ["Feature", "TableEncoder"]
+__all__ = ["Feature", "TableEncoder", "unreadable"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -237,6 +237,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = {
             name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
             for name, levels in self.levels_.items()
+            if name in table
         }
         return {name: levels for name, levels in found.items() if levels}
 
@@ -295,11 +296,16 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
     marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
     known = values[~missing_values(values) & ~marks]
     if len(known):
-        raise ValueError(
-            f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
-            f"values is a {column.kind} now, the first is {known[0]!r:.60}: give {column.kind}s, "
-            "or fit again without the column."
-        )
+        raise unreadable(column, known[0])
+
+
+def unreadable(column: Column, first: Any) -> ValueError:
+    """The error of new rows in which no value of a column is a number or date any more."""
+    return ValueError(
+        f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
+        f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
+        "or fit again without the column."
+    )
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:

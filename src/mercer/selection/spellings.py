@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "BLANKS",
     "COMMA_NUMBER",
     "MISSING_TEXTS",
     "POINT_NUMBER",
