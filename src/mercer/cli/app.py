@@ -248,8 +248,9 @@ def run(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     errors = Terminal(stderr=True)
     warnings.showwarning = partial(_warn, errors, set())
+    words = _with_pipe(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(arguments, exit_on_error=False, print_error=False)
+        code = app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         errors.print(CycloptsPanel(visible(str(error))))
         sys.exit(USAGE)
@@ -267,6 +268,12 @@ def run(arguments: list[str] | None = None) -> None:
         errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
         sys.exit(BUG)
     sys.exit(code if isinstance(code, int) else OK)
+
+
+def _with_pipe(words: list[str]) -> list[str]:
+    """The same command, where ``-`` before all options is the file of that name, standard input."""
+    options = next((i for i, word in enumerate(words) if word[:1] == "-" != word), len(words))
+    return ["./-" if word == "-" else word for word in words[:options]] + words[options:]
 
 
 def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: Any) -> None:

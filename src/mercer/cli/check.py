@@ -79,7 +79,7 @@ def check_table(
         if dropped:
             screen.print(left_out(dropped, target))
     values = read_columns(frame)
-    columns = columns_of(values, kinds, drop, tables.decimal)
+    columns = columns_of(values, kinds, drop, tables)
     screen.print()
     screen.print(columns_table(columns, most=MOST_COLUMNS, values=True))
     notices = [*tables.notes, *column_notices(columns)]
@@ -117,7 +117,8 @@ def _findings(
     found += find_order_in_time(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
-    return found + find_repeated_rows(values, y)
+    compared = {c.name: values[c.name] for c in columns if c.kind != "identifier"}
+    return found + (find_repeated_rows(compared, y) if compared else [])
 
 
 def _test_findings(
@@ -140,7 +141,8 @@ def _test_findings(
             screen.print(f"{test}: {left_out(dropped, target)}")
         check_test_table(frame, y_held, columns, y, task, test)
     new = read_columns(frame)
-    found = find_shared_rows(values, new)
+    compared = {c.name: values[c.name] for c in columns if c.used}
+    found = find_shared_rows(compared, new) if compared else []
     if any(column.used for column in columns):
         surprises = Surprises(TableEncoder(columns).fit(values))
         surprises.see(new)

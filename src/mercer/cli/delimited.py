@@ -105,7 +105,7 @@ class DelimitedText:
             text = content.decode(self.encoding)
             text.encode()  # some encodings can write halves of characters
         except UnicodeDecodeError as error:
-            self._wrong_byte(content[error.start], content[: error.start].count(b"\n") + 1)
+            self._wrong_byte(content[error.start], 1 + _ends(content[: error.start]))
         except (LookupError, ValueError):
             self._unknown_encoding()
         return text.removeprefix("\ufeff")
@@ -116,6 +116,20 @@ class DelimitedText:
             f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Tell its "
             "encoding, for example --encoding latin-1 or --encoding cp1252."
         ) from None
+
+    def _find_wrong_byte(self) -> NoReturn:
+        """Say where a file that is read in blocks is wrongly encoded."""
+        decoder, row = codecs.getincrementaldecoder(self.encoding)(), 1
+        with self.source.opened() as file:
+            while True:
+                content = file.read(SAMPLE)
+                try:
+                    decoder.decode(content, final=not content)
+                except UnicodeDecodeError as error:
+                    self._wrong_byte(
+                        error.object[error.start], row + _ends(error.object[: error.start])
+                    )
+                row += _ends(content)
 
     def _unknown_encoding(self) -> NoReturn:
         raise TableError(
@@ -251,8 +265,8 @@ class DelimitedText:
                     held = blank = 0
         except csv.Error as error:
             self._wrong_quote(error, begins)
-        except UnicodeDecodeError as error:
-            self._wrong_byte(error.object[error.start], begins)
+        except UnicodeDecodeError:
+            self._find_wrong_byte()
         rest = "".join(lines.taken)
         if len(self.names) > 1:
             rest = rest.rstrip("\r\n")
@@ -296,6 +310,11 @@ def encoding_of(sample: bytes, given: str) -> str:
     if len(content) >= 4 and max(even, odd) > 0.5 and min(even, odd) < 0.1:
         return "utf-16-le" if odd > even else "utf-16-be"
     return "utf-8"
+
+
+def _ends(content: bytes) -> int:
+    """How many lines end in some bytes."""
+    return max(content.count(b"\n"), content.count(b"\r"))
 
 
 def _separator(text: str, usual: str | None) -> str:

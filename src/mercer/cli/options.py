@@ -86,7 +86,7 @@ class FitOptions:
         seconds(self.time)
         memory_budget(self.memory)
         if self.metric is not None and self.metric not in METRICS:
-            raise TableError(f"--metric: metric={self.metric!r}: give one of {', '.join(METRICS)}.")
+            raise TableError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
             metric_named(self.metric, self.task)
         kinds_given(self.kind)

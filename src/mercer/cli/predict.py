@@ -94,9 +94,10 @@ class _Predictions:
             _kept(block, self.keep, self.tables.label, self.suffix)
             if surprises is not None:
                 surprises.see(read_columns(block))
-        for column in surprises.unreadable() if surprises is not None else []:
-            error = unreadable(column, surprises.example(column))
-            raise TableError(f"{self.tables.label}: {error}") from None
+        if surprises is not None:
+            for column in surprises.unreadable():
+                error = unreadable(column, surprises.example(column))
+                raise TableError(f"{self.tables.label}: {error}")
         return surprises
 
     def answers(self) -> Iterator[pl.DataFrame]:

@@ -89,7 +89,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         screen.print(left_out(dropped, options.target))
     screen.print(line("Task: ", (task, "bold"), f", since {why}.\n"))
     values = read_columns(X)
-    columns = columns_of(values, options.kinds, options.drop, tables.decimal)
+    columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
     findings = [
         *(review_target(y, task, options.target) if options.metric is None else []),
@@ -104,14 +104,10 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     return Problem(X, y, task, why, metric, dropped, columns, notices)
 
 
-def columns_of(
-    values: dict, kind: dict[str, str], drop: list[str], decimal: str = ""
-) -> list[Column]:
-    """What the columns of a table are; numbers remember that their file has decimal commas."""
-    columns = infer_columns(values, kind, drop, decimal)
-    return [
-        replace(c, decimal=decimal) if c.kind == "number" and not c.decimal else c for c in columns
-    ]
+def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
+    """What the columns of a table are; numbers that had decimal commas in the file remember it."""
+    columns = infer_columns(values, kind, drop, tables.decimal)
+    return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:

@@ -93,6 +93,8 @@ class Tables:
         What was found out in reading, complete after it.
     decimal : str
         The decimal sign of texts, complete after reading.
+    commas : list of str
+        The columns of numbers with decimal commas, complete after reading.
     """
 
     def __init__(self, given: Sequence[Path], reading: Reading | None = None):
@@ -103,6 +105,7 @@ class Tables:
         self.label = sources[0].label if len(sources) == 1 else " ".join(map(str, given))
         self.parts = [_part(source, self.reading) for source in sources]
         self.decimal = self.reading.decimal
+        self.commas: list[str] = []
         self._notes: list[str] = []
         if len(sources) > 1:
             self._notes.append(f"Read from {len(sources)} files.")
@@ -215,13 +218,19 @@ class _Pass:
             none = pl.DataFrame({name: pl.Series([], dtype=pl.String) for name in self.names})
             every.append(pl.DataFrame(dict(zip(self.names, self.texts.typed(none)))))
             tables.decimal = self.texts.decimal
-            tables._notes += self.texts.said(self.names)
+            tables.commas = self.texts.commas(self.names)
+            if tables.commas:
+                some = ", ".join(tables.commas[:5]) + ", ..." * (len(tables.commas) > 5)
+                tables._notes.append(f"Numbers have decimal commas: {some}.")
         for name in self.names:
             alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
+            different = {frame.dtypes[0] for frame in alike}
             try:
+                if len(different) > 1 and any(dtype.is_nested() for dtype in different):
+                    raise pl.exceptions.SchemaError
                 dtype = pl.concat(alike, how="vertical_relaxed").dtypes[0]
             except pl.exceptions.PolarsError:
-                kinds = " and ".join(sorted({str(frame.dtypes[0]) for frame in alike}))
+                kinds = " and ".join(sorted(map(str, different)))
                 raise TableError(
                     f"{tables.label}: column {name!r} holds {kinds} in different files. Write them "
                     "alike."

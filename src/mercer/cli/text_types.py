@@ -149,14 +149,10 @@ class TextTypes:
             for column, series in zip(self.columns, cells.iter_columns(), strict=True)
         ]
 
-    def said(self, names: list[str]) -> list[str]:
-        """What a reader may want to know of the decimal sign."""
+    def commas(self, names: list[str]) -> list[str]:
+        """The columns of numbers with decimal commas."""
         decimal = self.decimal
-        if decimal != ",":
-            return []
-        commas = [n for n, c in zip(names, self.columns) if c.type(",") == "comma number"]
-        some = ", ".join(commas[:5]) + ", ..." * (len(commas) > 5)
-        return [f"Numbers have decimal commas: {some}."] if commas else []
+        return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
 
 
 def _integers(cells: pl.Series) -> pl.Series:

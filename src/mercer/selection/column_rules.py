@@ -234,6 +234,8 @@ def _number_kind(
 ) -> tuple[str, str]:
     n, distinct = len(values), len(counts)
     whole = bool((present == np.round(present)).all())
+    if whole and PANDAS_INDEX.fullmatch(str(name)):
+        return "identifier", "the index of a pandas table"
     if distinct == 2:
         return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:
@@ -241,8 +243,6 @@ def _number_kind(
             return "identifier", f"counts the rows: {n} consecutive integers"
         if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= DENSE * present[-1]:
             return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
-        if PANDAS_INDEX.fullmatch(str(name)):
-            return "identifier", "the index of a pandas table, with a different integer in each row"
         if IDENTIFIER_NAME.fullmatch(str(name)):
             return "identifier", f"named as an identifier, and all {n} integers are different"
     return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
