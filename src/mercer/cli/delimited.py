@@ -300,14 +300,18 @@ def encoding_of(sample: bytes, given: str) -> str:
 
     Latin letters in UTF-16 have a zero in every other byte.
     """
+    marked = next((name for mark, name in MARKS.items() if sample.startswith(mark)), None)
+    if given.lower() in ("utf-16", "utf-32", "utf16", "utf32") and marked is None:
+        return f"{given}-le"  # decoders of streams want a mark, or the order in the name
     if given.lower() not in ("utf-8", "utf8"):
         return given
-    marked = next((name for mark, name in MARKS.items() if sample.startswith(mark)), None)
     if marked is not None:
         return marked
     content = np.frombuffer(sample[: len(sample) // 2 * 2], np.uint8)
+    if len(content) < 4:
+        return "utf-8"
     even, odd = (content[0::2] == 0).mean(), (content[1::2] == 0).mean()
-    if len(content) >= 4 and max(even, odd) > 0.5 and min(even, odd) < 0.1:
+    if max(even, odd) > 0.5 and min(even, odd) < 0.1:
         return "utf-16-le" if odd > even else "utf-16-be"
     return "utf-8"
 

@@ -114,10 +114,21 @@ class JsonLines(Typed):
         with self.source.opened() as file:
             self.encoding = encoding_of(file.read(1024), self.encoding)
         with self.source.opened() as file:
-            lines = enumerate(io.TextIOWrapper(file, self.encoding), start=1)
+            lines = enumerate(self._lines(file), start=1)
             while block := list(islice(lines, rows)):
                 if some := [(i, text) for i, text in block if text.strip()]:
                     yield self._frame(some)
+
+    def _lines(self, file: Any) -> Iterator[str]:
+        try:
+            for line in io.TextIOWrapper(file, self.encoding):
+                line.encode()  # some encodings can write halves of characters
+                yield line.removeprefix("\ufeff")
+        except (UnicodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source.label} is not {self.encoding}: {error}. Tell its encoding, for "
+                "example --encoding latin-1."
+            ) from None
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
         content = "".join(text for _, text in lines).encode()
@@ -130,7 +141,7 @@ class JsonLines(Typed):
 
     def _object(self, row: int, text: str) -> dict:
         try:
-            found = json.loads(text.removeprefix("\ufeff"))
+            found = json.loads(text)
         except ValueError as error:
             said = str(error).partition(":")[0]
             raise TableError(
