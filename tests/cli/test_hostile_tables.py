@@ -485,6 +485,10 @@ def test_cells_that_are_tables_themselves(cells, command):
     assert code == 0
     assert "60 rows, 4 columns." in said
     assert "Left out: nest, which holds" in said
+    code, said = command("fit", "t.parquet", "--target", "nest")
+    assert code == 3
+    assert "--target nest holds" in said
+    assert "give a column of numbers or classes" in said
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        frame, y, dropped = read_target(frame, target, tables.label)
+        frame, y, dropped = read_target(frame, target, tables.label, unread=tables.unread)
         task, why = task_of(y, task)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}

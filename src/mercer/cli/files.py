@@ -41,7 +41,7 @@ def find_sources(given: Sequence[Path]) -> list[Source]:
     """
     found: list[Source] = []
     for path in given:
-        if path == STDIN or not PATTERN & set(str(path)) or path.exists():
+        if path == STDIN or not PATTERN & set(str(path)) or os.path.exists(path):
             found.append(Source(path))
             continue
         names = sorted(glob.glob(str(path)))

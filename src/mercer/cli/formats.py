@@ -168,7 +168,8 @@ class SvmlightFile(Typed):
             raise TableError(f"{self.source.label} is empty.")
         if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
             raise TableError(f"{self.source.label} begins with a mark of Unicode: take it out.")
-        X, y = load_svmlight_file(io.BytesIO(content), **{"zero_based": True})
+        load: Any = load_svmlight_file  # whose types say that zero_based is a text
+        X, y = load(io.BytesIO(content), zero_based=True)
         if X.shape[0] * X.shape[1] * 8 > LARGEST:
             raise TableError(
                 f"{self.source.label} has {counted(X.shape[0], 'row')} and {X.shape[1]} features, "

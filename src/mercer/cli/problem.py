@@ -78,7 +78,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    X, y, dropped = read_target(frame, options.target, tables.label)
+    X, y, dropped = read_target(frame, options.target, tables.label, unread=tables.unread)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
     metric = metric_named(options.metric, task).name
@@ -92,7 +92,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
     findings = [
-        *(review_target(y, task, options.target) if options.metric is None else []),
+        *review_target(y, task, options.target, accuracy=metric == "accuracy"),
         *find_leaks(used, values, y, task),
         *(find_order_in_time(used, values) if options.test is None else []),
     ]

@@ -95,6 +95,8 @@ class Tables:
         The decimal sign of texts, complete after reading.
     commas : list of str
         The columns of numbers with decimal commas, complete after reading.
+    unread : dict
+        The columns that are left out, and what they hold, complete after reading.
     """
 
     def __init__(self, given: Sequence[Path], reading: Reading | None = None):
@@ -106,6 +108,7 @@ class Tables:
         self.parts = [_part(source, self.reading) for source in sources]
         self.decimal = self.reading.decimal
         self.commas: list[str] = []
+        self.unread: dict[str, str] = {}
         self._notes: list[str] = []
         if len(sources) > 1:
             self._notes.append(f"Read from {len(sources)} files.")
@@ -236,6 +239,7 @@ class _Pass:
                     "alike."
                 ) from None
             if _is_nested(dtype):
+                tables.unread[name] = str(dtype)
                 tables._notes.append(
                     f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "
                     "date, true or false, or a list of these."

@@ -20,9 +20,19 @@ LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precis
 
 
 def read_target(
-    frame: pl.DataFrame, target: str, path: str, varied: bool = True
+    frame: pl.DataFrame,
+    target: str,
+    path: str,
+    varied: bool = True,
+    unread: dict[str, str] | None = None,
 ) -> tuple[pl.DataFrame, Any, int]:
-    """(other columns, targets, rows left out, which had none); to learn from if ``varied``."""
+    """(other columns, targets, rows left out, which had none); to learn from if ``varied``.
+
+    ``unread`` names the columns of the file that are no columns of the frame, and what they hold.
+    """
+    if target in (unread or {}):
+        held = (unread or {})[target]
+        raise TableError(f"--target {target} holds {held}: give a column of numbers or classes.")
     if target not in frame.columns:
         raise no_column("--target", target, path, frame.columns)
     dtype = frame[target].dtype

@@ -61,8 +61,12 @@ class Finding:
     text: str
 
 
-def review_target(y: np.ndarray, task: str, name: Any = "the target") -> list[Finding]:
+def review_target(
+    y: np.ndarray, task: str, name: Any = "the target", accuracy: bool = True
+) -> list[Finding]:
     """How many classes there are, and how the rows are shared among them.
+
+    ``accuracy`` says whether a model would be judged by it.
 
     Examples
     --------
@@ -82,7 +86,7 @@ def review_target(y: np.ndarray, task: str, name: Any = "the target") -> list[Fi
             "--task regression."
         )
     share = counts.max() / len(y)
-    if share > 1 - RARE_CLASS:
+    if accuracy and share > 1 - RARE_CLASS:
         usual = classes[counts.argmax()].item()
         found.append(
             f"{100 * share:.4g}% of the rows are of the class {usual!r}: a model that always says "
