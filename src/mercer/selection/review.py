@@ -35,7 +35,7 @@ LEVEL_ROWS = 3  # on average that a level must have, to tell anything
 MANY_CLASSES = 100
 FEW_OF_A_CLASS = 5
 RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one class
-MISSING_WORDS = MISSING_TEXTS | {
+MISSING_WORDS = MISSING_TEXTS - {"none"} | {  # "none" mostly is a level like others
     "unknown", "not available", "not known", "undefined", "n.a.", "n.a", "#n/a", "<na>", "(null)",
     "not applicable", "none given", "tbd",
 }  # fmt: skip
@@ -343,12 +343,12 @@ def find_repeated_rows(values: dict[Any, np.ndarray], y: np.ndarray | None = Non
         return []
     n, found = len(keys), []
     if y is None:
-        return [Finding("duplicates", None, f"{_rows(repeated)} of {n} repeat an earlier one.")]
+        return [Finding("duplicates", None, f"{_repeat(repeated, n)}.")]
     both = set(zip(keys, y.tolist()))
     same = n - len(both)
     if same:
         found.append(
-            f"{_rows(same)} of {n} repeat an earlier one, with the same target. If one event was "
+            f"{_repeat(same, n)}, with the same target. If one event was "
             "recorded twice, keep one: a copy that is held out makes the score too good."
         )
     targets = Counter(key for key, _ in both)
@@ -394,6 +394,10 @@ def row_keys(values: dict[Any, np.ndarray]) -> list[int]:
 
 def _rows(n: int) -> str:
     return "1 row" if n == 1 else f"{n} rows"
+
+
+def _repeat(rows: int, n: int) -> str:
+    return f"{_rows(rows)} of {n} repeat{'s' * (rows == 1)} an earlier one"
 
 
 def listed(findings: Iterable[Finding]) -> list[dict]:
