@@ -2,16 +2,23 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 
-from mercer.cli.delimited import read_delimited
+from mercer.cli.tables import read_table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def fields(text):
     """The cells of a table of texts, with None for an empty field."""
-    frame = read_delimited(Path("t.csv"), text.encode(), ",", "utf-8")
+    with open("t.csv", "w", newline="") as file:
+        file.write(text)
+    frame = read_table("t.csv", separator=",")
     return [frame.columns, *map(list, frame.rows())]
 
 

@@ -94,6 +94,9 @@ COLUMNS: dict[str, Callable[[int, Random], list]] = {
     "times": texts_of(lambda r: f"{near_date(r)}T{r.integers(0, 24):02d}:00:00Z"),
     "numbers and hostile": rarely(normal, hostile),
     "classes": texts_of(lambda r: r.choice(["red", "green", "blue"])),
+    "European": texts_of(lambda r: f"{r.integers(1, 999)}.{r.integers(100, 999)},5 €"),
+    "percent": rarely(lambda r: f"{r.integers(0, 100)},5%", lambda r: "7"),
+    "day first": texts_of(lambda r: f"{r.integers(1, 29)}.{r.integers(1, 13)}.2024 07:30"),
     "texts": texts_of(sentence),
     "texts and hostile": rarely(sentence, hostile, 0.3),
     "flags": texts_of(lambda r: r.choice(["true", "false"])),
@@ -187,8 +190,8 @@ MANGLED: dict[str, Callable[[bytes, Random], bytes]] = {
 
 def text_trial(r: Random, folder: Path) -> None:
     table = columns(r, rows(r))
-    suffix, separator = [(".csv", ","), (".tsv", "\t"), (".txt", ";")][
-        r.choice(3, p=[0.8, 0.1, 0.1])
+    suffix, separator = [(".csv", ","), (".tsv", "\t"), (".txt", ";"), (".csv", ";")][
+        r.choice(4, p=[0.7, 0.1, 0.1, 0.1])
     ]
     content = written(table, separator, r).encode()
     if r.random() < 0.5:
@@ -242,9 +245,13 @@ def parquet_trial(r: Random, folder: Path) -> None:
     table["y"] = typed(n, r)[0] if r.random() < 0.3 else COLUMNS["classes"](n, r)
     content = io.BytesIO()
     pl.DataFrame(table).write_parquet(content)
+    if r.random() < 0.2:  # the columns of all types in Arrow's format, too
+        content = io.BytesIO()
+        pl.DataFrame(table).write_ipc(content)
+    name = "t.parquet" if content.getvalue().startswith(b"PAR1") else "t.arrow"
     mangled = {0: flipped, 1: lacking, 2: MANGLED["cut"]}.get(int(r.integers(9)), lambda c, r: c)
-    (folder / "t.parquet").write_bytes(mangled(content.getvalue(), r))
-    check_command(r, folder, "t.parquet", table)
+    (folder / name).write_bytes(mangled(content.getvalue(), r))
+    check_command(r, folder, name, table)
 
 
 # --- the command, and what it promises --------------------------------------------------------

@@ -38,6 +38,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # `run` says what became of the files
 )
 
+Decimal = Literal[".", ","]
 Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="")]
 Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
@@ -47,7 +48,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 def fit(
     train: Path,
     /,
-    *,
+    *more: Path,
     target: str,
     test: Path | None = None,
     task: Literal["classification", "regression"] | None = None,
@@ -60,6 +61,8 @@ def fit(
     seed: int = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
     encoding: str = "utf-8",
+    sep: str | None = None,
+    decimal: Decimal | None = None,
     force: Flag = False,
     json: Flag = False,
     quiet: Flag = False,
@@ -69,7 +72,10 @@ def fit(
     Parameters
     ----------
     train
-        The table: CSV, TSV or Parquet, also compressed.
+        The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight or Excel, also compressed; a
+        pattern such as "part-*.csv"; or - for standard input.
+    more
+        More files with the same columns.
     target
         The column to predict.
     test
@@ -96,6 +102,10 @@ def fit(
         Where the model is written; the report goes beside it as .html.
     encoding
         Of text files.
+    sep
+        Between the fields of text files: "," ";" tab. Default: as the first rows show.
+    decimal
+        The decimal sign in text files: . or , (default: as the columns show).
     force
         Replace an existing model and report.
     json
@@ -109,7 +119,8 @@ def fit(
     options = FitOptions(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], seed=seed, output=output,
-        encoding=encoding, force=force, json=json, quiet=quiet,
+        encoding=encoding, sep=sep, decimal=decimal, more=more, force=force, json=json,
+        quiet=quiet,
     )  # fmt: skip
     return fit_table(options)
 
@@ -119,10 +130,12 @@ def predict(
     model: Path,
     table: Path,
     /,
-    *,
+    *more: Path,
     output: Annotated[Path, Parameter(alias="-o")],
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     encoding: str = "utf-8",
+    sep: str | None = None,
+    decimal: Decimal | None = None,
     safe_cells: Flag = False,
     force: Flag = False,
 ) -> int:
@@ -136,22 +149,29 @@ def predict(
         A model file from mercer fit.
     table
         New rows: the training columns in any order; others are ignored.
+    more
+        More files with the same columns.
     output
         A CSV, TSV or Parquet file.
     keep
         A column of the table to copy beside the predictions. May be repeated.
     encoding
         Of the table, if it is text.
+    sep
+        Between the fields, if it is text. Default: as the first rows show.
+    decimal
+        The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
         For spreadsheets: put a ' before texts that they would run as formulas, such as =1+1.
     force
         Replace an existing output file.
     """
+    from mercer.cli.options import reading_given
     from mercer.cli.predict import predict_table
 
     return predict_table(
-        model, table, output=output, keep=keep or [], encoding=encoding, safe_cells=safe_cells,
-        force=force,
+        model, [table, *more], output=output, keep=keep or [],
+        reading=reading_given(encoding, sep, decimal), safe_cells=safe_cells, force=force,
     )  # fmt: skip
 
 
@@ -159,12 +179,16 @@ def predict(
 def check(
     table: Path,
     /,
-    *,
+    *more: Path,
     target: str | None = None,
+    test: Path | None = None,
+    task: Literal["classification", "regression"] | None = None,
     kind: Kinds = None,
     drop: Drops = None,
     kernel: str | None = None,
     encoding: str = "utf-8",
+    sep: str | None = None,
+    decimal: Decimal | None = None,
     json: Flag = False,
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
@@ -172,9 +196,15 @@ def check(
     Parameters
     ----------
     table
-        CSV, TSV or Parquet, also compressed.
+        The table, in any format of mercer fit.
+    more
+        More files with the same columns.
     target
         The column to predict, checked as a target.
+    test
+        The table that a model is to be scored on: does it share rows with the other?
+    task
+        Overrides what the target suggests.
     kind
         Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
         identifier, drop. May be repeated.
@@ -184,14 +214,19 @@ def check(
         Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
     encoding
         Of text files.
+    sep
+        Between the fields of text files. Default: as the first rows show.
+    decimal
+        The decimal sign in text files: . or , (default: as the columns show).
     json
         Print one JSON object instead of the screen.
     """
     from mercer.cli.check import check_table
+    from mercer.cli.options import reading_given
 
     return check_table(
-        table, target=target, kind=kind or [], drop=drop or [], kernel=kernel,
-        encoding=encoding, json=json,
+        [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
+        kernel=kernel, reading=reading_given(encoding, sep, decimal), json=json,
     )  # fmt: skip
 
 
@@ -213,8 +248,9 @@ def run(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     errors = Terminal(stderr=True)
     warnings.showwarning = partial(_warn, errors, set())
+    words = _with_pipe(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(arguments, exit_on_error=False, print_error=False)
+        code = app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         errors.print(CycloptsPanel(visible(str(error))))
         sys.exit(USAGE)
@@ -232,6 +268,12 @@ def run(arguments: list[str] | None = None) -> None:
         errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
         sys.exit(BUG)
     sys.exit(code if isinstance(code, int) else OK)
+
+
+def _with_pipe(words: list[str]) -> list[str]:
+    """The same command, where ``-`` before all options is the file of that name, standard input."""
+    options = next((i for i, word in enumerate(words) if word[:1] == "-" != word), len(words))
+    return ["./-" if word == "-" else word for word in words[:options]] + words[options:]
 
 
 def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: Any) -> None:

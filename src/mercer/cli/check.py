@@ -1,64 +1,101 @@
-"""``mercer check``: what is in a table and what is wrong with it, without fitting."""
+"""``mercer check``: what is in a table and what is wrong with it, without fitting.
+
+It says what ``mercer fit`` would read each column as, and what a careful person would look at
+before: the classes, ranges, levels that are written in several ways, columns that tell the target,
+rows that are repeated.
+"""
 
 from __future__ import annotations
 
 import json as json_text
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mercer.cli.errors import counted
 from mercer.cli.options import kinds_given
-from mercer.cli.screen import columns_facts, columns_table
-from mercer.cli.tables import read_table
-from mercer.cli.target import check_task, left_out, read_target
+from mercer.cli.problem import columns_of
+from mercer.cli.screen import columns_facts, columns_table, number, values_of
+from mercer.cli.tables import Reading, Tables
+from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import MercerCheck, as_kernel, check_mercer
 from mercer.plots.contents import plain
 from mercer.samples import EncodedColumns
-from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.review import (
+    Finding,
+    find_leaks,
+    find_order_in_time,
+    find_repeated_rows,
+    find_shared_rows,
+    find_strange_values,
+    find_variants,
+    listed,
+    review_target,
+)
+from mercer.selection.surprises import Surprises
 from mercer.selection.tasks import task_of
 from mercer.selection.values import read_columns
 
 __all__ = ["check_table"]
 
+MOST_COLUMNS = 200
+MOST_CLASSES = 10
+
 
 def check_table(
-    table: Path,
+    given: list[Path],
     *,
     target: str | None,
+    test: Path | None,
+    task: str | None,
     kind: list[str],
     drop: list[str],
     kernel: str | None,
-    encoding: str,
+    reading: Reading,
     json: bool,
 ) -> int:
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
-    frame = read_table(table, encoding)
-    facts: dict = {"file": str(table), "rows": frame.height}
+    kinds = kinds_given(kind)
+    tables = Tables(given, reading)
+    frame = tables.frame()
+    facts: dict = {"file": " ".join(map(str, given)), "rows": frame.height}
     sizes = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
-    screen.print(line((table.name, "bold"), f": {sizes}."))
+    name = given[0].name if len(given) == 1 else tables.label
+    screen.print(line((name, "bold"), f": {sizes}."))
+    y: Any = None
     if target is not None:
-        frame, y, dropped = read_target(frame, target, table)
-        task, why = task_of(y)
+        frame, y, dropped = read_target(frame, target, tables.label, unread=tables.unread)
+        task, why = task_of(y, task)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
         screen.print(line("Task: ", (task, "bold"), f", since {why}."))
+        screen.print(_balance(y, task, target))
         if dropped:
             screen.print(left_out(dropped, target))
     values = read_columns(frame)
-    columns = infer_columns(values, kinds_given(kind), drop)
+    columns = columns_of(values, kinds, drop, tables)
     screen.print()
-    screen.print(columns_table(columns, most=200))
-    notices = column_notices(columns)
+    screen.print(columns_table(columns, most=MOST_COLUMNS, values=True))
+    notices = [*tables.notes, *column_notices(columns)]
     for notice in notices:
         screen.print(f"• {notice}")
-    facts |= {"columns": columns_facts(columns), "notices": notices}
+    findings = _findings(columns, values, y, str(task), target)
+    if test is not None:
+        findings += _test_findings(test, columns, values, y, str(task), target, tables, screen)
+    screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
+    for finding in findings:
+        screen.print(line(("• ", "yellow"), finding.text))
+    facts |= {"columns": _facts(columns), "notices": notices, "findings": listed(findings)}
+    if y is not None:
+        facts["target"] = _target_facts(y, str(task))
     if kernel is not None:
-        verdict = check_kernel(kernel, columns, values, table)
+        verdict = check_kernel(kernel, columns, values, tables.label)
         facts["mercer"] = {"kernel": kernel, "positive_definite": verdict.positive_definite,
                            "smallest": float(verdict.eigenvalues[-1]),
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip
@@ -68,7 +105,79 @@ def check_table(
     return 0
 
 
-def check_kernel(kernel: str, columns: list[Column], values: dict, table: Path) -> MercerCheck:
+def _findings(
+    columns: list[Column], values: dict, y: Any, task: str, target: str | None
+) -> list[Finding]:
+    """What to look at in one table."""
+    used = [column for column in columns if column.used]
+    found: list[Finding] = []
+    if y is not None:
+        found += review_target(y, task, target)
+        found += find_leaks(used, values, y, task)
+    found += find_order_in_time(used, values)
+    found += find_variants(used, values)
+    found += find_strange_values(used, values)
+    compared = {c.name: values[c.name] for c in columns if c.kind != "identifier"}
+    return found + (find_repeated_rows(compared, y) if compared else [])
+
+
+def _test_findings(
+    test: Path,
+    columns: list[Column],
+    values: dict,
+    y: Any,
+    task: str,
+    target: str | None,
+    tables: Tables,
+    screen: Terminal,
+) -> list[Finding]:
+    """What to look at in a table to score on, beside the training table."""
+    held = Tables([test], replace(tables.reading, usual=tables.decimal))
+    frame = held.frame(list(values))
+    if target is not None:
+        frame, y_held, dropped = read_target(frame, target, held.label, varied=False)
+        y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
+        if dropped:
+            screen.print(f"{test}: {left_out(dropped, target)}")
+        check_test_table(frame, y_held, columns, y, task, test)
+    new = read_columns(frame)
+    compared = {c.name: values[c.name] for c in columns if c.used}
+    found = find_shared_rows(compared, new) if compared else []
+    if any(column.used for column in columns):
+        surprises = Surprises(TableEncoder(columns).fit(values))
+        surprises.see(new)
+        found += [Finding("test", None, f"{test}: {s}") for s in surprises.sentences()]
+    return found
+
+
+def _balance(y: np.ndarray, task: str, target: str) -> str:
+    """The classes with their shares, or the range of a target of numbers."""
+    if task != "classification":
+        low, middle, high = (number(float(v)) for v in (y.min(), np.median(y), y.max()))
+        return f"{target}: {low} to {high}, median {middle}."
+    classes, counts = np.unique(y, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+    shares = ", ".join(f"{classes[c]} {counts[c]} ({100 * counts[c] / len(y):.3g}%)" for c in order)
+    more = f", and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
+    return f"{target}: {shares}{more}."
+
+
+def _target_facts(y: np.ndarray, task: str) -> dict:
+    """The same for --json."""
+    if task != "classification":
+        return {"low": float(y.min()), "high": float(y.max()), "median": float(np.median(y))}
+    classes, counts = np.unique(y, return_counts=True)
+    return {"classes": dict(zip(map(str, classes.tolist()), counts.tolist()))}
+
+
+def _facts(columns: list[Column]) -> list[dict]:
+    facts = columns_facts(columns)
+    for fact, column in zip(facts, columns):
+        fact |= {"distinct": column.distinct, "values": values_of(column)}
+    return facts
+
+
+def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -> MercerCheck:
     """Mercer's condition for a kernel on the numbers of a table, standardised."""
     encoder = TableEncoder(columns).fit(values)
     M = encoder.transform(values)

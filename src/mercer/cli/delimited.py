@@ -1,4 +1,4 @@
-"""Tables in text files: encoding, line ends, quotes and rows are checked, then polars reads them.
+"""Tables in text files: encoding, separator, line ends, quotes and rows, read into texts.
 
 The rules of quotes are those of spreadsheets: a field that begins with a quote ends with one, and
 may hold separators and line breaks; a quote inside is written twice. Lines end with LF, CR LF or
@@ -7,126 +7,350 @@ CR. Polars itself would be impolite to a text that breaks these rules, and takes
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError
+from mercer.cli.files import Source
 
-__all__ = ["read_delimited"]
+__all__ = ["DelimitedText", "encoding_of"]
 
 # with these bytes begins a text that says itself what it is
-MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
-         b"\xfe\xff": "utf-16"}  # fmt: skip
+MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
+         b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
+SAMPLE = 1 << 16  # bytes that tell encoding and separator
+SAMPLE_ROWS = 200
+SEPARATORS = ",;\t|"
+NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
 
-def read_delimited(
-    path: Path, content: bytes, separator: str | None, encoding: str
-) -> pl.DataFrame:
-    """The table in a text; without a ``separator`` its header tells.
+class DelimitedText:
+    """A table in a text, as columns of texts.
+
+    Parameters
+    ----------
+    source : Source
+    usual : str or None
+        The separator that the name of the file promises; None where it promises none.
+    encoding : str
+        "utf-8" also reads what begins with another mark, and UTF-16 without one.
+    separator : str or None
+        In place of what the first rows show.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns; those without a name are named by their position.
+    notes : list of str
+        What was found out, and a user might not expect.
 
     Raises
     ------
     TableError
         The text is wrongly encoded or ragged, or its quotes do not end.
     """
-    text = _decoded(path, content, encoding)
-    if not text.strip("\r\n"):
-        raise TableError(f"{path} is empty.")
-    separator = separator or _sniff(text)
-    if '"' not in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
-        text = text.rstrip("\r\n") + "\n"  # of a single column an empty line is a missing value
-    names = _check_rows(path, text, separator)
-    frame = _parsed(path, _mended(text, separator), separator)
-    frame.columns = names  # as they are: polars sees patterns in some, and leaves quotes doubled
-    return frame
 
+    texts = True
 
-def _decoded(path: Path, content: bytes, encoding: str) -> str:
-    if encoding.lower() in ("utf-8", "utf8"):
-        found = (name for mark, name in MARKS.items() if content.startswith(mark))
-        encoding = next(found, "utf-8-sig")
-    try:
-        text = content.decode(encoding)
-        text.encode()  # some encodings can write halves of characters
-    except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        said = encoding.removesuffix("-sig")
+    def __init__(
+        self, source: Source, usual: str | None, encoding: str, separator: str | None = None
+    ):
+        self.source = source
+        self.notes: list[str] = []
+        with source.opened() as file:
+            sample = file.read(SAMPLE)
+        if not sample:
+            raise TableError(f"{source.label} is empty.")
+        self.encoding = encoding_of(sample, encoding)
+        if self.encoding not in ("utf-8", "utf-8-sig") and encoding.lower() in ("utf-8", "utf8"):
+            self.notes.append(f"The text is {self.encoding.upper()}.")
+        start = self._beginning(sample)
+        rows = start if len(sample) < SAMPLE else start.rpartition("\n")[0]
+        self.separator = separator or _separator(rows, usual)
+        if separator is None and self.separator != usual and usual is not None:
+            self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
+        self.names: list[str] = []
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """The rows, at once or so many at a time, as frames of texts."""
+        if rows is None:
+            text = self._checked(self._decoded(self.source.read()))
+            body = self._body(text)
+            if body is not None:
+                yield self._frame(body)
+            return
+        with self.source.opened() as file:
+            yield from self._streamed(file, rows)
+
+    # --- bytes to characters ------------------------------------------------------------------
+
+    def _beginning(self, sample: bytes) -> str:
+        """The sample as text, without what the end cuts off; errors are found in the whole."""
+        try:
+            decoder = codecs.getincrementaldecoder(self.encoding)("replace")
+            return decoder.decode(sample).removeprefix("\ufeff")
+        except Exception:  # each encoding of Python that is none of text raises its own
+            self._unknown_encoding()
+
+    def _decoded(self, content: bytes) -> str:
+        try:
+            text = content.decode(self.encoding)
+            text.encode()  # some encodings can write halves of characters
+        except UnicodeDecodeError as error:
+            self._wrong_byte(content[error.start], 1 + _ends(content[: error.start]))
+        except (LookupError, ValueError):
+            self._unknown_encoding()
+        return text.removeprefix("\ufeff")
+
+    def _wrong_byte(self, byte: int, row: int) -> NoReturn:
+        said = self.encoding.removesuffix("-sig")
         raise TableError(
-            f"{path} is not {said}: byte 0x{content[error.start]:02x} in row {row}. Tell its "
+            f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Tell its "
             "encoding, for example --encoding latin-1 or --encoding cp1252."
         ) from None
-    except (LookupError, ValueError):
+
+    def _find_wrong_byte(self) -> NoReturn:
+        """Say where a file that is read in blocks is wrongly encoded."""
+        decoder, row = codecs.getincrementaldecoder(self.encoding)(), 1
+        with self.source.opened() as file:
+            while True:
+                content = file.read(SAMPLE)
+                try:
+                    decoder.decode(content, final=not content)
+                except UnicodeDecodeError as error:
+                    self._wrong_byte(
+                        error.object[error.start], row + _ends(error.object[: error.start])
+                    )
+                row += _ends(content)
+
+    def _unknown_encoding(self) -> NoReturn:
         raise TableError(
-            f"--encoding {encoding} is not known, or cannot read {path}; try utf-8, latin-1 or "
-            "cp1252."
+            f"--encoding {self.encoding} is not known, or cannot read {self.source.label}; try "
+            "utf-8, latin-1 or cp1252."
         ) from None
-    if "\0" in text:
-        row = text[: text.index("\0")].count("\n") + 1
-        raise TableError(
-            f"{path} has a NUL character in row {row}: this is no text table, or its encoding is "
-            "another one, such as --encoding utf-16-le."
-        )
-    return text
 
+    # --- all rows at once ---------------------------------------------------------------------
 
-def _sniff(text: str) -> str:
-    """The separator of a .txt table: the candidate that the header has most of."""
-    return max("\t,;|", key=re.split(r"[\r\n]", text, maxsplit=1)[0].count)
+    def _checked(self, text: str) -> str:
+        """The text with LF alone where it has no quotes, after a look at each row."""
+        self._refuse_nul(text, 1)
+        if not text.strip("\r\n"):
+            raise TableError(f"{self.source.label} is empty.")
+        if '"' not in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if self._wide(text):
+            text = text.rstrip("\r\n") + "\n"  # of one column an empty line is a missing value
+        self._check_rows(text)
+        return text
 
+    def _wide(self, text: str) -> bool:
+        return self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]
 
-def _rows(text: str, separator: str) -> Any:
-    """The fields of row after row, by the rules of quotes above."""
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a cell may hold a whole book
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    def _refuse_nul(self, text: str, first: int) -> None:
+        if "\0" in text:
+            row = first + text[: text.index("\0")].count("\n")
+            raise TableError(
+                f"{self.source.label} has a NUL character in row {row}: this is no text table. "
+                "Take that character out, or give the file that it was made from."
+            )
 
+    def _check_rows(self, text: str) -> None:
+        """Each row has as many fields as the header, and every quote ends.
 
-def _check_rows(path: Path, text: str, separator: str) -> list[str]:
-    """The names in the header; each row has as many fields, and every quote ends.
+        Polars would not say where it is not so.
+        """
+        reader = _reader(io.StringIO(text, newline=""), self.separator, len(text))
+        begins = 1
+        try:
+            header = next(reader)
+            self._take_names(header)
+            if '"' not in text and _fields_agree(text, self.separator, len(header)):
+                return
+            begins = reader.line_num + 1
+            for fields in reader:
+                self._check_width(fields, reader.line_num)
+                begins = reader.line_num + 1
+        except csv.Error as error:
+            self._wrong_quote(error, begins)
 
-    Polars would not say where it is not so.
-    """
-    rows = _rows(text, separator)
-    begins = 1
-    try:
-        header = next(rows)
-        _check_names(path, header)
-        if '"' not in text and _fields_agree(text, separator, len(header)):
-            return header
-        begins = rows.line_num + 1
-        for fields in rows:
-            if len(fields) != len(header) and fields:
-                raise TableError(
-                    f"{path} is ragged: row {rows.line_num} has {len(fields)} fields, the header "
-                    f"has {len(header)}. Mend that row, or check the separator and the quotes."
-                )
-            begins = rows.line_num + 1
-    except csv.Error as error:
+    def _check_width(self, fields: list[str], row: int) -> None:
+        if len(fields) != len(self.names) and fields:
+            raise TableError(
+                f"{self.source.label} is ragged: row {row} has {len(fields)} fields, the header "
+                f"has {len(self.names)}. Mend that row, or check the separator and the quotes."
+            )
+
+    def _wrong_quote(self, error: csv.Error, row: int) -> NoReturn:
         ends = "unexpected end" in str(error)
         fault = "a quote is opened and never closed" if ends else "text follows a closing quote"
         raise TableError(
-            f"{path}, row {begins}: {fault}. Mend that row: a field that begins with a quote must "
-            'end with one, and a quote inside is written twice, as in "5"" wide".'
+            f"{self.source.label}, row {row}: {fault}. Mend that row: a field that begins with a "
+            'quote must end with one, and a quote inside is written twice, as in "5"" wide".'
         ) from None
-    return header
+
+    def _take_names(self, header: list[str]) -> None:
+        """The names in the header, and positions for those that are blank."""
+        if not header:
+            raise TableError(f"{self.source.label} begins with an empty line: delete it.")
+        names = [name if name.strip() else "" for name in header]
+        twice = sorted({name for name in names if name and names.count(name) > 1})
+        if twice:
+            raise TableError(
+                f"{self.source.label} names the column{'s' * (len(twice) > 1)} "
+                f"{', '.join(map(repr, twice))} more than once: rename them."
+            )
+        blank = [j for j, name in enumerate(names) if not name]
+        for j in blank:
+            names[j] = f"column {j + 1}"
+            while names.count(names[j]) > 1:
+                names[j] += " (no name)"
+        if blank and not self.names:
+            named = ", ".join(names[j] for j in blank[:5]) + ", ..." * (len(blank) > 5)
+            self.notes.append(f"Without a name in the header: {named}.")
+        self.names = names
+
+    def _body(self, text: str) -> str | None:
+        """What follows the header; None where nothing does."""
+        reader = _reader(io.StringIO(text, newline=""), self.separator, len(text))
+        next(reader)
+        lines = reader.line_num
+        ends = re.finditer(r"\r\n|\r|\n", text)
+        start = next(islice(ends, lines - 1, None), None)
+        body = text[start.end() :] if start else ""
+        return body or None
+
+    def _frame(self, body: str) -> pl.DataFrame:
+        """The rows below a header as columns of texts, by polars."""
+        header = self.separator.join(map(str, range(len(self.names))))
+        try:
+            frame = pl.read_csv(
+                io.StringIO(f"{header}\n{_mended(body, self.separator)}"),
+                separator=self.separator, infer_schema=False,
+            )  # fmt: skip
+        except UnicodeEncodeError:  # half a character, in a file that is read in blocks
+            self._unknown_encoding()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            said = str(error).splitlines()[0]
+            raise TableError(f"{self.source.label} cannot be read: {said}.") from error
+        # names come last: polars sees patterns in some
+        return pl.DataFrame(dict(zip(self.names, frame.iter_columns(), strict=True)))
+
+    # --- block by block -----------------------------------------------------------------------
+
+    def _streamed(self, file: Any, rows: int) -> Iterator[pl.DataFrame]:
+        """Frames of so many rows; blank lines at the end are no rows."""
+        lines = _Lines(self, io.TextIOWrapper(file, self.encoding, newline=""))
+        reader = _reader(lines, self.separator, 1 << 30)
+        begins, held, blank = 1, 0, 0
+        try:
+            self._take_names(next(reader, []))
+            lines.taken.clear()
+            begins = reader.line_num + 1
+            for fields in reader:
+                self._check_width(fields, reader.line_num)
+                begins = reader.line_num + 1
+                held += 1
+                blank = blank + 1 if not fields else 0
+                if held >= rows and (not blank or len(self.names) == 1):
+                    yield self._frame("".join(lines.taken))
+                    lines.taken.clear()
+                    held = blank = 0
+        except csv.Error as error:
+            self._wrong_quote(error, begins)
+        except UnicodeDecodeError:
+            self._find_wrong_byte()
+        rest = "".join(lines.taken)
+        if len(self.names) > 1:
+            rest = rest.rstrip("\r\n")
+        if rest:
+            yield self._frame(rest)
 
 
-def _check_names(path: Path, header: list[str]) -> None:
-    if not header:
-        raise TableError(f"{path} begins with an empty line: delete it.")
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise TableError(
-            f"{path} names the column{'s' * (len(twice) > 1)} {', '.join(map(repr, twice))} more "
-            "than once: rename them."
-        )
+class _Lines:
+    """The lines of a text for the csv module, each kept until it is used."""
+
+    def __init__(self, text: DelimitedText, lines: io.TextIOWrapper):
+        self.text, self.lines = text, lines
+        self.taken: list[str] = []
+        self.count = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.lines)
+        self.count += 1
+        if self.count == 1:
+            line = line.removeprefix("\ufeff")
+        self.text._refuse_nul(line, self.count)
+        self.taken.append(line)
+        return line
+
+
+def encoding_of(sample: bytes, given: str) -> str:
+    """The encoding of a text that begins so: the given one, unless UTF-8 is given and it is not.
+
+    Latin letters in UTF-16 have a zero in every other byte.
+    """
+    marked = next((name for mark, name in MARKS.items() if sample.startswith(mark)), None)
+    if given.lower() in ("utf-16", "utf-32", "utf16", "utf32") and marked is None:
+        return f"{given}-le"  # decoders of streams want a mark, or the order in the name
+    if given.lower() not in ("utf-8", "utf8"):
+        return given
+    if marked is not None:
+        return marked
+    content = np.frombuffer(sample[: len(sample) // 2 * 2], np.uint8)
+    if len(content) < 4:
+        return "utf-8"
+    even, odd = (content[0::2] == 0).mean(), (content[1::2] == 0).mean()
+    if max(even, odd) > 0.5 and min(even, odd) < 0.1:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return "utf-8"
+
+
+def _ends(content: bytes) -> int:
+    """How many lines end in some bytes."""
+    return max(content.count(b"\n"), content.count(b"\r"))
+
+
+def _separator(text: str, usual: str | None) -> str:
+    """The separator: the usual one, unless another one alone gives rows of equal widths."""
+    order = ([usual] if usual else []) + [s for s in SEPARATORS if s != usual]
+    widths = {separator: _widths(text, separator) for separator in order}
+    for separator in order:
+        found = widths[separator]
+        if found and found[0] > 1 and len(set(found)) == 1:
+            return separator
+    heads = {separator: found[0] if found else 1 for separator, found in widths.items()}
+    if usual and heads[usual] > 1:
+        return usual
+    return max(order, key=lambda separator: heads[separator])
+
+
+def _widths(text: str, separator: str) -> list[int]:
+    """The number of fields of the first rows."""
+    found: list[int] = []
+    try:
+        for fields in islice(_reader(io.StringIO(text, newline=""), separator, len(text)),
+                             SAMPLE_ROWS):  # fmt: skip
+            found += [len(fields)] if fields or not found else []
+    except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
+        pass
+    return found
+
+
+def _reader(lines: Any, separator: str, longest: int) -> Any:
+    """The fields of row after row, by the rules of quotes above."""
+    csv.field_size_limit(max(csv.field_size_limit(), longest))  # a cell may hold a whole book
+    return csv.reader(lines, delimiter=separator, strict=True)
 
 
 def _fields_agree(text: str, separator: str, width: int) -> bool:
@@ -140,7 +364,8 @@ def _fields_agree(text: str, separator: str, width: int) -> bool:
 def _mended(text: str, separator: str) -> str:
     """The same table with no CR for a line end, and no quote in a field that has none around it."""
     if '"' not in text:
-        return text
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    separator = re.escape(separator)
     begin, plain = f"(?<![^{separator}\\r\\n])", f"[^{separator}\\r\\n]"
     stray = f'{begin}[^{separator}\\r\\n"]++"{plain}*'
     if not re.search(f"\\r(?!\\n)|{stray}", text):
@@ -152,30 +377,3 @@ def _mended(text: str, separator: str) -> str:
         return quoted or ("\n" if bare is None else '"' + bare.replace('"', '""') + '"')
 
     return parts.sub(mended, text)
-
-
-def _parsed(path: Path, text: str, separator: str) -> pl.DataFrame:
-    """The table by polars, which finds out the types; texts alone, where it cannot."""
-    try:
-        try:
-            frame = pl.read_csv(
-                io.StringIO(text), separator=separator, infer_schema_length=None,
-                try_parse_dates=True,
-            )  # fmt: skip
-            frame.columns = [str(j) for j in range(frame.width)]
-            return _with_codes(frame, text, separator)
-        except pl.exceptions.ComputeError:  # an integer of more than 38 digits, for example
-            return pl.read_csv(io.StringIO(text), separator=separator, infer_schema=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise TableError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
-
-
-def _with_codes(frame: pl.DataFrame, text: str, separator: str) -> pl.DataFrame:
-    """The table with integers that begin with 0, such as 0123, as the codes that they are."""
-    whole = [j for j, dtype in enumerate(frame.dtypes) if dtype.is_integer()]
-    if not (whole and re.search(rf'(^|["\n{re.escape(separator)}])0\d', text)):
-        return frame
-    texts = pl.read_csv(io.StringIO(text), separator=separator, columns=whole, infer_schema=False)
-    texts.columns = [str(j) for j in whole]
-    codes = [c for c in texts.iter_columns() if c.str.contains(r"^0\d").any()]
-    return frame.with_columns(codes)

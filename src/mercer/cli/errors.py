@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
 
 __all__ = ["TableError", "counted", "no_column"]
 
@@ -12,7 +11,7 @@ class TableError(ValueError):
     """A table that cannot be read or used; the message names the file, the row and the remedy."""
 
 
-def no_column(option: str, name: str, path: Path, columns: list[str]) -> TableError:
+def no_column(option: str, name: str, path: str, columns: list[str]) -> TableError:
     """The error of an option that names a column which a table has not."""
     lower = {column.lower(): column for column in columns}
     close = difflib.get_close_matches(name.lower(), lower, 1)

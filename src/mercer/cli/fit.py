@@ -139,7 +139,7 @@ def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
     limit = max(SEARCH_SHARE * budget.limit - budget.spent(), 0.1 * budget.limit)
     return automatic(
         time=limit, memory=options.memory, trials=options.trials,
-        metric=problem.metric, kind=options.kinds, drop=options.drop, random_state=options.seed,
+        metric=problem.metric, kind=problem.kinds, drop=options.drop, random_state=options.seed,
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
-        model_path=str(options.output), data_path=str(options.train), seed=options.seed,
+        model_path=str(options.output), data_path=" ".join(map(str, options.tables)), seed=options.seed,
     )  # fmt: skip
     write_report(options.report, data)
     return data

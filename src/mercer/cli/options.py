@@ -1,7 +1,7 @@
 """What the options of a command say, checked before any work is done.
 
-`FitOptions` are those of ``mercer fit``; `kinds_given` and `refuse_existing` serve the other
-commands as well.
+`FitOptions` are those of ``mercer fit``; `kinds_given`, `reading_given` and `refuse_existing` serve
+the other commands as well.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mercer.cli.errors import TableError
+from mercer.cli.tables import Reading
+from mercer.gram import memory_budget
+from mercer.selection.budget import seconds
+from mercer.selection.columns import KINDS
+from mercer.selection.metrics import METRICS, metric_named
 
-__all__ = ["FitOptions", "kinds_given", "refuse_existing"]
+__all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
+
+#: words for separators that a shell does not take as they are
+SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
 #: the options that decide about the model, in the order of the recorded command
 RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "seed",
-            "output", "encoding")  # fmt: skip
+            "output", "encoding", "sep", "decimal")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,9 @@ class FitOptions:
     seed: int
     output: Path
     encoding: str
+    sep: str | None = None
+    decimal: str | None = None
+    more: tuple[Path, ...] = ()
     force: bool
     json: bool
     quiet: bool
@@ -51,8 +62,18 @@ class FitOptions:
         """Column name -> the kind that the user gives it."""
         return kinds_given(self.kind)
 
+    @property
+    def tables(self) -> list[Path]:
+        """All training files, as they were given."""
+        return [self.train, *self.more]
+
+    @property
+    def reading(self) -> Reading:
+        """How text tables are read."""
+        return reading_given(self.encoding, self.sep, self.decimal)
+
     def check(self) -> None:
-        """Refuse, before any work, files that cannot be written and seeds that are none."""
+        """Refuse, before any table is read, what no table could make right."""
         if self.output.suffix.lower() == ".html":
             raise TableError(
                 f"--output {self.output}: the report takes that name; give the model another, such "
@@ -60,13 +81,23 @@ class FitOptions:
             )
         if self.seed < 0:
             raise TableError(f"--seed {self.seed}: give a whole number, at least 0.")
-        inputs = [self.train, self.test] if self.test else [self.train]
+        if self.trials is not None and self.trials < 1:
+            raise TableError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
+        seconds(self.time)
+        memory_budget(self.memory)
+        if self.metric is not None and self.metric not in METRICS:
+            raise TableError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
+        if self.metric is not None and self.task is not None:
+            metric_named(self.metric, self.task)
+        kinds_given(self.kind)
+        reading_given(self.encoding, self.sep, self.decimal)
+        inputs = [*self.tables, self.test] if self.test else self.tables
         refuse_existing([self.output], self.force, inputs)  # a folder may have no name for a report
         refuse_existing([self.report], self.force, inputs)
 
     def command(self) -> str:
         """The command line that repeats the fit: every option that matters to the model."""
-        parts = ["mercer", "fit", str(self.train)]
+        parts = ["mercer", "fit", *map(str, self.tables)]
         for name in RECORDED:
             value = getattr(self, name)
             if name == "time" and self.trials is not None:
@@ -88,8 +119,22 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
             raise TableError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
+        if value not in KINDS:
+            raise TableError(f"--kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
         kinds[name] = value
     return kinds
+
+
+def reading_given(encoding: str, sep: str | None, decimal: str | None) -> Reading:
+    """How text tables are read, by the options ``--encoding``, ``--sep`` and ``--decimal``."""
+    separator = None if sep is None else SEPARATORS.get(sep, sep)
+    if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
+        raise TableError(
+            f"--sep {sep}: give one character that stands between the fields, such as ';', or tab."
+        )
+    if decimal not in (None, ".", ","):
+        raise TableError(f"--decimal {decimal}: give . or , (a point or a comma).")
+    return Reading(encoding, separator, decimal or "")
 
 
 def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
@@ -106,5 +151,5 @@ def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
             raise FileExistsError(0, "the file exists; give --force to replace it", str(path))
         if not path.parent.is_dir():
             raise FileExistsError(0, "there is no such folder; create it first", str(path.parent))
-        if not os.access(path.parent, os.W_OK):
+        if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(0, "the folder cannot be written to", str(path.parent))

@@ -1,22 +1,34 @@
-"""``mercer predict``: predictions for the rows of a table, in their order."""
+"""``mercer predict``: predictions for the rows of a table, in their order.
+
+A table that is larger than memory may hold is read in blocks of rows, twice: the first time to find
+the types of its columns and what a user should know of it, and then to predict.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.cli.options import refuse_existing
-from mercer.cli.tables import read_table
+from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
-from mercer.persistence import ModelFileError, load, write_whole
+from mercer.persistence import ModelFileError, load, written_whole
+from mercer.selection.encoding import TableEncoder, unreadable
+from mercer.selection.surprises import Surprises
+from mercer.selection.values import read_columns
 
 __all__ = ["predict_table"]
 
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
+WHOLE = 100_000_000  # bytes of files that are read at once
+BLOCK = 50_000  # rows of the others that are read at a time
 #: a spreadsheet takes a cell for a formula that begins so, unless it is a number (OWASP, "CSV
 #: Injection"); the last four are the wide forms of the first
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
@@ -25,11 +37,11 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 def predict_table(
     model: Path,
-    table: Path,
+    given: list[Path],
     *,
     output: Path,
     keep: list[str],
-    encoding: str,
+    reading: Reading,
     safe_cells: bool,
     force: bool,
 ) -> int:
@@ -37,30 +49,90 @@ def predict_table(
     suffix = output.suffix.lower()
     if suffix not in WRITERS:
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
-    refuse_existing([output], force, inputs=[model, table])
+    refuse_existing([output], force, inputs=[model, *given])
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
-    frame = read_table(table, encoding)
-    kept = _kept(frame, keep, table, suffix)
-    try:
-        answers = predictions(estimator, frame)
-    except ValueError as error:  # columns that are lacking or are something else now
-        raise TableError(f"{table}: {error}") from error
-    taken = [name for name in kept if name in answers]
-    if taken:
-        raise TableError(
-            f"--keep {taken[0]}: the predictions have a column of that name; rename yours."
-        )
-    found = pl.DataFrame(kept | {name: pl.Series(values) for name, values in answers.items()})
-    write_whole(
-        output, _serialise(_safe(found) if safe_cells and WRITERS[suffix] else found, suffix)
-    )
-    _show(estimator, frame, output)
+    columns = getattr(estimator, "columns_", [])
+    usual = next((c.decimal for c in columns if c.decimal), "")
+    tables = Tables(given, replace(reading, usual=usual))
+    refuse_existing([output], True, inputs=tables.paths)
+    work = _Predictions(estimator, tables, keep, suffix)
+    surprises = work.look()
+    with written_whole(output) as file:
+        rows = _write(file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None)
+    _show(tables, usual, surprises, rows, output)
     return 0
+
+
+class _Predictions:
+    """Predictions of a model for tables, block by block."""
+
+    def __init__(self, estimator: Any, tables: Tables, keep: list[str], suffix: str):
+        self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
+        self.unread: list[str] = []
+        self.whole: pl.DataFrame | None = None
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The rows, at once where they are few."""
+        expected = [str(name) for name in getattr(self.estimator, "feature_names_in_", [])]
+        if self.tables.size > WHOLE:
+            yield from self.tables.blocks(BLOCK, expected)
+            return
+        if self.whole is None:
+            self.whole = self.tables.frame(expected)
+        yield self.whole
+
+    def look(self) -> Surprises | None:
+        """What is unlike the training rows; columns that are lacking or unreadable are refused."""
+        encoder = getattr(self.estimator, "encoder_", None)
+        surprises = Surprises(encoder) if isinstance(encoder, TableEncoder) else None
+        for block in self.blocks():
+            _kept(block, self.keep, self.tables.label, self.suffix)
+            if surprises is not None:
+                surprises.see(read_columns(block))
+        if surprises is not None:
+            for column in surprises.unreadable():
+                error = unreadable(column, surprises.example(column))
+                raise TableError(f"{self.tables.label}: {error}")
+        return surprises
+
+    def answers(self) -> Iterator[pl.DataFrame]:
+        """Frames of what is written, one for each block."""
+        for block in self.blocks():
+            kept = _kept(block, self.keep, self.tables.label, self.suffix)
+            try:
+                answers = predictions(self.estimator, self._readable(block))
+            except ValueError as error:  # columns that are lacking or are something else now
+                raise TableError(f"{self.tables.label}: {error}") from error
+            taken = [name for name in kept if name in answers]
+            if taken:
+                raise TableError(
+                    f"--keep {taken[0]}: the predictions have a column of that name; rename yours."
+                )
+            found = {name: pl.Series(values) for name, values in answers.items()}
+            yield pl.DataFrame(kept | found)
+
+    def _readable(self, block: pl.DataFrame) -> pl.DataFrame:
+        """A block of many without texts for numbers, where all of the block are such.
+
+        They count as missing, as they do among others.
+        """
+        encoder = getattr(self.estimator, "encoder_", None)
+        if self.whole is not None or not isinstance(encoder, TableEncoder):
+            return block
+        surprises = Surprises(encoder)
+        surprises.see(read_columns(block))
+        gone = {column.name for column in surprises.unreadable()}
+        if not gone:
+            return block
+        nothing = pl.Series([None] * block.height, dtype=pl.String)
+        return pl.DataFrame(
+            {c.name: nothing if c.name in gone else c for c in block.iter_columns()}
+        )
 
 
 def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
@@ -72,7 +144,7 @@ def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
     return columns
 
 
-def _kept(frame: pl.DataFrame, keep: list[str], table: Path, suffix: str) -> dict:
+def _kept(frame: pl.DataFrame, keep: list[str], table: str, suffix: str) -> dict:
     """The columns to copy, if the output can hold them."""
     for name in keep:
         if name not in frame.columns:
@@ -84,6 +156,27 @@ def _kept(frame: pl.DataFrame, keep: list[str], table: Path, suffix: str) -> dic
                 "out, or give an --output that ends in .parquet."
             )
     return {name: frame[name] for name in keep}
+
+
+def _write(file: IO[bytes], frames: Iterator[pl.DataFrame], suffix: str, safe: bool) -> int:
+    """Write the frames one after the other; returns the number of rows.
+
+    A text grows with each; Parquet is written at once.
+    """
+    rows, separator, whole = 0, WRITERS[suffix], []
+    for frame in frames:
+        if separator is None:
+            whole.append(frame)
+        else:
+            frame = _safe(frame) if safe else frame
+            text = frame.write_csv(separator=separator, include_header=rows == 0)
+            file.write(text.encode())
+        rows += frame.height
+    if separator is None:
+        buffer = io.BytesIO()
+        pl.concat(whole).write_parquet(buffer)
+        file.write(buffer.getvalue())
+    return rows
 
 
 def _safe(frame: pl.DataFrame) -> pl.DataFrame:
@@ -98,25 +191,15 @@ def _quoted(text: pl.Expr) -> pl.Expr:
     return pl.when(live).then("'" + text).otherwise(text).name.keep()
 
 
-def _serialise(frame: pl.DataFrame, suffix: str) -> bytes:
-    buffer = io.BytesIO()
-    if WRITERS[suffix] is None:
-        frame.write_parquet(buffer)
-    else:
-        frame.write_csv(buffer, separator=WRITERS[suffix])
-    return buffer.getvalue()
-
-
-def _show(estimator, frame: pl.DataFrame, output: Path) -> None:
-    """How many predictions there are, and which levels the model does not know."""
+def _show(tables: Tables, usual: str, surprises: Surprises | None, rows: int, output: Path) -> None:
+    """How many predictions there are, and what a user should know of the new rows."""
     screen = Terminal()
-    encoder = getattr(estimator, "encoder_", None)
-    for name, levels in ({} if encoder is None else encoder.unseen(frame)).items():
-        some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
-        screen.print(
-            f"• {name} holds {counted(len(levels), 'level')} that training had not, or hardly: "
-            f"{some}. They count as one unknown level.",
-            soft_wrap=True,
-        )
-    are = "is" if frame.height == 1 else "are"
-    screen.print(f"{counted(frame.height, 'prediction')} {are} in {output}.", soft_wrap=True)
+    said = [*tables.notes, *([] if surprises is None else surprises.sentences())]
+    if tables.decimal and usual and tables.decimal != usual:
+        signs = {".": "points", ",": "commas"}
+        here, before = signs[tables.decimal], signs[usual]
+        said.append(f"Numbers have decimal {here} here, and had {before} in training.")
+    for sentence in said:
+        screen.print(f"• {sentence}", soft_wrap=True)
+    are = "is" if rows == 1 else "are"
+    screen.print(f"{counted(rows, 'prediction')} {are} in {output}.", soft_wrap=True)

@@ -6,7 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,18 @@ import polars as pl
 
 from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
-from mercer.cli.tables import read_table
+from mercer.cli.tables import Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import Column
 from mercer.selection.holdout import hold_out
-from mercer.selection.metrics import metric_named
+from mercer.selection.metrics import default_metric, metric_named
+from mercer.selection.review import find_leaks, find_order_in_time, review_target
 from mercer.selection.tasks import task_of
+from mercer.selection.values import read_columns
 
-__all__ = ["Problem", "Split", "read_problem", "split_rows"]
+__all__ = ["Problem", "Split", "columns_of", "read_problem", "split_rows"]
 
 FEWEST_ROWS = 20  # with fewer, nothing is held out
 
@@ -39,6 +43,10 @@ class Problem:
     metric : str
     dropped : int
         Rows of the file that have no target.
+    columns : list of Column
+        What each column is, by all rows: ``mercer check`` says the same.
+    notices : list of str
+        What was found in reading and in a review of the table.
     """
 
     X: pl.DataFrame
@@ -47,6 +55,13 @@ class Problem:
     why: str
     metric: str
     dropped: int
+    columns: list[Column] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> dict[str, Column]:
+        """What an estimator takes as ``kind``, so that a part of the rows changes no kind."""
+        return {column.name: column for column in self.columns}
 
 
 @dataclass(frozen=True)
@@ -61,17 +76,38 @@ class Split:
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
-    frame = read_table(options.train, options.encoding)
-    X, y, dropped = read_target(frame, options.target, options.train)
+    tables = Tables(options.tables, options.reading)
+    frame = tables.frame()
+    X, y, dropped = read_target(frame, options.target, tables.label, unread=tables.unread)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
-    metric = metric_named(options.metric, task).name
+    metric = metric_named(options.metric or default_metric(task, y), task).name
+    name = options.train.name if not options.more else tables.label
     sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
-    screen.print(line((options.train.name, "bold"), f": {sizes} besides {options.target}."))
+    screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
     screen.print(line("Task: ", (task, "bold"), f", since {why}.\n"))
-    return Problem(X, y, task, why, metric, dropped)
+    values = read_columns(X)
+    columns = columns_of(values, options.kinds, options.drop, tables)
+    used = [column for column in columns if column.used]
+    findings = [
+        *review_target(y, task, options.target, accuracy=metric == "accuracy"),
+        *find_leaks(used, values, y, task),
+        *(find_order_in_time(used, values) if options.test is None else []),
+    ]
+    notices = [*tables.notes, *(finding.text for finding in findings)]
+    for notice in notices:
+        screen.print(f"• {notice}")
+    if notices:
+        screen.print()
+    return Problem(X, y, task, why, metric, dropped, columns, notices)
+
+
+def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
+    """What the columns of a table are; numbers that had decimal commas in the file remember it."""
+    columns = infer_columns(values, kind, drop, tables.decimal)
+    return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
@@ -90,11 +126,13 @@ def _read_test(
     problem: Problem, test: Path, options: FitOptions, screen: Terminal
 ) -> tuple[pl.DataFrame, Any]:
     """The table of --test, and its targets, which the model can be scored on."""
-    frame = read_table(test, options.encoding)
-    X, y, dropped = read_target(frame, options.target, test, varied=False)
+    usual = next((c.decimal for c in problem.columns if c.decimal), "")
+    tables = Tables([test], replace(options.reading, usual=usual))
+    frame = tables.frame([*problem.X.columns])
+    X, y, dropped = read_target(frame, options.target, str(test), varied=False)
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if dropped:
         screen.print(f"{test}: {left_out(dropped, options.target)}\n")
-    check_test_table(X, y, problem.X, problem.y, problem.task, options.kinds, options.drop, test)
+    check_test_table(X, y, problem.columns, problem.y, problem.task, test)
     return X, y

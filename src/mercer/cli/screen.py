@@ -12,7 +12,14 @@ from rich.table import Table
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.columns import Column
 
-__all__ = ["SearchBar", "columns_facts", "columns_table", "leaderboard_table", "number"]
+__all__ = [
+    "SearchBar",
+    "columns_facts",
+    "columns_table",
+    "leaderboard_table",
+    "number",
+    "values_of",
+]
 
 STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}
 
@@ -26,20 +33,31 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def columns_table(columns: list[Column], most: int = 40) -> Table:
-    """One line a column: name, kind, what is missing, why."""
+def columns_table(columns: list[Column], most: int = 40, values: bool = False) -> Table:
+    """One line a column: name, kind, what is missing, why; its ``values`` too if wanted."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("column", "read as", "missing", "why"):
+    for title in ("column", "read as", "missing", *["values"] * values, "why"):
         table.add_column(title, justify="right" if title == "missing" else "left")
     for column in columns[:most]:
         style = STYLES.get(column.kind, "dim")
         table.add_row(
             str(column.name), line((column.kind, style)), str(column.missing or ""),
-            line((column.reason, "" if column.used else "dim")),
+            *[values_of(column)] * values, line((column.reason, "" if column.used else "dim")),
         )  # fmt: skip
     if len(columns) > most:
-        table.add_row(f"… and {len(columns) - most} more", "", "", "")
+        table.add_row(f"… and {len(columns) - most} more")
     return table
+
+
+def values_of(column: Column, most: int = 4) -> str:
+    """The range of a column, or its most frequent levels."""
+    if column.levels:
+        levels = [level if len(level) <= 20 else level[:17] + "..." for level in column.levels]
+        return ", ".join(levels[:most]) + ", ..." * (len(levels) > most)
+    if column.low is None:
+        return ""
+    low, high = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column.low, column.high))
+    return f"{low} to {high}" + " characters" * (column.kind == "text")
 
 
 def columns_facts(columns: list[Column]) -> list[dict]:

@@ -1,37 +1,57 @@
-"""Tables from files: CSV, TSV and Parquet, also compressed, read into polars frames.
+"""Tables from files: text, Parquet, Arrow, JSON lines, svmlight and Excel, also compressed.
 
-Everything a file can do wrong ends in a `TableError` that names the file, the row where there is
-one, and the remedy.
+`Tables` is what names and patterns on the command line mean: one or more files with the same
+columns, read at once or in blocks of rows. Everything a file can do wrong ends in a `TableError`
+that names the file, the row where there is one, and the remedy.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
-import os
-import sys
-import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mercer.cli.delimited import read_delimited
-from mercer.cli.errors import TableError
+from mercer.cli.delimited import DelimitedText
+from mercer.cli.errors import TableError, counted
+from mercer.cli.files import STDIN, Source, find_sources
+from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, SvmlightFile, Typed
+from mercer.cli.text_types import TextTypes
 
-__all__ = ["read_table"]
+__all__ = ["Reading", "Tables", "read_table"]
 
-FORMATS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None, ".parquet": None, ".pq": None}
-COMPRESSIONS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
-SUFFIXES = "CSV, TSV or Parquet, plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
+#: suffix -> the usual separator of a text
+DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
+FORMATS: dict[str, Any] = {
+    ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
+    ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".svm": SvmlightFile,
+    ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
+}  # fmt: skip
+SUFFIXES = (
+    "CSV, TSV, Parquet, Arrow, JSON lines (.jsonl), svmlight or Excel (.xlsx), plain or compressed "
+    "(.gz, .bz2, .xz, .zst, .zip)"
+)
+BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"PK\x03\x04": ".xlsx"}
 
 
-def read_table(path: str | Path, encoding: str = "utf-8") -> pl.DataFrame:
-    """Read a table; an empty field is a missing value.
+@dataclass(frozen=True)
+class Reading:
+    """How texts are read: the options ``--encoding``, ``--sep`` and ``--decimal``.
+
+    ``usual`` is the decimal sign of the training table, where a new table does not tell its own.
+    """
+
+    encoding: str = "utf-8"
+    separator: str | None = None
+    decimal: str = ""
+    usual: str = ""
+
+
+def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None = None) -> Any:
+    """Read one table whole; an empty field is a missing value.
 
     Parameters
     ----------
@@ -39,121 +59,240 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> pl.DataFrame:
         The format follows from the name: ``train.csv``, ``train.tsv.gz``, ``train.parquet``.
     encoding : str, default="utf-8"
         Of text files.
+    separator : str, optional
+        Between the fields of a text, in place of what its first rows show.
+
+    Returns
+    -------
+    polars.DataFrame
 
     Raises
     ------
     TableError
         There is no such file, or it is empty, unreadable, ragged or wrongly encoded.
     """
-    path = Path(path)
-    name, content = _read(path)
-    suffix = Path(name).suffix.lower()
-    if suffix not in FORMATS:
-        raise TableError(f"{path}: the name ends in {suffix or 'nothing'!r}; give {SUFFIXES}.")
-    if not content:
-        raise TableError(f"{path} is empty.")
-    if suffix in (".parquet", ".pq"):
-        frame = _read_parquet(path, content)
-    else:
-        frame = read_delimited(path, content, FORMATS[suffix], encoding)
-    if frame.height == 0:
-        raise TableError(f"{path} has a header ({frame.width} columns) but no rows.")
-    _refuse_nested(path, frame)
-    _refuse_infinities(path, frame)
-    return frame
+    return Tables([Path(path)], Reading(encoding, separator)).frame()
 
 
-def _read(path: Path) -> tuple[str, bytes]:
-    """The file's name without its compression suffix, and its uncompressed content."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe might never end
-        what = "a folder" if os.path.isdir(path) else "a pipe or a device"
-        raise TableError(f"{path} cannot be read: it is {what}. Give the name of a file.")
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, ValueError):  # a name with NUL
-        raise TableError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror}.") from error
-    name, suffix = path.name, path.suffix.lower()
-    try:
-        if suffix in COMPRESSIONS:
-            return path.stem, COMPRESSIONS[suffix](content)
-        if suffix == ".zst":
-            return path.stem, _unzstd(path, content)
-        if suffix == ".zip":
-            return _unzip(path, content)
-    except TableError:
-        raise
-    except Exception as error:  # each of these libraries raises several types of its own
-        raise TableError(
-            f"{path} cannot be uncompressed: {error}. Copy or compress it again."
-        ) from error
-    return name, content
+class Tables:
+    """The rows of one or more files with the same columns.
+
+    Parameters
+    ----------
+    given : sequence of Path
+        Names and patterns; ``-`` is standard input.
+    reading : Reading
+
+    Attributes
+    ----------
+    label : str
+        What messages call the table.
+    paths : list of Path
+        The files that are read.
+    notes : list of str
+        What was found out in reading, complete after it.
+    decimal : str
+        The decimal sign of texts, complete after reading.
+    commas : list of str
+        The columns of numbers with decimal commas, complete after reading.
+    unread : dict
+        The columns that are left out, and what they hold, complete after reading.
+    """
+
+    def __init__(self, given: Sequence[Path], reading: Reading | None = None):
+        self.reading = reading or Reading()
+        sources = find_sources(given)
+        self.paths = [source.path for source in sources if source.path != STDIN]
+        self.size = sum(source.size for source in sources)
+        self.label = sources[0].label if len(sources) == 1 else " ".join(map(str, given))
+        self.parts = [_part(source, self.reading) for source in sources]
+        self.decimal = self.reading.decimal
+        self.commas: list[str] = []
+        self.unread: dict[str, str] = {}
+        self._notes: list[str] = []
+        if len(sources) > 1:
+            self._notes.append(f"Read from {len(sources)} files.")
+
+    @property
+    def notes(self) -> list[str]:
+        found = [note for part in self.parts for note in part.notes]
+        return list(dict.fromkeys(self._notes + found))
+
+    def frame(self, expected: Sequence[str] = ()) -> pl.DataFrame:
+        """All rows.
+
+        ``expected`` are columns that an svmlight file has even where all their values are 0.
+        """
+        whole = _Pass(self, expected)
+        blocks = [(part, block) for part in self.parts for block in whole.seen(part, None)]
+        frames = [frame for part, block in blocks for frame in [whole.typed(part, block)]]
+        return pl.concat(frames, how="vertical") if len(frames) > 1 else frames[0]
+
+    def blocks(self, rows: int, expected: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+        """So many rows at a time, with the types that they have in `frame`.
+
+        The files are read twice: only the last row tells what type a column has.
+        """
+        first = _Pass(self, expected)
+        for part in self.parts:
+            for _ in first.seen(part, rows):
+                pass
+        for part in self.parts:
+            for block in part.blocks(rows):
+                yield first.typed(part, block)
 
 
-def _unzip(path: Path, content: bytes) -> tuple[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = [m for m in archive.namelist() if not m.endswith("/")]
-        if len(members) != 1:
+class _Pass:
+    """The types of all columns, from all blocks of all files."""
+
+    def __init__(self, tables: Tables, expected: Sequence[str]):
+        self.tables, self.expected = tables, expected
+        self.names: list[str] = []
+        self.texts: TextTypes | None = None
+        self.schemas: list[pl.DataFrame] = []
+        self.schema: dict[str, Any] = {}
+        self.rows: dict[int, int] = {}  # of each file, so far
+
+    def seen(self, part: Any, rows: int | None) -> Iterator[pl.DataFrame]:
+        """The blocks of a file, after a look at each."""
+        found = 0
+        for block in part.blocks(rows):
+            found += block.height
+            block = self._ordered(part, block)
+            if part.texts:
+                reading = self.tables.reading
+                self.texts = self.texts or TextTypes(block.width, reading.decimal, reading.usual)
+                self.texts.see(block)
+            else:
+                self.schemas.append(block.clear())
+            yield block
+        if not found:
+            width = len(getattr(part, "names", []))
+            header = f"a header ({counted(width, 'column')}) but no rows" if width else "no rows"
+            raise TableError(f"{part.source.label} has {header}.")
+
+    def _ordered(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
+        """The block with its columns in the order of the first file."""
+        if isinstance(part, SvmlightFile):
+            block = _with_zeros(block, [*self.names, *self.expected])
+        if not self.names:
+            self.names = list(block.columns)
+        elif isinstance(part, JsonLines) and part is self.tables.parts[0]:
+            self.names += [name for name in block.columns if name not in self.names]
+        lacking = [name for name in self.names if name not in block.columns]
+        more = [name for name in block.columns if name not in self.names]
+        if isinstance(part, JsonLines) and not more:
+            nothing = {name: pl.Series([None] * block.height, dtype=pl.Null) for name in lacking}
+            block, lacking = block.with_columns(**nothing), []
+        if lacking or more:
+            first = self.tables.parts[0].source.label
+            both = [f"lacks {_listed(lacking)}"] * bool(lacking)
+            both += [f"has {_listed(more)} besides"] * bool(more)
             raise TableError(
-                f"{path} holds {len(members)} files: {members[:5]}. Unpack it, and give the one "
-                "that is the table."
+                f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
+                "Give files with the same columns."
             )
-        return Path(members[0]).name, archive.read(members[0])
+        return pl.DataFrame({name: block[name] for name in self.names})
+
+    def typed(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
+        """A block as it is in the whole table."""
+        if not self.schema:
+            self._decide()
+        block = self._ordered(part, block)
+        columns = list(block.iter_columns())
+        if part.texts:
+            assert self.texts is not None
+            columns = self.texts.typed(block)
+        found = {}
+        for name, column in zip(self.names, columns):
+            if name in self.schema:
+                found[name] = column.alias("").cast(self.schema[name])
+        frame = pl.DataFrame(found)
+        start = self.rows.get(id(part), 0)
+        self.rows[id(part)] = start + block.height
+        _refuse_infinities(part.source.label, frame, start)
+        return frame
+
+    def _decide(self) -> None:
+        """The type of each column that can be read, and what to say of the others."""
+        tables = self.tables
+        every = list(self.schemas)
+        if self.texts is not None:
+            none = pl.DataFrame({name: pl.Series([], dtype=pl.String) for name in self.names})
+            every.append(pl.DataFrame(dict(zip(self.names, self.texts.typed(none)))))
+            tables.decimal = self.texts.decimal
+            tables.commas = self.texts.commas(self.names)
+            if tables.commas:
+                some = ", ".join(tables.commas[:5]) + ", ..." * (len(tables.commas) > 5)
+                tables._notes.append(f"Numbers have decimal commas: {some}.")
+        for name in self.names:
+            alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
+            different = {frame.dtypes[0] for frame in alike}
+            try:
+                if len(different) > 1 and any(dtype.is_nested() for dtype in different):
+                    raise pl.exceptions.SchemaError
+                dtype = pl.concat(alike, how="vertical_relaxed").dtypes[0]
+            except pl.exceptions.PolarsError:
+                kinds = " and ".join(sorted(map(str, different)))
+                raise TableError(
+                    f"{tables.label}: column {name!r} holds {kinds} in different files. Write them "
+                    "alike."
+                ) from None
+            if _is_nested(dtype):
+                tables.unread[name] = str(dtype)
+                tables._notes.append(
+                    f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "
+                    "date, true or false, or a list of these."
+                )
+            else:
+                self.schema[name] = dtype
+        if not self.schema:
+            raise TableError(f"{tables.label} has no column that can be read: {tables.notes[-1]}")
 
 
-def _unzstd(path: Path, content: bytes) -> bytes:
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
+def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
+    """One file, by the end of its name or, in a pipe, by the beginning of its content."""
+    suffix = Path(source.name).suffix.lower()
+    if source.path == STDIN:
+        with source.opened() as file:
+            begin = file.read(8)
+        suffix = next((s for magic, s in BEGINNINGS.items() if begin.startswith(magic)), ".csv")
+    if suffix not in FORMATS and suffix not in DELIMITED:
         raise TableError(
-            f"{path}: Python reads .zst from version 3.14 on. Uncompress it first: zstd -d {path}"
-        ) from None
-    return zstd.decompress(content)
+            f"{source.label}: the name ends in {suffix or 'nothing'!r}; give {SUFFIXES}."
+        )
+    with source.opened() as file:
+        if not file.read(1):
+            raise TableError(f"{source.label} is empty.")
+    if suffix in DELIMITED:
+        return DelimitedText(source, DELIMITED[suffix], reading.encoding, reading.separator)
+    if suffix in (".jsonl", ".ndjson"):
+        return JsonLines(source, reading.encoding)
+    return FORMATS[suffix](source)
 
 
-def _read_parquet(path: Path, content: bytes) -> pl.DataFrame:
-    try:
-        with _quiet():
-            return pl.read_parquet(io.BytesIO(content))
-    except (Exception, pl.exceptions.PanicException) as error:  # of damaged files
-        said = str(error).partition("\n")[0]
-        raise TableError(
-            f"{path} is not a readable Parquet file: {said}. Copy or write it again."
-        ) from error
+def _with_zeros(block: pl.DataFrame, expected: list[str]) -> pl.DataFrame:
+    """An svmlight file names no feature whose values are all 0."""
+    absent = [n for n in expected if n not in block.columns and n[:1] == "x" and n[1:].isdigit()]
+    return block.with_columns(pl.Series(n, np.zeros(block.height)) for n in dict.fromkeys(absent))
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Nothing is written to standard error, where polars tells of each panic at length."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+def _listed(names: list[str], most: int = 5) -> str:
+    return ", ".join(map(repr, names[:most])) + ", ..." * (len(names) > most)
 
 
-def _refuse_nested(path: Path, frame: pl.DataFrame) -> None:
-    for name, dtype in frame.schema.items():
-        items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
-        if isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested()):
-            raise TableError(
-                f"{path}: column {name!r} holds {dtype}, but a cell must be a number, a text, a "
-                "date, true or false, or a list of these. Write the table without that column."
-            )
+def _is_nested(dtype: Any) -> bool:
+    items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
+    return isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested())
 
 
-def _refuse_infinities(path: Path, frame: pl.DataFrame) -> None:
+def _refuse_infinities(label: str, frame: pl.DataFrame, start: int) -> None:
     for column in frame.iter_columns():
         if not column.dtype.is_float():
             continue
         rows = np.flatnonzero(np.isinf(column.to_numpy()))
         if len(rows):
             raise TableError(
-                f"{path}: column {column.name!r} holds an infinity in row {rows[0] + 1} below the "
-                "header: replace it, or leave the field empty."
+                f"{label}: column {column.name!r} holds an infinity in row {start + rows[0] + 1} "
+                "below the header: replace it, or leave the field empty."
             )

@@ -10,19 +10,29 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.columns import used_columns
-from mercer.selection.values import is_missing_mark, read_columns, spelled_number
+from mercer.selection.columns import Column, used_columns
+from mercer.selection.spellings import is_missing_mark, spelled_number
 
 __all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 
+NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
 LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precision
 
 
 def read_target(
-    frame: pl.DataFrame, target: str, path: Path, varied: bool = True
+    frame: pl.DataFrame,
+    target: str,
+    path: str,
+    varied: bool = True,
+    unread: dict[str, str] | None = None,
 ) -> tuple[pl.DataFrame, Any, int]:
-    """(other columns, targets, rows left out, which had none); to learn from if ``varied``."""
+    """(other columns, targets, rows left out, which had none); to learn from if ``varied``.
+
+    ``unread`` names the columns of the file that are no columns of the frame, and what they hold.
+    """
+    if target in (unread or {}):
+        held = (unread or {})[target]
+        raise TableError(f"--target {target} holds {held}: give a column of numbers or classes.")
     if target not in frame.columns:
         raise no_column("--target", target, path, frame.columns)
     dtype = frame[target].dtype
@@ -77,12 +87,28 @@ def _spelled_target(column: pl.Series) -> pl.Series:
         if number is not None:
             numbers[text] = number
         elif not is_missing_mark(text):
-            return column  # classes, of which "none" may be one
+            return _classes(column)  # of which "none" may be one
     if not numbers:
         return column
     whole = all(number == round(number) and abs(number) < 2**53 for number in numbers.values())
     spelled = pl.Series(column.name, [numbers.get(v) for v in column.to_list()], dtype=pl.Float64)
     return spelled.cast(pl.Int64) if whole else spelled
+
+
+def _classes(column: pl.Series) -> pl.Series:
+    """Classes, with null for texts by which programs write that there is none.
+
+    "None" is a class where the others are written with a capital, as in "None", "Mild", "Severe".
+    """
+    texts = set(column.drop_nulls().unique().to_list())
+    gone = {t for t in texts if not t.strip() or t.strip() in NO_CLASS}
+    others = {t for t in texts - gone if t.strip() != "None"}
+    if not any(t[:1].isupper() for t in others):
+        gone |= texts - others
+    if not gone or gone == texts:
+        return column
+    kept = [None if text in gone else text for text in column.to_list()]
+    return pl.Series(column.name, kept, dtype=pl.String)
 
 
 def check_task(task: str, y: np.ndarray, target: str) -> None:
@@ -119,23 +145,19 @@ def check_task(task: str, y: np.ndarray, target: str) -> None:
 def check_test_table(
     held: pl.DataFrame,
     y_held: np.ndarray,
-    X: pl.DataFrame,
+    columns: list[Column],
     y: np.ndarray,
     task: str,
-    kind: dict[str, str],
-    drop: list[str],
     path: Path,
 ) -> None:
-    """Refuse, before the search, a table that the model of X and y could not be scored on."""
-    if set(X.columns) - set(held.columns):
-        columns = used_columns(infer_columns(read_columns(X), kind, drop))
-        absent = [c.name for c in columns if c.name not in held.columns]
-        if absent:
-            raise TableError(
-                f"--test {path} lacks the column{'s' if len(absent) > 1 else ''} "
-                f"{', '.join(map(repr, absent[:20]))} of the training table. Add what is missing, "
-                "or leave it out of both with --drop."
-            )
+    """Refuse, before the search, a table that a model of the columns and y has no score on."""
+    absent = [c.name for c in used_columns(columns) if c.name not in held.columns]
+    if absent:
+        raise TableError(
+            f"--test {path} lacks the column{'s' if len(absent) > 1 else ''} "
+            f"{', '.join(map(repr, absent[:20]))} of the training table. Add what is missing, "
+            "or leave it out of both with --drop."
+        )
     if task == "regression":
         if y_held.dtype.kind not in "fiub":
             raise TableError(

@@ -17,25 +17,31 @@ import numpy as np
 
 from mercer.selection.cells import SETS, clear_separator, items_of, separator_of
 from mercer.selection.columns import KINDS, MANY_LEVELS, RARE, Column, range_or_levels
-from mercer.selection.values import (
-    as_dates,
-    as_numbers,
+from mercer.selection.spellings import (
+    decimal_of,
     is_missing_mark,
-    missing_values,
+    order_of,
+    signs_of,
     spelled_date,
     spelled_number,
 )
+from mercer.selection.values import as_dates, as_numbers, missing_values
 
 __all__ = ["infer_columns"]
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
+DENSE = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas names it in Parquet files
 IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
 
 
 def infer_columns(
-    columns: dict[Any, np.ndarray], kind: dict | None = None, drop: Iterable | None = None
+    columns: dict[Any, np.ndarray],
+    kind: dict | None = None,
+    drop: Iterable | None = None,
+    decimal: str = "",
 ) -> list[Column]:
     """What each column is, and why.
 
@@ -45,9 +51,12 @@ def infer_columns(
         As `read_columns` returns them.
     kind : dict, optional
         Name -> "number", "category", "date", "text", "set", "identifier" or "drop", in place of
-        what would be inferred.
+        what would be inferred. Or a `Column`, which was inferred from more rows of the same table,
+        and is what this column is.
     drop : sequence, optional
         Names of columns to leave out.
+    decimal : {"", ".", ","}
+        The decimal sign of texts such as "1,200", in columns that do not tell.
 
     Raises
     ------
@@ -66,7 +75,11 @@ def infer_columns(
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
     for name, values in columns.items():
-        column = _infer(name, values, kind.get(name), name in drop)
+        given = kind.get(name)
+        if isinstance(given, Column):
+            found.append(given)
+            continue
+        column = _infer(name, values, given, name in drop, decimal)
         if column.used:
             fingerprint = _fingerprint(values)
             if fingerprint in seen and name not in kind:
@@ -100,13 +113,15 @@ def _spared(column: Column, columns: dict) -> Column:
             "column can be used"
         )
         counts = Counter(values[~missing_values(values)].tolist())
-        low, high, _ = range_or_levels("text", values, counts)
-        return replace(column, kind="text", reason=reason, low=low, high=high, levels=[])
+        column = replace(column, kind="text", reason=reason, levels=[])
+        low, high, _ = range_or_levels(column, values, counts)
+        return replace(column, low=low, high=high)
     if column.kind != "identifier" or values.dtype.kind != "f":
         return column
-    low, high, _ = range_or_levels("number", values, Counter())
     reason = f"integers, all {column.distinct} different, but no other column can be used"
-    return replace(column, kind="number", reason=reason, low=low, high=high)
+    column = replace(column, kind="number", reason=reason)
+    low, high, _ = range_or_levels(column, values, Counter())
+    return replace(column, low=low, high=high)
 
 
 def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
@@ -124,23 +139,33 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
                     f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
                 )
     for name, value in kind.items():
-        if value not in KINDS:
+        if not isinstance(value, Column) and value not in KINDS:
             raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
     return kind, drop
 
 
-def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> Column:
+def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, decimal: str) -> Column:
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
     cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
     counts = Counter(map(_hashable, present.tolist()) if cells else present.tolist())
     distinct = len(counts)
+    texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
-        low, high, levels = range_or_levels(kind, values, counts, separator)
+        written: dict[str, str] = {}
+        if kind == "number" and texts:
+            sign = decimal_of(texts) or decimal
+            numbers = (t for t in texts if spelled_number(t) is not None)
+            written = {"decimal": sign, "signs": signs_of(numbers)}
+        if kind == "date" and texts:
+            written = {"order": order_of(texts)}
         missing = n - known + lost
-        return Column(name, kind, reason, missing, distinct, low, high, levels, separator, n)
+        found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
+        found = replace(found, **written)
+        low, high, levels = range_or_levels(found, values, counts)
+        return replace(found, low=low, high=high, levels=levels)
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
@@ -162,20 +187,22 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool) -> C
             return column("constant", only)
         return column("category", f"{only}, or missing in {n - known} rows")
     if values.dtype.kind == "M":
-        return column("date", "dates, read as year, month, day of week and elapsed days")
+        return column("date", f"dates, {_parts(present)}")
     if values.dtype.kind == "f":
-        return column(*_number_kind(name, present, counts, n))
+        return column(*_number_kind(name, values, present, counts))
     codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
     spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
     lost = sum(counts[v] for v, number in spelled.items() if number is None)
     different = len({number for number in spelled.values() if number is not None})
     if not codes and _mostly(counts, lost, spelled) and different > 2:
         return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
-    dates = {v: spelled_date(v) if isinstance(v, str) else None for v in counts}
+    order = order_of(texts)
+    dates = {v: spelled_date(v, order) if isinstance(v, str) else None for v in counts}
     lost = sum(counts[v] for v, date in dates.items() if date is None)
     if _mostly(counts, lost, dates):
-        parts = "read as year, month, day of week and elapsed days"
-        return column("date", f"dates stored as text, {parts}{_not_read(dates, lost)}", lost)
+        stamps = np.array([date for date in dates.values() if date is not None])
+        parts = f"{_parts(stamps)}{_not_read(dates, lost)}"
+        return column("date", f"dates stored as text, {parts}", lost)
     separator = clear_separator(counts) if distinct > MANY_LEVELS else None
     if separator is not None:
         return column("set", _set_words(counts, separator, cells), 0, separator)
@@ -194,13 +221,28 @@ def _hashable(value: Any) -> Any:
     return frozenset(value) if isinstance(value, SETS) else value
 
 
-def _number_kind(name: Any, present: np.ndarray, counts: Counter, n: int) -> tuple[str, str]:
-    distinct, whole = len(counts), bool((present == np.round(present)).all())
+def _parts(dates: np.ndarray) -> str:
+    """What is read from dates, and from the times of day that they may have."""
+    seconds = dates.astype("datetime64[s]").astype(np.int64) % 86400
+    hours = ", hour" if seconds.any() else ""
+    minutes = ", minute" if (seconds % 3600).any() else ""
+    return f"read as year, month, day of week{hours}{minutes} and elapsed days"
+
+
+def _number_kind(
+    name: Any, values: np.ndarray, present: np.ndarray, counts: Counter
+) -> tuple[str, str]:
+    n, distinct = len(values), len(counts)
+    whole = bool((present == np.round(present)).all())
+    if whole and PANDAS_INDEX.fullmatch(str(name)):
+        return "identifier", "the index of a pandas table"
     if distinct == 2:
         return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
+        if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= DENSE * present[-1]:
+            return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
         if IDENTIFIER_NAME.fullmatch(str(name)):
             return "identifier", f"named as an identifier, and all {n} integers are different"
     return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"

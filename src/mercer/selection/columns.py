@@ -17,6 +17,7 @@ from mercer.selection.values import as_dates, as_numbers
 __all__ = [
     "KINDS",
     "MANY_LEVELS",
+    "ORDERS",
     "RARE",
     "Column",
     "column_notices",
@@ -28,6 +29,8 @@ __all__ = [
 #: kinds that a user may give, and whether the column is used
 KINDS = {"number": True, "category": True, "date": True, "text": True, "set": True,
          "identifier": False, "drop": False}  # fmt: skip
+
+ORDERS = {"ymd": "year first", "dmy": "the day before the month", "mdy": "the month before the day"}
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -52,6 +55,14 @@ class Column:
         The most frequent levels of a category or items of sets, at most ten.
     separator : str or None
         Between the items of a set that is written as text; None: blanks.
+    rows : int
+    decimal : str
+        The decimal sign of numbers that are written as texts, "," or "."; "" if there is none.
+    signs : str
+        The percent and currency signs in such texts, with blanks between them.
+    order : str
+        Of day, month and year in dates that are written as texts: "ymd", "dmy" or "mdy"; "" for
+        other columns.
     """
 
     name: Any
@@ -64,8 +75,10 @@ class Column:
     levels: list[str] = field(default_factory=list)
     separator: str | None = None
 
-    #: rows
     rows: int = 0
+    decimal: str = ""
+    signs: str = ""
+    order: str = ""
 
     @property
     def known(self) -> int:
@@ -83,23 +96,24 @@ def used_columns(columns: list[Column]) -> list[Column]:
 
 
 def range_or_levels(
-    kind: str, values: np.ndarray, counts: Counter, separator: str | None = None
+    column: Column, values: np.ndarray, counts: Counter
 ) -> tuple[Any, Any, list[str]]:
     """(smallest, largest, []) of numbers and dates, (None, None, levels) of categories and sets."""
+    kind = column.kind
     if kind == "set":
         items: Counter = Counter()
         for value, c in counts.items():
-            for item in set(items_of(value, separator)):
+            for item in set(items_of(value, column.separator)):
                 items[level_text(item)] += c
         return None, None, [item for item, _ in items.most_common(10)]
     if kind == "number":
-        numbers = as_numbers(values)
+        numbers = as_numbers(values, column.decimal)
         numbers = numbers[~np.isnan(numbers)]
         return (
             (float(numbers.min()), float(numbers.max()), []) if len(numbers) else (None, None, [])
         )
     if kind == "date":
-        dates = as_dates(values)
+        dates = as_dates(values, column.order)
         dates = dates[~np.isnat(dates)].astype("datetime64[D]")
         return str(dates.min()), str(dates.max()), []
     if kind == "text":
@@ -127,6 +141,9 @@ def column_notices(columns: list[Column]) -> list[str]:
     ]
     if dropped:
         notices.append(f"Not used: {_listed(dropped, '; ')}.")
+    written = [f"{c.name} ({how})" for c in columns if (how := _written(c))]
+    if written:
+        notices.append(f"Numbers and dates that are written as texts: {_listed(written, '; ')}.")
     numeric = [c for c in columns if c.kind in ("number", "date")]
     filled = [str(c.name) for c in numeric if c.missing]
     if filled:
@@ -142,6 +159,17 @@ def column_notices(columns: list[Column]) -> list[str]:
         if empty:
             notices.append(f"A missing {kind} counts as the empty one: {_listed(empty)}.")
     return notices
+
+
+def _written(column: Column) -> str:
+    """How the numbers or dates of a column are written, where there is more than one way."""
+    how = []
+    if column.kind == "number":
+        how += ["with a decimal comma"] * (column.decimal == ",")
+        how += [f"with {column.signs}, which is left away"] * bool(column.signs)
+    if column.kind == "date" and column.order != "ymd":
+        how += [ORDERS[column.order]] if column.order else []
+    return " and ".join(how)
 
 
 def _listed(words: list[str], separator: str = ", ", most: int = 20) -> str:

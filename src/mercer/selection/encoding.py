@@ -6,9 +6,9 @@ integer of 3 to 20 different values has a code too. A missing number is replaced
 training values are missing, "is it missing" becomes a category too (only one for columns that miss
 values in the same rows). A category becomes a code. In a category with more than 20 levels, the
 levels with fewer than ``rare`` rows share one code; new levels get this code too. A missing value
-is a separate level. A date becomes the numbers year, month, day of week and elapsed days. A text
-becomes a string of characters, and also a string of words if texts have several words. A set stays
-a set.
+is a separate level. A date becomes the numbers year, month, day of week, hour, minute and elapsed
+days, of which those that are the same in all training rows are left out. A text becomes a string of
+characters, and also a string of words if texts have several words. A set stays a set.
 """
 
 from __future__ import annotations
@@ -26,15 +26,10 @@ from mercer.samples import Categories, EncodedColumns
 from mercer.selection.cells import as_items, as_texts, encode_cells, words
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
-from mercer.selection.values import (
-    as_dates,
-    as_numbers,
-    is_missing_mark,
-    missing_values,
-    read_columns,
-)
+from mercer.selection.spellings import is_missing_mark
+from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
-__all__ = ["Feature", "TableEncoder"]
+__all__ = ["Feature", "TableEncoder", "unreadable"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -260,6 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = {
             name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
             for name, levels in self.levels_.items()
+            if name in table
         }
         return {name: levels for name, levels in found.items() if levels}
 
@@ -290,15 +286,18 @@ def _cells(column: Column, values: np.ndarray) -> list:
 def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """Label -> numbers of a column; a date column has several."""
     if column.kind == "number":
-        return {str(column.name): as_numbers(values)}
-    dates = as_dates(values)
+        return {str(column.name): as_numbers(values, column.decimal)}
+    dates = as_dates(values, column.order)
     missing = np.isnat(dates)
-    days = dates.astype("datetime64[D]")
-    elapsed = dates.astype("int64") / 86400
-    year = days.astype("datetime64[Y]").astype(int) + 1970
-    month = days.astype("datetime64[M]").astype(int) % 12 + 1
-    weekday = (days.astype(int) + 3) % 7  # day 0, 1970-01-01, was a Thursday
-    parts = {"elapsed days": elapsed, "year": year, "month": month, "day of week": weekday}
+    days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
+    parts = {
+        "elapsed days": seconds / 86400,
+        "year": days.astype("datetime64[Y]").astype(int) + 1970,
+        "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
+        "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
+        "hour": seconds % 86400 // 3600,
+        "minute": seconds % 3600 // 60,
+    }
     return {
         f"{column.name}: {part}": np.where(missing, np.nan, number)
         for part, number in parts.items()
@@ -315,11 +314,16 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
     marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
     known = values[~missing_values(values) & ~marks]
     if len(known):
-        raise ValueError(
-            f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
-            f"values is a {column.kind} now, the first is {known[0]!r:.60}: give {column.kind}s, "
-            "or fit again without the column."
-        )
+        raise unreadable(column, known[0])
+
+
+def unreadable(column: Column, first: Any) -> ValueError:
+    """The error of new rows in which no value of a column is a number or date any more."""
+    return ValueError(
+        f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
+        f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
+        "or fit again without the column."
+    )
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:

@@ -2,41 +2,28 @@
 
 A column is float64 with NaN for missing numbers, datetime64 with NaT for missing dates, or objects
 (mostly texts; sets or lists of items) with None for missing values. Texts can contain numbers
-("1,200.50", "12%") or ISO dates; `spelled_number` and `spelled_date` read them.
+("1,200.50", "12%") or dates; spellings.py reads them.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-import math
-import re
 from collections.abc import Set
 from typing import Any
 
 import numpy as np
 
 from mercer.samples import as_objects, describe
+from mercer.selection.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
 __all__ = [
-    "MISSING_TEXTS",
     "as_dates",
     "as_numbers",
-    "is_missing_mark",
     "is_object_list",
     "missing_values",
     "read_columns",
-    "spelled_date",
-    "spelled_number",
 ]
-
-#: texts that mean a missing number or date, in lower case
-MISSING_TEXTS = {"", "?", "-", "--", ".", "na", "n/a", "nan", "nat", "null", "none", "missing"}
-
-_NUMBER = re.compile(r"[+-]?[$€£]?\s?(\d[\d,.' ]*|\.\d+)(e[+-]?\d+)?\s?%?", re.IGNORECASE)
-_DATE = re.compile(
-    r"(\d{4})[-/](\d{2})[-/](\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"
-)
 
 
 def read_columns(X: Any) -> dict[Any, np.ndarray]:
@@ -168,7 +155,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
     ):
         return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
     if kinds and all(issubclass(k, (datetime.date, np.datetime64)) for k in kinds):
-        dates = [np.datetime64("NaT") if m else _naive(v) for v, m in zip(values, missing)]
+        dates = [np.datetime64("NaT") if m else utc(v) for v, m in zip(values, missing)]
         return np.array(dates, dtype="datetime64[s]")
     if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
         days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
@@ -185,13 +172,6 @@ def _is_null(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def _naive(value: Any) -> Any:
-    """A date converted to UTC, without its time zone."""
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return value
-
-
 def missing_values(values: np.ndarray) -> np.ndarray:
     """Mask of the missing entries of a column, (n,) bool."""
     if values.dtype.kind == "f":
@@ -201,83 +181,40 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.array([v is None for v in values.tolist()], dtype=bool)
 
 
-def is_missing_mark(value: Any) -> bool:
-    """Whether a value is a text that means a missing number or date, such as "n/a"."""
-    return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS
+def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
+    """A column as float64: numbers do not change, texts become their numbers, else NaN.
 
-
-def spelled_number(text: str) -> float | None:
-    """The number in a text, or None if the text is not a number, or one that no float holds.
-
-    Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
-    are allowed. The last comma or point is the decimal sign. Exception: commas that separate groups
-    of three digits, without a point and without a 0 at the start, separate thousands.
-
-    Examples
-    --------
-    >>> [spelled_number(t) for t in ("12.5", "1,200", "1.200,5", "0,5", "-3e2", "7%", "7a", "inf")]
-    [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
+    ``decimal`` is the decimal sign of the texts; "" finds it from them.
     """
-    text = text.strip()
-    if not _NUMBER.fullmatch(text):
-        return None
-    text = re.sub(r"[$€£%' ]", "", text)
-    if text.rfind(",") > text.rfind("."):
-        thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
-        text = text.replace(".", "")
-        text = text.replace(",", "") if thousands else text.replace(",", ".")
-    else:
-        text = text.replace(",", "")
-    try:
-        number = float(text)
-    except ValueError:  # for example two decimal points
-        return None
-    return number if math.isfinite(number) else None
-
-
-def spelled_date(text: str) -> np.datetime64 | None:
-    """The ISO 8601 date or time in a text, or None; its time zone is ignored.
-
-    Examples
-    --------
-    >>> spelled_date("2024-02-29 12:30"), spelled_date("29.2.2024"), spelled_date("2023-02-29")
-    (np.datetime64('2024-02-29T12:30:00'), None, None)
-    """
-    match = _DATE.fullmatch(text.strip())
-    if match is None:
-        return None
-    year, month, day, time = match.group(1, 2, 3, 4)
-    clock = "T" + time[1:] if time else ""
-    try:
-        return np.datetime64(f"{year}-{month}-{day}{clock}", "s")
-    except ValueError:
-        return None
-
-
-def as_numbers(values: np.ndarray) -> np.ndarray:
-    """A column as float64: numbers do not change, texts become their numbers, else NaN."""
     if values.dtype.kind == "f":
         return values
     if values.dtype.kind == "M":
         days = values.astype("datetime64[s]").astype(np.float64) / 86400
         return np.where(np.isnat(values), np.nan, days)
+    different = set(values.tolist())
+    decimal = decimal or decimal_of(v for v in different if isinstance(v, str))
     known: dict[Any, float] = {}
-    for v in set(values.tolist()):
-        number = spelled_number(v) if isinstance(v, str) else v
+    for v in different:
+        number = spelled_number(v, decimal) if isinstance(v, str) else v
         known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
     return np.array([known[v] for v in values.tolist()], dtype=np.float64)
 
 
-def as_dates(values: np.ndarray) -> np.ndarray:
-    """A column as datetime64[s]: texts become their dates; other texts, and numbers, NaT."""
+def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
+    """A column as datetime64[s]: texts become their dates; other texts, and numbers, NaT.
+
+    ``order`` is the order of day, month and year in the texts; "" finds it from them.
+    """
     if values.dtype.kind == "f":
         return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
+    different = set(values.tolist())
+    order = order or order_of(v for v in different if isinstance(v, str))
     known = {}
-    for v in set(values.tolist()):
-        date = spelled_date(v) if isinstance(v, str) else None
+    for v in different:
+        date = spelled_date(v, order) if isinstance(v, str) else None
         if isinstance(v, datetime.date):
-            date = np.datetime64(_naive(v), "s")
+            date = np.datetime64(utc(v), "s")
         known[v] = np.datetime64("NaT", "s") if date is None else date
     return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")

@@ -1,0 +1,235 @@
+"""Files of tables: found by name or pattern, uncompressed, and watched while they are read.
+
+A `Source` is one file or standard input. Everything that can go wrong with its bytes ends in a
+`TableError` that names it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import importlib
+import io
+import lzma
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from mercer.cli.errors import TableError
+
+__all__ = ["STDIN", "Source", "find_sources"]
+
+STDIN = Path("-")
+COMPRESSIONS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+#: the first bytes of what may come through a pipe
+MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+PATTERN = set("*?[")
+
+
+def find_sources(given: Sequence[Path]) -> list[Source]:
+    """The files that names and patterns such as ``part-*.csv`` mean, in the order of their names.
+
+    Raises
+    ------
+    TableError
+        No file has a name that fits a pattern.
+    """
+    found: list[Source] = []
+    for path in given:
+        if path == STDIN or not PATTERN & set(str(path)) or os.path.exists(path):
+            found.append(Source(path))
+            continue
+        names = sorted(glob.glob(str(path)))
+        if not names:
+            raise TableError(f"There is no file {path}: no name fits the pattern.")
+        found += [Source(Path(name)) for name in names]
+    return found
+
+
+class Source:
+    """A file with bytes, uncompressed on the way.
+
+    Parameters
+    ----------
+    path : Path
+        ``-`` is standard input, which is read at once.
+
+    Attributes
+    ----------
+    label : str
+        What messages call it.
+    name : str
+        The name without the suffix of a compression, which tells the format.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.label = "Standard input" if path == STDIN else str(path)
+        self._piped = _read_stdin() if path == STDIN else b""
+        self._stamp = None if path == STDIN else _stamp(path)
+        suffix = path.suffix.lower() if path != STDIN else _magic(self._piped, MAGIC)
+        self.compression = suffix if suffix in (*COMPRESSIONS, ".zst", ".zip") else ""
+        self.name = path.stem if self.compression else path.name
+        if self.compression == ".zip":
+            with self._bytes() as file, self._blamed(), zipfile.ZipFile(file) as archive:
+                self.name = Path(self._member(archive)).name
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, compressed or not."""
+        return len(self._piped) if self.path == STDIN else os.stat(self.path).st_size
+
+    @property
+    def plain(self) -> bool:
+        """Whether other libraries may open the path themselves."""
+        return self.path != STDIN and not self.compression
+
+    def read(self) -> bytes:
+        """All bytes, uncompressed."""
+        with self.opened() as file:
+            return file.read()
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """A stream of the bytes, uncompressed.
+
+        Raises
+        ------
+        TableError
+            The file cannot be read or uncompressed, or it was written to since the first look.
+        """
+        with self._bytes() as file, self._uncompressed(file) as stream:
+            reader = io.BufferedReader(cast(Any, _Blaming(self, stream)), 1 << 16)
+            yield cast(BinaryIO, reader)
+        self.check_unchanged()
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that another program has written to since the first look."""
+        if self._stamp is not None and _stamp(self.path) != self._stamp:
+            raise TableError(
+                f"{self.label} was changed while it was read. Wait until it is complete, or read a "
+                "copy."
+            )
+
+    @contextmanager
+    def _bytes(self) -> Iterator[IO[bytes]]:
+        if self.path == STDIN:
+            yield io.BytesIO(self._piped)
+            return
+        with self._blamed():
+            raw = self.path.open("rb")
+        with raw:
+            yield raw
+
+    @contextmanager
+    def _uncompressed(self, file: IO[bytes]) -> Iterator[Any]:
+        if not self.compression:
+            yield file
+        elif self.compression == ".zip":
+            with self._blamed():
+                archive = zipfile.ZipFile(file)
+                stream = archive.open(self._member(archive))
+            with archive, stream:
+                yield stream
+        else:
+            unpack = _unzstd(self.label) if self.compression == ".zst" else None
+            with (unpack or COMPRESSIONS[self.compression])(file) as stream:
+                yield stream
+
+    def _member(self, archive: zipfile.ZipFile) -> str:
+        members = [m for m in archive.namelist() if not m.endswith("/")]
+        if len(members) != 1:
+            raise TableError(
+                f"{self.label} holds {len(members)} files: {members[:5]}. Unpack it, and give the "
+                "one that is the table."
+            )
+        return members[0]
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Errors of the bytes as errors of the table."""
+        try:
+            yield
+        except TableError:
+            raise
+        except OSError as error:
+            if not self.compression:
+                raise TableError(f"{self.label} cannot be read: {error.strerror}.") from error
+            raise self._torn(error) from error
+        except Exception as error:  # each of these libraries raises several types of its own
+            raise self._torn(error) from error
+
+    def _torn(self, error: Exception) -> TableError:
+        return TableError(
+            f"{self.label} cannot be uncompressed: {error}. Copy or compress it again."
+        )
+
+
+class _Blaming(io.RawIOBase):
+    """A stream whose errors name the file."""
+
+    def __init__(self, source: Source, stream: Any):
+        self.source, self.stream = source, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self.source._blamed():
+            content = self.stream.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What changes if a file is written to."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe might never end
+        what = "a folder" if os.path.isdir(path) else "a pipe or a device"
+        raise TableError(f"{path} cannot be read: it is {what}. Give the name of a file.")
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, ValueError):  # a name with NUL
+        raise TableError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}.") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _magic(content: bytes, known: dict[bytes, str]) -> str:
+    return next((suffix for begin, suffix in known.items() if content.startswith(begin)), "")
+
+
+def _read_stdin() -> bytes:
+    """All of standard input."""
+    how = "Pipe a table into the command: cat t.csv | mercer check -"
+    if sys.stdin is None or sys.stdin.closed:
+        raise TableError(f"Standard input is closed. {how}")
+    if sys.stdin.isatty():
+        raise TableError(f"Standard input is the keyboard. {how}")
+    try:
+        content = sys.stdin.buffer.read()
+    except (OSError, ValueError) as error:
+        raise TableError(f"Standard input cannot be read: {error}. {how}") from error
+    if not content:
+        raise TableError(
+            f"Standard input is empty: the program before the pipe wrote nothing. {how}"
+        )
+    return content
+
+
+def _unzstd(label: str) -> Callable:
+    """``open`` for .zst files, which Python has from version 3.14 on."""
+    for module in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(module).open
+        except ImportError:
+            continue
+    raise TableError(
+        f'{label}: to read .zst, pip install "mercer[formats]" (or use Python 3.14), or uncompress '
+        f"it first: zstd -d {label}"
+    )

@@ -1,0 +1,229 @@
+"""Tables in files that know their types: Parquet, Arrow, JSON lines, svmlight and Excel.
+
+Each class reads one source as frames, at once or in blocks of rows, as `DelimitedText` does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from mercer.cli.delimited import encoding_of
+from mercer.cli.errors import TableError, counted
+from mercer.cli.files import Source
+
+__all__ = ["ArrowFile", "ExcelFile", "JsonLines", "ParquetFile", "SvmlightFile", "Typed"]
+
+LARGEST = 4_000_000_000  # bytes of a sparse table that is written out
+
+
+class Typed:
+    """Abstract: a table whose columns have types; ``_read`` gives it whole."""
+
+    texts = False
+    kind: str
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.notes: list[str] = []
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        """The rows, at once or so many at a time."""
+        if rows is not None and self.source.plain and self._begins() in self.sliced:
+            yield from self._slices(rows)
+            return
+        frame = self._blamed(lambda: self._read(self.source.read()))
+        yield from frame.iter_slices(rows) if rows is not None else [frame]
+
+    #: first bytes of the files that polars can read a part of, and its function
+    sliced: ClassVar[dict[bytes, Callable[..., pl.LazyFrame]]] = {}
+
+    def _begins(self) -> bytes:
+        with self.source.opened() as file:
+            begin = file.read(8)
+        return next((magic for magic in self.sliced if begin.startswith(magic)), b"")
+
+    def _slices(self, rows: int) -> Iterator[pl.DataFrame]:
+        scan, start = self.sliced[self._begins()], 0
+        while True:
+            lazy = self._blamed(partial(scan, self.source.path, glob=False))
+            block = self._blamed(lazy.slice(start, rows).collect)
+            if not block.height:
+                break
+            yield block
+            start += rows
+        self.source.check_unchanged()
+
+    def _read(self, content: bytes) -> pl.DataFrame:
+        raise NotImplementedError
+
+    def _blamed(self, read: Callable[[], Any]) -> Any:
+        try:
+            with _quiet():
+                return read()
+        except TableError:
+            raise
+        except (Exception, pl.exceptions.PanicException) as error:  # of damaged files
+            said = str(error).partition("\n")[0].rstrip(".")
+            raise TableError(
+                f"{self.source.label} is not a readable {self.kind} file: {said}. Copy or write it "
+                "again."
+            ) from error
+
+
+class ParquetFile(Typed):
+    kind = "Parquet"
+    sliced: ClassVar = {b"PAR1": partial(pl.scan_parquet, hive_partitioning=False)}
+
+    def _read(self, content: bytes) -> pl.DataFrame:
+        return pl.read_parquet(io.BytesIO(content))
+
+
+class ArrowFile(Typed):
+    """Arrow's file format, which Feather is too, and its stream format."""
+
+    kind = "Arrow"
+    sliced: ClassVar = {b"ARROW1": partial(pl.scan_ipc, hive_partitioning=False)}
+
+    def _read(self, content: bytes) -> pl.DataFrame:
+        if content.startswith(b"ARROW1"):
+            return pl.read_ipc(io.BytesIO(content), use_pyarrow=False)
+        return pl.read_ipc_stream(io.BytesIO(content), use_pyarrow=False)
+
+
+class JsonLines(Typed):
+    """One JSON object in each line; a name that is not there is a missing value."""
+
+    kind = "JSON lines"
+
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source)
+        self.encoding = encoding
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        with self.source.opened() as file:
+            self.encoding = encoding_of(file.read(1024), self.encoding)
+        with self.source.opened() as file:
+            lines = enumerate(self._lines(file), start=1)
+            while block := list(islice(lines, rows)):
+                if some := [(i, text) for i, text in block if text.strip()]:
+                    yield self._frame(some)
+
+    def _lines(self, file: Any) -> Iterator[str]:
+        try:
+            for line in io.TextIOWrapper(file, self.encoding):
+                line.encode()  # some encodings can write halves of characters
+                yield line.removeprefix("\ufeff")
+        except (UnicodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source.label} is not {self.encoding}: {error}. Tell its encoding, for "
+                "example --encoding latin-1."
+            ) from None
+
+    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        content = "".join(text for _, text in lines).encode()
+        try:
+            with _quiet():
+                return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
+        except (Exception, pl.exceptions.PanicException):
+            rows = [self._object(i, text) for i, text in lines]
+        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+    def _object(self, row: int, text: str) -> dict:
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            said = str(error).partition(":")[0]
+            raise TableError(
+                f"{self.source.label}, row {row}: this is no JSON ({said}). Each line must be an "
+                'object, such as {"size": 1.5, "colour": "red"}.'
+            ) from None
+        if not isinstance(found, dict):
+            raise TableError(
+                f"{self.source.label}, row {row}: {text.strip()!r:.40} is no JSON object. Each "
+                'line must be one, such as {"size": 1.5, "colour": "red"}.'
+            )
+        return found
+
+
+class SvmlightFile(Typed):
+    """Lines such as ``1 3:0.5 7:2``: a target, and the values of some features; others are 0."""
+
+    kind = "svmlight"
+
+    def _read(self, content: bytes) -> pl.DataFrame:
+        from sklearn.datasets import load_svmlight_file
+
+        if not content.strip():
+            raise TableError(f"{self.source.label} is empty.")
+        if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+            raise TableError(f"{self.source.label} begins with a mark of Unicode: take it out.")
+        load: Any = load_svmlight_file  # whose types say that zero_based is a text
+        X, y = load(io.BytesIO(content), zero_based=True)
+        if X.shape[0] * X.shape[1] * 8 > LARGEST:
+            raise TableError(
+                f"{self.source.label} has {counted(X.shape[0], 'row')} and {X.shape[1]} features, "
+                "too many to write out as a table: SVC and KernelRidge of the library read it "
+                "sparse."
+            )
+        whole = (y == np.round(y)).all() and (np.abs(y) < 2**53).all()
+        columns = {"target": pl.Series(y.astype(np.int64) if whole else y)}
+        dense, used = X.toarray(), np.diff(X.tocsc().indptr)
+        first = 0 if X.shape[1] and used[0] else 1  # most writers begin with feature 1
+        columns |= {f"x{j}": pl.Series(dense[:, j]) for j in range(first, X.shape[1])}
+        self.notes.append("Each line's first number is the column target, and feature 3 is x3.")
+        return pl.DataFrame(columns)
+
+
+class ExcelFile(Typed):
+    """The first sheet of a workbook."""
+
+    kind = "Excel"
+
+    def _read(self, content: bytes) -> pl.DataFrame:
+        try:
+            import fastexcel
+        except ImportError:
+            raise TableError(
+                f'{self.source.label}: to read .xlsx, pip install "mercer[formats]", or save the '
+                "sheet as CSV."
+            ) from None
+        names = fastexcel.read_excel(content).sheet_names
+        if len(names) > 1:
+            self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
+        frame = pl.read_excel(
+            io.BytesIO(content), sheet_name=names[0], infer_schema_length=None,
+            raise_if_empty=False,
+        )  # fmt: skip
+        if frame.width == 0:
+            raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
+        blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
+        named = {name: f"column {frame.columns.index(name) + 1}" for name in blank}
+        if blank:
+            said = ", ".join(list(named.values())[:5]) + ", ..." * (len(blank) > 5)
+            self.notes.append(f"Without a name in the header: {said}.")
+        return frame.rename(named)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is written to standard error, where polars tells of each panic at length."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,202 @@
+"""What the texts of a table stand for: numbers, dates, true and false, or texts.
+
+`TextTypes` sees the cells of a text table block by block, and only then decides the type of each
+column: the first that every cell fits. So a file that is read in blocks has the types that it has
+when it is read at once. A decimal sign belongs to the file: if one column can only be written with
+decimal commas and none only with points, "1.234" is 1234 in all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from mercer.selection.spellings import (
+    BLANKS,
+    COMMA_NUMBER,
+    MISSING_TEXTS,
+    POINT_NUMBER,
+)
+
+__all__ = ["TextTypes"]
+
+BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
+WHOLE = r"^[+-]?[0-9]+$"
+CODE = r"^0[0-9]"  # 0123 is no number
+LONG = r"^[+-]?[0-9]{19,}$"  # may not fit 64 bits
+TOO_LONG = r"^[+-]?[0-9]{39,}$"  # may not fit 128 bits
+PLAIN = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$"
+DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DATE = f"^{DAY}$"
+ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
+FEW_WRONG = 0.05  # of the cells of a column that tells the decimal sign
+
+
+@dataclass
+class _Column:
+    """What the cells of a column have been so far."""
+
+    cells: int = 0
+    boolean: bool = True
+    whole: bool = True
+    code: bool = False
+    long: bool = False
+    too_long: bool = False
+    plain: bool = True  # numbers with a decimal point and nothing else
+    comma_plain: bool = True  # numbers with a decimal comma, thousands perhaps, and no sign
+    date: bool = True
+    moment: bool = True
+    zoned: bool = True
+    marks: int = 0  # cells that mean a missing number
+    only_comma: int = 0  # cells that are numbers with a decimal comma, and not with a point
+    only_point: int = 0
+    either: int = 0
+
+    def see(self, cells: pl.Series) -> None:
+        """Take in the cells of a block."""
+        cells = cells.drop_nulls()
+        if not len(cells):
+            return
+        self.cells += len(cells)
+
+        def all_are(pattern: str) -> bool:
+            return bool(cells.str.contains(pattern).all())
+
+        self.boolean = self.boolean and all_are(BOOLEAN)
+        self.plain = self.plain and all_are(PLAIN)
+        self.whole = self.whole and self.plain and all_are(WHOLE)
+        if self.whole:
+            self.code = self.code or bool(cells.str.contains(CODE).any())
+            self.long = self.long or bool(cells.str.contains(LONG).any())
+            self.too_long = self.too_long or bool(cells.str.contains(TOO_LONG).any())
+        self._see_signs(cells)
+        self.date = self.date and all_are(DATE) and not _dates(cells).null_count()
+        self.moment = self.moment and all_are(MOMENT + "$") and not _moments(cells).null_count()
+        zoned = self.zoned and all_are(MOMENT + ZONE + "$")
+        self.zoned = zoned and not _moments(cells, zoned=True).null_count()
+
+    def _see_signs(self, cells: pl.Series) -> None:
+        comma, point = cells.str.contains(COMMA_NUMBER), cells.str.contains(POINT_NUMBER)
+        self.only_comma += int((comma & ~point).sum())
+        self.only_point += int((point & ~comma).sum())
+        self.either += int((comma & point).sum())
+        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]")
+        self.comma_plain = self.comma_plain and bool((comma & ~signed).all())
+        if self.only_comma or self.only_point or self.either:
+            marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
+            self.marks += int(marked.sum())
+
+    def tells(self) -> str:
+        """The decimal sign that the cells must have; "" where they may have both, or are texts."""
+        numbers = self.only_comma + self.only_point + self.either
+        if numbers < (1 - FEW_WRONG) * (self.cells - self.marks):
+            return ""
+        if self.only_comma and self.only_point <= FEW_WRONG * self.only_comma:
+            return ","
+        return "." if self.only_point else ""
+
+    def type(self, decimal: str) -> str:
+        """The type of the column: a key of TYPES."""
+        if not self.cells:
+            return "text"
+        if self.whole:
+            return "text" if self.code or self.too_long else "long" if self.long else "integer"
+        if decimal == "," and self.comma_plain and self.tells() != ".":
+            return "comma number"
+        for name in ("plain", "boolean", "date", "moment", "zoned"):
+            if getattr(self, name):
+                return name
+        return "text"
+
+
+class TextTypes:
+    """The types of the columns of a text table, from all its cells.
+
+    Parameters
+    ----------
+    width : int
+        How many columns.
+    decimal : {"", ".", ","}
+        The decimal sign; "" lets the cells tell.
+    usual : {"", ".", ","}
+        The decimal sign where the cells do not tell.
+    """
+
+    def __init__(self, width: int, decimal: str = "", usual: str = ""):
+        self.columns = [_Column() for _ in range(width)]
+        self.given, self.usual = decimal, usual
+
+    def see(self, cells: pl.DataFrame) -> None:
+        """Take in a block of texts."""
+        for column, series in zip(self.columns, cells.iter_columns(), strict=True):
+            column.see(series.alias(""))  # in some names polars sees patterns
+
+    @property
+    def decimal(self) -> str:
+        """The decimal sign of the file; "" if nothing in it tells."""
+        told = {column.tells() for column in self.columns}
+        if self.given:
+            return self.given
+        return "," if "," in told and "." not in told else "." if "." in told else self.usual
+
+    def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
+        """The columns of a block of texts, each with its type."""
+        decimal = self.decimal
+        return [
+            TYPES[column.type(decimal)](series.alias(""))
+            for column, series in zip(self.columns, cells.iter_columns(), strict=True)
+        ]
+
+    def commas(self, names: list[str]) -> list[str]:
+        """The columns of numbers with decimal commas."""
+        decimal = self.decimal
+        return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
+
+
+def _integers(cells: pl.Series) -> pl.Series:
+    return cells.str.strip_prefix("+").cast(pl.Int64)
+
+
+def _long(cells: pl.Series) -> pl.Series:
+    return cells.str.strip_prefix("+").cast(pl.Int128)
+
+
+def _points(cells: pl.Series) -> pl.Series:
+    return cells.str.strip_prefix("+").cast(pl.Float64)
+
+
+def _commas(cells: pl.Series) -> pl.Series:
+    bare = cells.str.replace_all(f"[.'’{BLANKS}]", "").str.replace(",", ".", literal=True)
+    return _points(bare)
+
+
+def _booleans(cells: pl.Series) -> pl.Series:
+    return cells.str.to_lowercase() == "true"
+
+
+def _dates(cells: pl.Series) -> pl.Series:
+    return cells.str.to_date("%Y-%m-%d", strict=False)
+
+
+def _moments(cells: pl.Series, zoned: bool = False) -> pl.Series:
+    whole = cells.str.replace(" ", "T", literal=True)
+    whole = whole.str.replace(r"(T\d\d:\d\d)(Z|[+-]|$)", "${1}:00${2}")
+    if zoned:
+        whole = whole.str.replace("Z$", "+00:00")
+        return whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False)
+    return whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+
+
+TYPES = {
+    "integer": _integers,
+    "long": _long,
+    "plain": _points,
+    "comma number": _commas,
+    "boolean": _booleans,
+    "date": _dates,
+    "moment": _moments,
+    "zoned": lambda cells: _moments(cells, zoned=True),
+    "text": lambda cells: cells,
+}

@@ -1,0 +1,307 @@
+"""Every format of a table file, several files, a pipe, and files that are not what they seem."""
+
+import gzip
+import io
+import sys
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mercer.cli.app import run
+from mercer.cli.delimited import DelimitedText
+from mercer.cli.errors import TableError
+from mercer.cli.files import Source
+from mercer.cli.tables import Reading, Tables, read_table
+
+FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
+ROWS = FRAME.to_dict(as_series=False)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def command(capsys, *arguments):
+    """Exit code and all that was printed, on one line."""
+    with pytest.raises(SystemExit) as done:
+        run([str(a) for a in arguments])
+    said = capsys.readouterr()
+    return done.value.code, " ".join((said.out + said.err).split())
+
+
+def workbook(rows, sheets=("One",)):
+    """A file of Excel by hand."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+    def cell(value):
+        if value is None:
+            return "<c/>"
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+        return f"<c><v>{value}</v></c>"
+
+    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    numbers = range(1, len(sheets) + 1)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/></Types>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
+            f'Type="{related}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
+        named = "".join(
+            f'<sheet name="{sheet}" sheetId="{i}" r:id="r{i}"/>'
+            for i, sheet in zip(numbers, sheets)
+        )
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{related}"><sheets>{named}</sheets></workbook>',
+        )
+        links = "".join(
+            f'<Relationship Id="r{i}" Type="{related}/worksheet" Target="worksheets/{i}.xml"/>'
+            for i in numbers
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
+        )
+        for i in numbers:
+            text = f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>'
+            archive.writestr(f"xl/worksheets/{i}.xml", text)
+    return content.getvalue()
+
+
+def arrow_stream():
+    content = io.BytesIO()
+    FRAME.write_ipc_stream(content)
+    return content.getvalue()
+
+
+def ipc():
+    content = io.BytesIO()
+    FRAME.write_ipc(content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.arrow", ipc()),
+        ("t.feather", ipc()),
+        ("stream.arrow", arrow_stream()),
+        ("t.feather.gz", gzip.compress(ipc())),
+        ("t.jsonl", FRAME.write_ndjson().encode()),
+        ("t.ndjson.gz", gzip.compress(FRAME.write_ndjson().encode())),
+        ("gaps.jsonl", b'{"size": 1.5, "colour": "red"}\n\n{"colour": "blue"}\n{"size": 3}\n'),
+        ("wide.jsonl", FRAME.write_ndjson().encode("utf-16")),
+    ],
+)
+def test_formats_with_types(name, content, folder):
+    (folder / name).write_bytes(content)
+    assert read_table(name).to_dict(as_series=False) == ROWS
+    blocks = Tables([Path(name)]).blocks(2)
+    assert pl.concat(blocks).to_dict(as_series=False) == ROWS
+
+
+def test_svmlight_has_the_target_first_and_zeros_for_what_is_absent(folder):
+    (folder / "t.svm").write_text("1 1:0.5 3:2\n-1 2:1.5 # a comment\n")
+    expected = {"target": [1, -1], "x1": [0.5, 0.0], "x2": [0.0, 1.5], "x3": [2.0, 0.0]}
+    assert read_table("t.svm").to_dict(as_series=False) == expected
+    (folder / "new.libsvm").write_text("0.5 1:3\n")
+    new = Tables([Path("new.libsvm")]).frame(["x1", "x2", "x3"])
+    assert new.rows() == [(0.5, 3.0, 0.0, 0.0)]
+    (folder / "t.svm").write_text("1 a:0.5\n")
+    with pytest.raises(TableError, match=r"t\.svm is not a readable svmlight file"):
+        read_table("t.svm")
+
+
+def test_excel_where_its_reader_is_installed(folder):
+    pytest.importorskip("fastexcel")
+    rows = [["size", None, "colour"], [1.5, 2, "red"], [3, None, "blue"]]
+    (folder / "t.xlsx").write_bytes(workbook(rows, ["One", "Two"]))
+    tables = Tables([Path("t.xlsx")])
+    assert tables.frame().rows() == [(1.5, 2.0, "red"), (3.0, None, "blue")]
+    assert tables.frame().columns == ["size", "column 2", "colour"]
+    assert "Of 2 sheets the first is read: One." in tables.notes
+    assert "Without a name in the header: column 2." in tables.notes
+    for content in (workbook([]), workbook([["a", "b"]]), b"PK\3\4no"):
+        (folder / "t.xlsx").write_bytes(content)
+        with pytest.raises(TableError, match=r"is empty|no rows|not a readable Excel"):
+            read_table("t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("name", "modules"),
+    [("t.xlsx", ["fastexcel"]), ("t.csv.zst", ["compression.zstd", "backports.zstd"])],
+)
+def test_what_to_install_is_said(name, modules, folder, monkeypatch):
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    (folder / name).write_bytes(b"PK")
+    with pytest.raises(TableError, match=r'pip install "mercer\[formats\]"'):
+        read_table(name)
+
+
+def test_zstandard(folder):
+    zstd = pytest.importorskip(
+        "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+    )
+    content = zstd.compress(FRAME.write_csv().encode())
+    (folder / "t.csv.zst").write_bytes(content)
+    assert read_table("t.csv.zst").to_dict(as_series=False) == ROWS
+    (folder / "t.csv.zst").write_bytes(content[:-3])
+    with pytest.raises(TableError, match="cannot be uncompressed"):
+        read_table("t.csv.zst")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}\n{"a": \n', r"t.jsonl, row 2: this is no JSON"),
+        ('{"a": 1}\n[1]\n', r"t.jsonl, row 2: '\[1\]' is no JSON object"),
+        ("\n \n", "has no rows"),
+        ('{"a": {"b": 1}}\n', "no column that can be read"),
+    ],
+)
+def test_json_that_is_none(content, message, folder):
+    (folder / "t.jsonl").write_text(content)
+    with pytest.raises(TableError, match=message):
+        read_table("t.jsonl")
+
+
+# --- several files ----------------------------------------------------------------------------
+
+
+def test_several_files_are_one_table_with_one_type_for_each_column(folder, capsys):
+    (folder / "part-1.csv").write_text("a,b\n1,x\n2,y\n")
+    (folder / "part-2.csv").write_text("b,a\n7,2.5\n")
+    frame = Tables([Path("part-*.csv")]).frame()
+    assert frame.to_dict(as_series=False) == {"a": [1.0, 2.0, 2.5], "b": ["x", "y", "7"]}
+    assert pl.concat(Tables([Path("part-*.csv")]).blocks(1)).equals(frame)
+    code, said = command(capsys, "check", "part-1.csv", "part-2.csv")
+    assert (code, "Read from 2 files." in said) == (0, True)
+    (folder / "part-3.csv").write_text("a,c\n1,2\n")
+    code, said = command(capsys, "check", "part-*.csv")
+    assert code == 3
+    assert "part-3.csv has other columns than part-1.csv: it lacks 'b' and has 'c' besides." in said
+    code, said = command(capsys, "check", "absent-*.csv")
+    assert (code, "no name fits the pattern" in said) == (3, True)
+    pl.DataFrame({"a": [1], "b": [[1]]}).write_parquet("part-3.parquet")
+    code, said = command(capsys, "check", "part-1.csv", "part-3.parquet")
+    assert code == 3
+    assert "column 'b' holds List(Int64) and String in different files" in said
+
+
+# --- standard input ---------------------------------------------------------------------------
+
+
+def piped(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a;b\n1;x\n", gzip.compress(b"a,b\n1,x\n"), b'{"a": 1, "b": "x"}\n', "parquet", "arrow"],
+)
+def test_a_table_from_a_pipe(content, monkeypatch, capsys):
+    if isinstance(content, str):
+        buffer, frame = io.BytesIO(), pl.DataFrame({"a": [1], "b": ["x"]})
+        (frame.write_parquet if content == "parquet" else frame.write_ipc)(buffer)
+        content = buffer.getvalue()
+    piped(monkeypatch, content)
+    code, said = command(capsys, "check", "-")
+    assert code == 0, said
+    assert "1 row, 2 columns." in said
+
+
+def test_a_pipe_that_is_closed_or_empty_or_torn(monkeypatch, capsys):
+    piped(monkeypatch, b"")
+    code, said = command(capsys, "check", "-")
+    assert (code, "Standard input is empty: the program before" in said) == (3, True)
+    piped(monkeypatch, b"a,b\n1,2\n3")
+    code, said = command(capsys, "check", "-")
+    assert (code, "Standard input is ragged: row 3 has 1 fields" in said) == (3, True)
+    sys.stdin.close()
+    code, said = command(capsys, "check", "-")
+    assert (code, "Standard input is closed." in said) == (3, True)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert command(capsys, "check", "-")[0] == 3
+
+
+# --- files that change ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+def test_a_file_that_changes_while_it_is_read_is_refused(rows, folder):
+    (folder / "t.csv").write_text("a,b\n1,x\n2,y\n")
+    text = DelimitedText(Source(Path("t.csv")), ",", "utf-8")
+    with open("t.csv", "a") as file:
+        file.write("3,z\n")
+    with pytest.raises(TableError, match=r"t.csv was changed while it was read\. Wait until"):
+        list(text.blocks(rows))
+
+
+# --- texts that say what they are -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "frame", "notes"),
+    [
+        ("a;b\n1.234,5;2\n0,5;3\n", {"a": [1234.5, 0.5], "b": [2, 3]},
+         ["Numbers have decimal commas: a.", "The fields are separated by semicolons."]),
+        ("a;b\n1.234;0,5\n2.345;1\n", {"a": [1234.0, 2345.0], "b": [0.5, 1.0]},
+         ["Numbers have decimal commas: a, b.", "The fields are separated by semicolons."]),
+        ("a\tb\n1,5\t2.5\n", {"a": ["1,5"], "b": [2.5]}, ["The fields are separated by tabs."]),
+        ('a,b\n"1,234",0.5\n', {"a": ["1,234"], "b": [0.5]}, []),
+        ("a,,\n1,2,3\n", {"a": [1], "column 2": [2], "column 3": [3]},
+         ["Without a name in the header: column 2, column 3."]),
+        ('"x, y";z\n1,5;2\n', {"x, y": [1.5], "z": [2]},
+         ["Numbers have decimal commas: x, y.", "The fields are separated by semicolons."]),
+        ("items\na;b\nc;d\n", {"items": ["a;b", "c;d"]}, []),
+        ("t\n2024-02-29 12:30\n2024-03-01 00:00:05\n", None, []),
+    ],
+)  # fmt: skip
+def test_separators_decimals_and_blank_names(text, frame, notes, folder):
+    (folder / "t.csv").write_text(text)
+    for rows in (None, 1):
+        tables = Tables([Path("t.csv")])
+        found = tables.frame() if rows is None else pl.concat(tables.blocks(rows))
+        assert tables.notes == notes
+        if frame is None:
+            assert found.dtypes == [pl.Datetime("us")]
+        else:
+            assert found.to_dict(as_series=False) == frame
+
+
+def test_options_decide_where_the_text_does_not(folder, capsys):
+    (folder / "t.csv").write_text("a;b\n1.234;1\n2.345;2\n")
+    assert Tables([Path("t.csv")]).frame()["a"].to_list() == [1.234, 2.345]
+    comma = Reading(decimal=",")
+    assert Tables([Path("t.csv")], comma).frame()["a"].to_list() == [1234.0, 2345.0]
+    assert Tables([Path("t.csv")], Reading(usual=",")).frame()["a"].to_list() == [1234.0, 2345.0]
+    assert read_table("t.csv", separator=",").columns == ["a;b"]
+    for option, message in (("--sep=;;", "give one character"), ("--decimal=x", "decimal")):
+        code, said = command(capsys, "check", "absent.csv", option)
+        assert code in (2, 3)
+        assert message in said
+    assert command(capsys, "check", "t.csv", "--sep", "semicolon", "--decimal", ",")[0] == 0
+
+
+def test_a_nul_is_no_matter_of_encoding(folder):
+    (folder / "t.csv").write_bytes(b"a,b\n1,\0\n")
+    with pytest.raises(TableError, match=r"NUL character in row 2: this is no text table\. Take"):
+        read_table("t.csv")

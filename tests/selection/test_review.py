@@ -1,0 +1,117 @@
+"""A review finds what is wrong with a table, and is silent where nothing is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.review import (
+    find_leaks,
+    find_order_in_time,
+    find_repeated_rows,
+    find_shared_rows,
+    find_strange_values,
+    find_variants,
+    review_target,
+)
+from mercer.selection.values import read_columns
+
+N = 120
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=N)
+CLASSES = np.where(X > 0.3, "yes", "no")
+THREE = np.array(["low", "high", "middle"])[np.digitize(X, [-0.5, 0.5])]
+
+
+def reviewed(find, table, *more):
+    values = read_columns(pd.DataFrame(table))
+    return find(infer_columns(values), values, *more)
+
+
+@pytest.mark.parametrize(
+    ("cells", "y", "task", "how"),
+    [
+        (X, CLASSES, "classification", "each class has an interval of its values"),
+        (-X, THREE, "classification", "each class has an interval"),
+        (np.where(CLASSES == "yes", "J", "N"), CLASSES, "classification", "each of its levels"),
+        ([f"{c} {i % 4}" for i, c in enumerate(CLASSES)], CLASSES, "classification", "levels"),
+        (np.where(X > 0.3, 7.0, 8.0), CLASSES, "classification", "each of its levels"),
+        (np.where(X > 0.3, RANDOM.normal(size=N), np.nan), CLASSES, "classification", "is missing"),
+        (np.exp(-X), X, "regression", "the correlation of their ranks is -1.0"),
+        (X + 1e-6 * RANDOM.normal(size=N), X, "regression", "the correlation of their ranks is 1."),
+        (np.array(["p", "q", "r"])[np.arange(N) % 3], np.arange(N) % 3 * 1.5, "regression",
+         "the same in all rows of a level"),
+    ],
+)  # fmt: skip
+def test_columns_that_tell_the_target(cells, y, task, how):
+    (finding,) = reviewed(find_leaks, {"a": cells}, y, task)
+    assert (finding.kind, finding.column) == ("leak", "a")
+    assert finding.text.startswith("a tells the target almost without error: ")
+    assert how in finding.text
+    assert "--drop a" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("y", "task"), [(CLASSES, "classification"), (THREE, "classification"), (X, "regression")]
+)
+def test_columns_that_are_good_are_no_leaks(y, task):
+    good = {
+        "near": X + 0.5 * RANDOM.normal(size=N),
+        "level": np.digitize(X + 0.1 * RANDOM.normal(size=N), [-1, 0, 1]).astype(str),
+        "names": [f"name {i // 2}" for i in range(N)],
+        "gaps": np.where(RANDOM.random(N) < 0.2, np.nan, X + RANDOM.normal(size=N)),
+    }
+    assert reviewed(find_leaks, good, y, task) == []
+    few = slice(0, 20)
+    assert reviewed(find_leaks, {"a": X[few]}, y[few], task) == []
+
+
+def test_rows_in_the_order_of_time():
+    days = pd.date_range("2024-01-01", periods=N, freq="h")
+    for stamps in (days, days[::-1], days.strftime("%d.%m.%Y %H:%M")):
+        (finding,) = reviewed(find_order_in_time, {"t": stamps})
+        assert finding.text.startswith("The rows are in the order of t.")
+    for stamps in (RANDOM.permutation(days), [days[i // 60] for i in range(N)]):
+        assert reviewed(find_order_in_time, {"t": stamps}) == []
+
+
+def test_classes_that_are_many_or_rare():
+    many = review_target(np.arange(3000) % 1000, "classification")
+    assert "1000 classes, with 3 rows each on average" in many[0].text
+    rare = review_target(np.array(["no"] * 999 + ["yes"]), "classification", "y")
+    assert rare[0].text.startswith("99.9% of the rows are of the class 'no'")
+    assert rare[1].text.startswith("1 class has fewer than 5 rows ('yes')")
+    assert review_target(CLASSES, "classification") == review_target(X, "regression") == []
+
+
+def test_levels_that_are_written_in_several_ways():
+    answers = ["Yes", "yes ", "YES", "no", "n/a", "unknown", "-"] * 5
+    (finding,) = reviewed(find_variants, {"a": answers})
+    assert finding.text.startswith("a: 'YES', 'Yes', 'yes ' differ by case or blanks alone")
+    (finding,) = reviewed(find_strange_values, {"a": answers})
+    assert finding.text.startswith("a: '-' (5), 'n/a' (5), 'unknown' (5) may mean a missing value.")
+    assert reviewed(find_variants, {"a": ["yes", "no"] * 9}) == []
+    assert reviewed(find_strange_values, {"a": ["some", "none"] * 9}) == []
+
+
+def test_numbers_that_stand_for_missing_ones():
+    ages = np.r_[RANDOM.integers(18, 80, N), [-999] * 5, [1e12]]
+    findings = reviewed(find_strange_values, {"age": ages})
+    # the two are far from each other, too: each is judged against all others
+    assert [f.text.partition(",")[0] for f in findings] == ["age: 1e+12 stands in one row"]
+    (finding,) = reviewed(find_strange_values, {"age": ages[:-1]})
+    assert finding.text.startswith("age: -999 stands in 5 rows, far from the others, which go from")
+    assert reviewed(find_strange_values, {"x": X, "big": 1.7e308 * (X / abs(X).max())}) == []
+
+
+def test_rows_that_are_repeated_or_shared():
+    table = pd.DataFrame({"a": [1, 1, 1, 2, 3], "b": ["x", "x", "x", None, "z"]})
+    values, y = read_columns(table), np.array([0, 0, 1, 1, 0])
+    same, unclear = find_repeated_rows(values, y)
+    assert same.text.startswith("1 row of 5 repeats an earlier one, with the same target.")
+    assert unclear.text.startswith("3 rows of 5 are equal to rows with another target")
+    assert find_repeated_rows(values)[0].text == "2 rows of 5 repeat an earlier one."
+    assert find_repeated_rows(read_columns(table[2:]), y[2:]) == []
+    new = read_columns(pd.DataFrame({"b": ["x", "y"], "a": [1.0, 2.0]}))
+    assert find_shared_rows(values, new)[0].text.startswith("1 row of the 2 to score on")
+    assert find_shared_rows(read_columns(table[3:]), new) == []

@@ -1,0 +1,120 @@
+"""Numbers and dates in texts: signs, thousands and orders, as columns and not single cells tell."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mercer.selection.column_rules import infer_columns
+from mercer.selection.columns import column_notices
+from mercer.selection.encoding import TableEncoder
+from mercer.selection.spellings import decimal_of, order_of, signs_of, spelled_date, spelled_number
+from mercer.selection.values import as_dates, as_numbers, read_columns
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("1.234,5", ",", 1234.5), ("1.234", ",", 1234.0), ("1,234", ",", 1.234),
+        ("1,234", ".", 1234.0), ("1 234,5", ",", 1234.5), ("1\u202f234,5 €", ",", 1234.5),
+        ("-1.234.567,89", ",", -1234567.89), ("€ -3,5", ",", -3.5), ("CHF 1'200.50", ".", 1200.5),
+        ("12,5 %", ",", 12.5), ("12.5", ",", 12.5), ("0,5", ".", 0.5), ("1,5e3", ",", 1500.0),
+        ("5 kg", ",", None), ("1.2.3", ",", None), ("EUR", ",", None),
+    ],
+)  # fmt: skip
+def test_the_decimal_sign_of_the_column_decides(text, decimal, number):
+    assert spelled_number(text, decimal) == number
+
+
+@given(st.floats(-1e12, 1e12), st.sampled_from([".", ","]))
+def test_grouped_numbers_are_read_back(x, decimal):
+    written = f"{x:,.3f}"
+    if decimal == ",":
+        written = written.translate(str.maketrans(",.", ".,"))
+    assert spelled_number(written, decimal) == float(f"{x:.3f}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "decimal"),
+    [(["1,234", "0,5"], ","), (["1.234", "1,234.5"], "."), (["1,234"], ""), (["12", "a"], "")],
+)
+def test_a_column_tells_its_decimal_sign(texts, decimal):
+    assert decimal_of(texts) == decimal
+
+
+def test_signs_and_orders():
+    assert signs_of(["5 €", "$3", "4%"]) == "$ % €"
+    assert order_of(["2024-02-01", "2024-02-29"]) == "ymd"
+    assert order_of(["01.02.2024", "29.02.2024 12:30"]) == "dmy"
+    assert order_of(["01/02/2024", "02/29/2024", "unknown"]) == "mdy"
+    assert spelled_date("02/29/2024 7:05", "mdy") == np.datetime64("2024-02-29T07:05")
+    assert spelled_date("2024-02-29T23:30:00-0130") == np.datetime64("2024-03-01T01:00")
+    assert spelled_date("31.02.2024", "dmy") is None
+    assert spelled_date("2024-02-29T25:00") is None
+
+
+PRICES = [f"{i}.{i % 7}00,{i % 10}5 €" for i in range(1, 41)]
+
+
+def test_what_a_column_of_texts_taught_is_the_rule_for_new_rows():
+    table = pd.DataFrame({"price": PRICES, "day": [f"{i % 28 + 1}.3.2024" for i in range(40)]})
+    price, day = infer_columns(read_columns(table))
+    assert (price.kind, price.decimal, price.signs) == ("number", ",", "€")
+    assert (day.kind, day.order) == ("date", "dmy")
+    (notice,) = (n for n in column_notices([price, day]) if "written" in n)
+    assert "price (with a decimal comma and with €, which is left away)" in notice
+    assert "day (the day before the month)" in notice
+    encoder = TableEncoder([price, day]).fit(table)
+    labels = [f.label + " " + f.kind for f in encoder.features_]
+    new = pd.DataFrame({"price": ["1.000", "2,000"], "day": ["1.2.2024", "2.1.2024"]})
+    M = encoder.transform(new).numbers
+    prices = as_numbers(table["price"].to_numpy(), ",")
+    mean, spread = prices.mean(), prices.std()
+    np.testing.assert_allclose(
+        M[:, labels.index("price scaled")], (np.array([1000, 2]) - mean) / spread, rtol=1e-5
+    )
+    assert as_dates(new["day"].to_numpy(), day.order)[1] == np.datetime64("2024-01-02")
+
+
+def test_a_hint_decides_for_a_column_that_does_not_tell():
+    columns = read_columns(pd.DataFrame({"x": [f"{i},{100 + i}" for i in range(1, 40)]}))
+    assert infer_columns(columns)[0].high == 39139
+    assert infer_columns(columns, decimal=",")[0].high == 39.139
+
+
+def test_times_of_day_are_read_where_there_are_some():
+    hours = pd.date_range("2024-01-01", periods=60, freq="h")
+    quarters = pd.date_range("2024-01-01", periods=60, freq="15min")
+    days = pd.date_range("2024-01-01", periods=60, freq="D")
+    for stamps, parts in ((hours, {"hour"}), (quarters, {"hour", "minute"}), (days, set())):
+        for column in (stamps, stamps.strftime("%Y-%m-%d %H:%M")):
+            encoder = TableEncoder().fit(pd.DataFrame({"t": column}))
+            found = {f.label.removeprefix("t: ") for f in encoder.features_}
+            assert found & {"hour", "minute"} == parts
+            assert ("hour" in encoder.columns_[0].reason) == ("hour" in parts)
+
+
+def test_counters_and_the_index_of_pandas_are_identifiers():
+    n = 60
+    kept = np.flatnonzero(np.random.default_rng(0).random(n) < 0.9)
+    table = pd.DataFrame(
+        {
+            "count": kept,
+            "size": np.sin(kept),
+            "__index_level_0__": np.random.default_rng(1).permutation(9 * n)[: len(kept)],
+            "step": 2 * np.arange(len(kept)),
+        }
+    )
+    columns = infer_columns(read_columns(table))
+    assert [c.kind for c in columns] == ["identifier", "number", "identifier", "number"]
+    assert "counts the rows: integers from 0 that rise" in columns[0].reason
+    assert "the index of a pandas table" in columns[2].reason
+
+
+def test_columns_that_were_inferred_from_more_rows_are_kept():
+    table = pd.DataFrame({"row": range(40), "x": ["1,5", "2"] * 20})
+    columns = infer_columns(read_columns(table))
+    some = read_columns(table.iloc[::3])
+    assert infer_columns(some)[0].kind == "number"
+    assert infer_columns(some, {c.name: c for c in columns}) == columns
