@@ -58,6 +58,9 @@ def fit(
     memory: str = "4GB",
     kind: Kinds = None,
     drop: Drops = None,
+    group: str | None = None,
+    time_column: str | None = None,
+    weight: str | None = None,
     seed: int = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
     encoding: str = "utf-8",
@@ -83,8 +86,9 @@ def fit(
     task
         Overrides what the target suggests.
     metric
-        What to optimise and report: accuracy, balanced_accuracy, roc_auc, log_loss, f1; r2,
-        rmse, mae. Default: accuracy or r2.
+        What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
+        log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
+        of which one has less than a tenth of the rows.
     time
         Time budget of the search: 90, "120s", "5min", "1h".
     trials
@@ -96,6 +100,13 @@ def fit(
         identifier, drop. May be repeated.
     drop
         A column to leave out. May be repeated.
+    group
+        A column of groups, such as patients: rows of one group are never on both sides of a split.
+        It is no column to predict from.
+    time_column
+        A column of times: the latest rows are held out, as later rows are to be predicted.
+    weight
+        A column with the weights of the rows, >= 0. It is no column to predict from.
     seed
         Of the split and the search.
     output
@@ -118,9 +129,9 @@ def fit(
 
     options = FitOptions(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
-        memory=memory, kind=kind or [], drop=drop or [], seed=seed, output=output,
-        encoding=encoding, sep=sep, decimal=decimal, more=more, force=force, json=json,
-        quiet=quiet,
+        memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
+        weight=weight, seed=seed, output=output, encoding=encoding, sep=sep, decimal=decimal,
+        more=more, force=force, json=json, quiet=quiet,
     )  # fmt: skip
     return fit_table(options)
 

@@ -70,7 +70,10 @@ def search_and_refit(
     """
     model = _estimator(problem, options, budget)
     model.progress = None if screen.quiet else steps.bar
-    encoded = model.fit_and_encode(split.X_train, split.y_train)
+    extras = split.extras
+    encoded = model.fit_and_encode(
+        split.X_train, split.y_train, extras.weights, groups=extras.groups, times=extras.times
+    )
     model.progress = None
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
@@ -185,7 +188,7 @@ def _refit(
     return steps.take(
         "final fit on all rows",
         f"the model is fitted on {fitted} of the {n} rows",
-        lambda: copy(model).refit(problem.X, problem.y),
+        lambda: copy(model).refit(problem.X, problem.y, problem.extras.weights),
     )
 
 
@@ -195,7 +198,8 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
-        model_path=str(options.output), data_path=" ".join(map(str, options.tables)), seed=options.seed,
+        model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
+        seed=options.seed,
     )  # fmt: skip
     write_report(options.report, data)
     return data

@@ -25,7 +25,7 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "
 
 #: the options that decide about the model, in the order of the recorded command
 RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "seed",
-            "output", "encoding", "sep", "decimal")  # fmt: skip
+            "group", "time_column", "weight", "output", "encoding", "sep", "decimal")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,9 @@ class FitOptions:
     seed: int
     output: Path
     encoding: str
+    group: str | None = None
+    time_column: str | None = None
+    weight: str | None = None
     sep: str | None = None
     decimal: str | None = None
     more: tuple[Path, ...] = ()
@@ -108,7 +111,8 @@ class FitOptions:
                 if given is not None:
                     # in one word where the value might be taken for an option
                     dash = str(given).startswith("-")
-                    parts += [f"--{name}={given}"] if dash else [f"--{name}", str(given)]
+                    option = f"--{name.replace('_', '-')}"
+                    parts += [f"{option}={given}"] if dash else [option, str(given)]
         return shlex.join(parts)
 
 

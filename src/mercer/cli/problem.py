@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import counted
+from mercer.cli.errors import TableError, counted
+from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
@@ -22,12 +23,14 @@ from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import Column
 from mercer.selection.holdout import hold_out
 from mercer.selection.metrics import default_metric, metric_named
+from mercer.selection.related import Related
 from mercer.selection.review import find_leaks, find_order_in_time, review_target
 from mercer.selection.tasks import task_of
 from mercer.selection.values import read_columns
 
 __all__ = ["Problem", "Split", "columns_of", "read_problem", "split_rows"]
 
+HELD = 0.2  # part of the rows that are held out, where they have groups or times
 FEWEST_ROWS = 20  # with fewer, nothing is held out
 
 
@@ -55,6 +58,7 @@ class Problem:
     why: str
     metric: str
     dropped: int
+    extras: Extras
     columns: list[Column] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
@@ -70,6 +74,7 @@ class Split:
 
     X_train: pl.DataFrame
     y_train: np.ndarray
+    extras: Extras
     X_held: pl.DataFrame | None = None
     y_held: Any = None
 
@@ -88,20 +93,26 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if dropped:
         screen.print(left_out(dropped, options.target))
     screen.print(line("Task: ", (task, "bold"), f", since {why}.\n"))
+    X, extras = read_extras(X, options, tables.label)
+    if extras.weights is not None and not extras.weights.all():
+        rows = np.flatnonzero(extras.weights)
+        screen.print(f"{X.height - len(rows)} rows of weight 0 are left out.")
+        X, y, extras = X[rows], y[rows], extras.take(rows)
     values = read_columns(X)
     columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
+    related = extras.times if extras.groups is None else extras.groups
     findings = [
         *review_target(y, task, options.target, accuracy=metric == "accuracy"),
         *find_leaks(used, values, y, task),
-        *(find_order_in_time(used, values) if options.test is None else []),
+        *(find_order_in_time(used, values) if related is None and options.test is None else []),
     ]
     notices = [*tables.notes, *(finding.text for finding in findings)]
     for notice in notices:
         screen.print(f"• {notice}")
     if notices:
         screen.print()
-    return Problem(X, y, task, why, metric, dropped, columns, notices)
+    return Problem(X, y, task, why, metric, dropped, extras, columns, notices)
 
 
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
@@ -112,14 +123,33 @@ def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> lis
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
-    X, y = problem.X, problem.y
+    X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
-        return Split(X, y, *_read_test(problem, options.test, options, screen))
+        return Split(X, y, extras, *_read_test(problem, options.test, options, screen))
     if X.height < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
-        return Split(X, y)
-    rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
-    return Split(X[rows], y[rows], X[others], y[others])
+        return Split(X, y, extras)
+    related = Related.read(extras.groups, extras.times, X.height)
+    if related is None:
+        rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
+    else:
+        rows, others = related.hold_out(HELD, options.seed)
+        _check_parts(y, rows, others, problem.task, options)
+    return Split(X[rows], y[rows], extras.take(rows), X[others], y[others])
+
+
+def _check_parts(
+    y: np.ndarray, rows: np.ndarray, others: np.ndarray, task: str, options: FitOptions
+) -> None:
+    """Refuse a split in which a class is only among the rows that are held out."""
+    option = "--group" if options.group is not None else "--time-column"
+    if task == "classification":
+        new = sorted(set(y[others].tolist()) - set(y[rows].tolist()), key=str)
+        if new or len(set(y[rows].tolist())) < 2:
+            raise TableError(
+                f"{option}: the rows to learn from have no {new[0] if new else 'second class'!r}, "
+                "which the others have: give another --seed, or leave such rows out."
+            )
 
 
 def _read_test(

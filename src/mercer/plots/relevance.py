@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils import check_random_state
 from mercer.learners.ridge import KernelRidge
 from mercer.plots.fitted import sample_rows, take
 from mercer.samples import column_names, number_columns
-from mercer.selection.machines import Recipe
+from mercer.selection.machines import Recipe, RidgeMachine
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.values import as_dates, as_numbers, read_columns
 
@@ -210,7 +209,7 @@ class _Winner:
         learner = KernelRidge(
             self.first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
         ).fit(M, Y - offset)
-        machine = replace(self.first, learner=learner, offset=offset)
+        machine = RidgeMachine(learner, self.first.finish, self.first.penalty, offset)
         return _Fit(model, lambda X: machine(model.encoder_.transform(X)))
 
 

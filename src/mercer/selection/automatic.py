@@ -37,6 +37,7 @@ from mercer.selection.learning import (
 )
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import default_metric, metric_named
+from mercer.selection.related import Related
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import ONE_RUNG_ROWS, Trials
 from mercer.selection.values import is_object_list, read_columns
@@ -84,7 +85,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X, y, sample_weight=None) -> Self:
+    def fit(self, X, y, sample_weight=None, *, groups=None, times=None) -> Self:
         """Infer the kinds of the columns, search, and fit the winner on all rows.
 
         Parameters
@@ -95,6 +96,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         sample_weight : array-like of shape (n,), optional
             Weights >= 0 of the rows in losses and scores. Rows of weight 0 are left out. The kinds
             of the columns are inferred from the other rows, without their weights.
+        groups : array-like of shape (n,), optional
+            Rows of one group, such as a patient, are never in two folds of the search.
+        times : array-like of shape (n,), optional
+            Numbers, dates or texts that sort by time: candidates are judged on the latest rows.
+            Penalties are still chosen by leaving out single rows.
 
         Returns
         -------
@@ -106,13 +112,15 @@ class _AutomaticKernel(BaseEstimator, ABC):
             After Ctrl-C. If at least one trial was complete, the best model so far is fitted
             before, and ``interrupted_`` says what was cut short.
         """
-        self.fit_and_encode(X, y, sample_weight)
+        self.fit_and_encode(X, y, sample_weight, groups=groups, times=times)
         if self.interrupted_ is not None:
             raise KeyboardInterrupt
         return self
 
     @fitting
-    def fit_and_encode(self, X, y, sample_weight=None) -> EncodedColumns:
+    def fit_and_encode(
+        self, X, y, sample_weight=None, *, groups=None, times=None
+    ) -> EncodedColumns:
         """`fit`, and return the encoded rows of X, in their order, for further use.
 
         The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
@@ -126,7 +134,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         limit = seconds(self.time)
         budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
-        table, task, y, weights = self._read(X, y, sample_weight)
+        table, task, y, weights, kept = self._read(X, y, sample_weight)
+        related = Related.read(groups, times, len(kept))
+        related = None if related is None else related.take(np.flatnonzero(kept))
         n = len(y)
         metric = metric_named(self.metric or default_metric(self.task, y), self.task)
         self.metric_ = metric.name
@@ -142,7 +152,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
         search = Trials(
-            task, self.encoder_.features_, M, y, metric, weights=weights, budget=budget,
+            task, self.encoder_.features_, M, y, metric, weights=weights, related=related,
+            budget=budget,
             memory=memory, seed=self._seed, n_jobs=self.n_jobs, progress=self.progress,
         )  # fmt: skip
         fit = partial(self._fit_machine, task, M, y, weights, memory)
@@ -212,7 +223,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         features. The leaderboard does not change.
         """
         check_is_fitted(self)
-        table, task, y, weights = self._read(X, y, sample_weight)
+        table, task, y, weights, _ = self._read(X, y, sample_weight)
         features, kernel = self.encoder_.features_, self.kernel_
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
@@ -223,17 +234,17 @@ class _AutomaticKernel(BaseEstimator, ABC):
         )  # fmt: skip
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict, Task, np.ndarray, Any]:
-        """The columns, the task, the targets and the weights of the rows with weight > 0."""
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple:
+        """Columns, task, targets and weights of the rows of weight > 0, and a mask of these."""
         table = read_columns(X)
         n = len(next(iter(table.values())))
         weights = check_weights(np.empty((n, 0)), sample_weight)
         task, y = self._read_target(y, n)
-        if weights is None or weights.all():
-            return table, task, y, weights
-        rows = np.flatnonzero(weights)
-        task, y = self._read_target(y[rows], len(rows))
-        return {name: values[rows] for name, values in table.items()}, task, y, weights[rows]
+        kept = np.ones(n, bool) if weights is None else weights > 0
+        if weights is None or kept.all():
+            return table, task, y, weights, kept
+        task, y = self._read_target(y[kept], int(kept.sum()))
+        return {name: values[kept] for name, values in table.items()}, task, y, weights[kept], kept
 
     # --- the final fit ------------------------------------------------------------------------
 

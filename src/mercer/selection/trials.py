@@ -34,6 +34,7 @@ from mercer.selection.learning import (
 )
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import Metric, decision_weights
+from mercer.selection.related import Related
 from mercer.selection.tasks import Task
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, ordered_map
@@ -63,6 +64,8 @@ class Trials:
     metric : Metric
     weights : ndarray of shape (n,), optional
         Weights of the rows, > 0; None means 1 for each row.
+    related : Related, optional
+        Groups or times of the rows, which the folds keep apart.
     budget : Budget
     memory : int
         Budget in bytes.
@@ -94,11 +97,12 @@ class Trials:
         memory: int,
         seed: int,
         weights: np.ndarray | None = None,
+        related: Related | None = None,
         n_jobs: int | None = None,
         progress: Callable | None = None,
     ):
         self.task, self.features, self.M, self.y, self.metric = task, features, M, y, metric
-        self.Y, self.weights = task.targets(y), weights
+        self.Y, self.weights, self.related = task.targets(y), weights, related
         self.budget, self.memory, self.seed = budget, memory, seed
         self.n_jobs, self.progress = n_jobs, progress
         self.leaderboard: list[dict] = []
@@ -115,7 +119,10 @@ class Trials:
         # each learning step makes a pass over all columns
         most = learning_rows(memory)
         self.learning_rows = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), most))
-        self.spared = self.order[: min(self.learning_rows, n // 3)] if n > SMALL_ROWS else None
+        count = min(self.learning_rows, n // 3)
+        self.spared = self.order[:count] if n > SMALL_ROWS else None
+        if related is not None and self.spared is not None:
+            self.spared = related.first(self.order, count, seed)
 
     # --- the plan -----------------------------------------------------------------------------
 
@@ -435,6 +442,10 @@ class Trials:
         rows = np.sort(self.order[:count])
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(self._count_folds(count), len(judged))
+        if self.related is not None:
+            folds = np.full(len(rows), -1)
+            folds[np.searchsorted(rows, judged)] = self.related.folds(judged, k, self.seed)
+            return rows, folds
         random = np.random.default_rng(self.seed).permutation(len(judged))
         random = random[np.argsort(self.task.strata(self.y[judged[random]]), kind="stable")]
         folds = np.full(len(rows), -1)

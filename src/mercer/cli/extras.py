@@ -1,0 +1,85 @@
+"""The columns of --group, --time-column and --weight: what rows are, beside what predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from mercer.cli.errors import TableError, no_column
+from mercer.cli.options import FitOptions
+from mercer.selection.values import as_dates, as_numbers, read_columns
+
+__all__ = ["Extras", "read_extras"]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What is known of each row beside the columns to predict from; None where it is not given."""
+
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    times: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> Extras:
+        """The same for some of the rows."""
+        parts = (self.weights, self.groups, self.times)
+        return Extras(*(part if part is None else part[rows] for part in parts))
+
+
+def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.DataFrame, Extras]:
+    """The columns to predict from, and those of --group, --time-column and --weight."""
+    given = {"--group": options.group, "--time-column": options.time_column}
+    given["--weight"] = options.weight
+    for option, name in given.items():
+        if name is not None and name not in X.columns:
+            raise no_column(option, name, path, X.columns)
+    if options.group is not None and options.time_column is not None:
+        raise TableError("--group and --time-column are both given: give one of them.")
+    weights = groups = times = None
+    if options.weight is not None:
+        (values,) = read_columns(X.select(pl.col(options.weight).alias("w"))).values()
+        weights = as_numbers(values)
+        bad = ~(np.isfinite(weights) & (weights >= 0))
+        if bad.any() or not weights.any():
+            where = f"row {int(np.argmax(bad)) + 1} has {values[np.argmax(bad)]!r}"
+            raise TableError(
+                f"--weight {options.weight}: {where if bad.any() else 'all are 0'}; give numbers "
+                ">= 0, some of them > 0."
+            )
+    if options.group is not None:
+        column = X[options.group]
+        if column.null_count():
+            raise TableError(
+                f"--group {options.group}: {column.null_count()} rows have no group: give each a "
+                "group of its own, or leave them out."
+            )
+        groups = column.cast(pl.String).to_numpy()
+        if column.n_unique() < 2:
+            raise TableError(
+                f"--group {options.group}: all rows are of one group; give two or more."
+            )
+    if options.time_column is not None:
+        times = _times(X[options.time_column], options.time_column)
+    left = [name for name in (options.group, options.weight) if name is not None]
+    if set(left) == set(X.columns):
+        raise TableError("no column is left to predict from beside the group and the weight.")
+    return X.drop(left), Extras(weights, groups, times)
+
+
+def _times(column: pl.Series, name: str) -> np.ndarray:
+    """Numbers, or seconds since 1970, which sort by time."""
+    (values,) = read_columns(column.alias("t").to_frame()).values()
+    numbers = as_numbers(values) if column.dtype.is_numeric() else None
+    if numbers is None:
+        dates = as_dates(values)
+        numbers = np.where(np.isnat(dates), np.nan, dates.astype("datetime64[s]").astype(float))
+    lacking = np.isnan(numbers)
+    if lacking.any():
+        raise TableError(
+            f"--time-column {name}: row {int(np.argmax(lacking)) + 1} has "
+            f"{values[np.argmax(lacking)]!r}, which is no date and no number: mend or leave out "
+            "such rows."
+        )
+    return numbers

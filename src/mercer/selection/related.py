@@ -1,0 +1,111 @@
+"""Rows that belong together, and how they are divided so that no part tells of another.
+
+Rows of one group (a patient, a machine, a customer) resemble each other, and rows of the same time
+do. Where new rows will be of other groups or of later times, a score on rows at random promises too
+much: here whole groups are held out, or the latest rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["Related"]
+
+LATEST = 0.25  # of the rows are the fold that is judged, where rows have times
+
+
+@dataclass(frozen=True, eq=False)
+class Related:
+    """What is known of each row beside its columns; the groups or the times.
+
+    Attributes
+    ----------
+    groups : ndarray of int, optional
+        The number of each row's group.
+    times : ndarray of int, optional
+        The rank of each row in time; rows of the same time have the same one.
+    """
+
+    groups: np.ndarray | None = None
+    times: np.ndarray | None = None
+
+    @classmethod
+    def read(cls, groups: Any, times: Any, n: int) -> Related | None:
+        """From one value for each of n rows; None if there are neither.
+
+        Raises
+        ------
+        ValueError
+            Both are given, values are missing or of another number, or there is one group.
+        """
+        if groups is None and times is None:
+            return None
+        if groups is not None and times is not None:
+            raise ValueError("groups and times are both given: give one of them.")
+        name, values = ("groups", groups) if times is None else ("times", times)
+        values = np.asarray(values)
+        if values.shape != (n,):
+            raise ValueError(
+                f"{name} has shape {values.shape}: give one value for each of {n} rows."
+            )
+        listed = values.tolist()
+        lacking = sum(v is None or v != v for v in listed)
+        if lacking or (values.dtype.kind in "mM" and np.isnat(values).any()):
+            raise ValueError(f"{name} has missing values: leave those rows out.")
+        if values.dtype.kind == "O" and name == "groups":
+            values = values.astype(str)
+        kinds, codes = np.unique(values, return_inverse=True)
+        if name == "groups" and len(kinds) < 2:
+            raise ValueError(f"groups has one group, {kinds[0]!r}: at least two are needed.")
+        return cls(groups=codes) if name == "groups" else cls(times=codes)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """The same for some of the rows."""
+        return type(self)(*(x if x is None else x[rows] for x in (self.groups, self.times)))
+
+    def hold_out(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to fit to, and rows to score on: about ``share`` of them, both in order."""
+        values: Any = self.times if self.groups is None else self.groups
+        held = self._last(np.arange(len(values)), share, seed)
+        return np.flatnonzero(~held), np.flatnonzero(held)
+
+    def first(self, order: np.ndarray, count: int, seed: int) -> np.ndarray:
+        """About ``count`` rows that tell nothing of those that `folds` judges."""
+        if self.groups is None:
+            early = ~self._last(np.arange(len(order)), LATEST, seed)
+            return order[early[order]][:count]
+        mixed = np.random.default_rng(seed).permutation(self.groups.max() + 1)
+        sizes = np.cumsum(np.bincount(self.groups, minlength=len(mixed))[mixed])
+        own = mixed[: max(1, int(np.searchsorted(sizes, count)))]
+        return order[np.isin(self.groups[order], own)]
+
+    def folds(self, rows: np.ndarray, k: int, seed: int) -> np.ndarray:
+        """The fold of each of some rows: whole groups, or one fold of the latest rows, else -1."""
+        if self.groups is None or k == 1:
+            return np.where(self._last(rows, LATEST, seed), 0, -1)
+        codes, sizes = np.unique(self.groups[rows], return_counts=True)
+        random = np.random.default_rng(seed).permutation(len(codes))
+        random = random[np.argsort(-sizes[random], kind="stable")]  # the largest first
+        fold_of, filled = np.empty(len(codes), int), np.zeros(min(k, len(codes)))
+        for group in random:
+            fold_of[group] = filled.argmin()
+            filled[fold_of[group]] += sizes[group]
+        return fold_of[np.searchsorted(codes, self.groups[rows])]
+
+    def _last(self, rows: np.ndarray, share: float, seed: int) -> np.ndarray:
+        """Mask of about ``share`` of the rows: the latest ones, or those of some groups."""
+        wanted = share * len(rows)
+        if self.groups is None:
+            assert self.times is not None
+            times = self.times[rows]
+            begin = np.sort(times)[max(1, int(len(rows) - wanted)) - 1]
+            later = times > begin  # rows of one time stay together
+            return later if later.any() else times == times.max()
+        codes, sizes = np.unique(self.groups[rows], return_counts=True)
+        random = np.random.default_rng(seed).permutation(len(codes))
+        total = np.cumsum(sizes[random])
+        chosen = random[: min(len(codes) - 1, max(1, int(np.searchsorted(total, wanted)) + 1))]
+        return np.isin(self.groups[rows], codes[chosen])

@@ -1,0 +1,108 @@
+"""Groups and times: no part of the rows tells of another."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.related import Related
+
+RNG = np.random.default_rng(0)
+GROUPS = RNG.integers(30, size=400)
+TIMES = RNG.integers(100, size=400)
+
+
+def test_whole_groups_are_held_out():
+    train, held = Related.read(GROUPS, None, 400).hold_out(0.2, seed=0)
+    assert_array_equal(np.sort(np.concatenate([train, held])), np.arange(400))
+    assert not set(GROUPS[train]) & set(GROUPS[held])
+    assert 0.12 < len(held) / 400 < 0.3
+
+
+def test_the_latest_rows_are_held_out():
+    train, held = Related.read(None, TIMES, 400).hold_out(0.2, seed=0)
+    assert TIMES[train].max() < TIMES[held].min()
+    assert 0.12 < len(held) / 400 < 0.25
+
+
+@pytest.mark.parametrize("values", [np.zeros(9), [1, 1, 1, 1, 1, 1, 1, 1, 2]])
+def test_times_that_hardly_differ(values):
+    train, held = Related.read(None, values, 9).hold_out(0.2, seed=0)
+    assert len(held) > 0
+    assert len(train) + len(held) == 9
+
+
+def test_folds_of_groups_are_of_like_size():
+    related, rows = Related.read(GROUPS, None, 400), np.arange(0, 400, 2)
+    folds = related.folds(rows, 5, seed=1)
+    for f in range(5):
+        assert not set(GROUPS[rows[folds == f]]) & set(GROUPS[rows[folds != f]])
+    assert np.ptp(np.bincount(folds)) < 10
+    one = related.folds(rows, 1, seed=1)
+    assert set(one) == {0, -1}
+    assert not set(GROUPS[rows[one == 0]]) & set(GROUPS[rows[one == -1]])
+
+
+def test_rows_to_learn_weights_from_tell_nothing_of_the_judged():
+    order = RNG.permutation(400)
+    first = Related.read(GROUPS, None, 400).first(order, 100, seed=0)
+    others = np.setdiff1d(np.arange(400), first)
+    assert not set(GROUPS[first]) & set(GROUPS[others])
+    assert 60 < len(first) < 150
+    timed = Related.read(None, TIMES, 400)
+    early = timed.first(order, 100, seed=0)
+    judged = np.flatnonzero(timed.folds(np.arange(400), 5, seed=0) == 0)
+    assert TIMES[early].max() < TIMES[judged].min()
+
+
+@pytest.mark.parametrize(
+    ("groups", "times", "message"),
+    [
+        (GROUPS, TIMES, "both given"),
+        (GROUPS[:9], None, "one value for each of 400"),
+        (None, np.where(TIMES == 3, np.nan, TIMES), "times has missing"),
+        (np.array(["a", None] * 200, dtype=object), None, "groups has missing"),
+        (np.zeros(400), None, "one group"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(groups, times, message):
+    with pytest.raises(ValueError, match=message):
+        Related.read(groups, times, 400)
+
+
+def test_no_relation_is_none():
+    assert Related.read(None, None, 400) is None
+
+
+def test_a_search_is_not_deceived_by_copies_within_groups():
+    """Each group is one point and a random answer: only a leak can predict it."""
+    points, answers = RNG.normal(size=(40, 3)), RNG.integers(2, size=40)
+    group = np.repeat(np.arange(40), 6)
+    X, y = points[group] + 1e-3 * RNG.normal(size=(240, 3)), answers[group]
+    honest = KernelClassifier(trials=2).fit(X, y, groups=group)
+    deceived = KernelClassifier(trials=2).fit(X, y)
+    assert max(row["score"] for row in deceived.leaderboard_) > 0.95
+    assert max(row["score"] for row in honest.leaderboard_) < 0.75
+
+
+def test_a_search_judges_the_latest_rows():
+    """What was true early is not true late, and the scores say so."""
+    t = np.arange(300)
+    X = RNG.normal(size=(300, 2))
+    y = np.where(t < 225, X[:, 0], -X[:, 0])
+    table = pd.DataFrame(X)
+    timed = KernelRegressor(trials=2).fit(table, y, times=t)
+    mixed = KernelRegressor(trials=2).fit(table, y)
+    best = [max(r["score"] for r in m.leaderboard_ if not r["baseline"]) for m in (timed, mixed)]
+    assert best[0] < -1 < 0 < best[1]
+
+
+def test_rows_of_weight_0_take_their_groups_along():
+    weights = np.where(GROUPS == 3, 0.0, 1.0)
+    X = RNG.normal(size=(400, 2))
+    kept = GROUPS != 3
+    y = X[:, 0] + 0.1 * RNG.normal(size=400)
+    one = KernelRegressor(trials=1).fit(X, y, weights, groups=GROUPS)
+    two = KernelRegressor(trials=1).fit(X[kept], y[kept], weights[kept], groups=GROUPS[kept])
+    assert one.leaderboard_[0]["score"] == two.leaderboard_[0]["score"]
