@@ -188,6 +188,20 @@ def test_no_steps_is_ridge_regression_of_standardised_columns():
     assert_allclose(model.relevance_, 1 / 6)
 
 
+def test_numbers_of_any_size():
+    X, y = smooth(200)
+    expected = FeatureMachineRegressor(random_state=0).fit(X, y).score(X, y)
+    for size in (1e-140, 1e140):
+        model = FeatureMachineRegressor(random_state=0).fit(X * [1, 1, size, 1, 1, 1], size * y)
+        assert model.relevance_.argmax() == 2
+        assert np.corrcoef(model.predict(X * [1, 1, size, 1, 1, 1]) / size, y)[0, 1] > 0.99
+    assert expected > 0.99
+    for form in ({"norm": 1}, {"metric": "full"}):
+        model = FeatureMachineRegressor(random_state=0, **form).fit(X, y)
+        with pytest.raises(ValueError, match=r"column 1 of X reaches 1.7e\+308"):
+            model.predict([[0, 1.7e308, 0, 0, 0, 0]])
+
+
 def test_what_cannot_be_learnt_from():
     X, y = smooth(60)
     X[:, 0] = 7.0  # a constant column

@@ -69,6 +69,24 @@ def test_the_penalty_is_chosen():
     assert rough.penalty > 10 * clean.penalty
 
 
+def test_noise_ends_the_search_for_a_penalty():
+    X, _ = problem()
+    for seed in range(5):  # the larger the penalty, the smaller the error, without end
+        noise = np.random.default_rng(seed).normal(size=(150, 1))
+        found = learn_metric(X, noise, steps=1)
+        assert 0 < found.penalty < 1e7
+        assert 0.5 < found.error < 2
+
+
+def test_a_far_row_of_hardly_any_weight():
+    X, Y = problem()
+    w = np.ones(150)
+    X[0, 0], w[0] = 1e11, 1e-30
+    found = learn_metric(X, Y, w)
+    assert np.isfinite(found.errors).all()
+    assert found.outer_product.argmax() == 0
+
+
 def test_a_caller_can_stop_after_any_step():
     X, Y = problem()
     seen = []

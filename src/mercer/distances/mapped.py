@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer.distances.base import Distance
 from mercer.distances.products import dense_rows, from_origin, squared_euclidean
 from mercer.distances.vectors import Minkowski
-from mercer.samples import Prepared, as_numbers
+from mercer.samples import Prepared, as_numbers, largest_column
 
 __all__ = ["MappedMinkowski"]
 
@@ -85,7 +85,16 @@ class MappedMinkowski(Distance):
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):
             return X
-        mapped = from_origin(self._mapped(X), like)
+        with np.errstate(all="ignore"):
+            rows = self._mapped(X)
+        try:
+            mapped = from_origin(rows, like)
+        except ValueError:
+            j, size = largest_column(X)
+            raise ValueError(
+                f"column {j} of X reaches {size:.3g}: after the linear map the square of a "
+                f"distance between such rows is beyond {rows.dtype}."
+            ) from None
         return Prepared(tuple(part.astype(X.dtype) for part in mapped.parts), mapped.common)
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:

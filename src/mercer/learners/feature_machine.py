@@ -35,7 +35,7 @@ from mercer.learners.parameters import check_count, check_positive
 from mercer.learners.ridge_penalty import least_left_out, unit_of
 from mercer.samples import is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
-from mercer.threads import blas_limit, fitting
+from mercer.threads import blas_limit, count_jobs, fitting
 
 __all__ = ["FeatureMachine", "FeatureMachineClassifier", "FeatureMachineRegressor"]
 
@@ -103,7 +103,7 @@ class FeatureMachine(KernelLearner):
         """Set ``kernel_`` and what is known of it."""
         d = training.X.shape[1]
         forms = self._forms(d)
-        m = self._affordable_rows(d, any(form.full for form in forms))
+        m = self._affordable_rows(training.X, forms)
         n = min(training.X.shape[0], 2 * m)
         few = n < FEWEST_ROWS
         found = choose_metric(
@@ -214,22 +214,25 @@ class FeatureMachine(KernelLearner):
             return forms
         return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
 
-    def _affordable_rows(self, d: int, full: bool) -> int:
-        """``learning_rows``, or as many as ``memory`` has room for."""
+    def _affordable_rows(self, X: Any, forms: list[Form]) -> int:
+        """``learning_rows``, or as many as there are, or as ``memory`` has room for."""
+        d, full = X.shape[1], any(form.full for form in forms)
+        at_once = min(len(forms), count_jobs(self.n_jobs))
 
-        def needed(m: float) -> float:
-            return SQUARES * m * m + 2 * m * ROWS * d + (64 * d * d if full else 0)
+        def needed(m: int) -> int:
+            each = SQUARES * m * m + (64 * d * d if full else 0)
+            return at_once * each + 2 * m * ROWS * d
 
-        budget = memory_budget(self.memory, needed(self.learning_rows))
-        m = self.learning_rows
+        m = min(self.learning_rows, X.shape[0])
+        budget = memory_budget(self.memory, needed(m))
         while m > FEWEST_ROWS and needed(m) > budget:
             m = max(int(0.9 * m), FEWEST_ROWS)
-        if needed(m) <= budget or m < FEWEST_ROWS:
+        if needed(m) <= budget:
             return m
+        other = ', or metric="diagonal"' if full else ""
         raise MemoryError(
             f"memory={self.memory!r} is too small to learn a metric of {d:,} columns: give "
-            f"memory={in_megabytes(needed(m))} or more"
-            f"{', or metric=' + chr(34) + 'diagonal' + chr(34) if full else ''}."
+            f"memory={in_megabytes(needed(m))} or more{other}."
         )
 
 

@@ -26,8 +26,10 @@ BANDWIDTHS = (0.5, 1.0, 2.0)  # L, in medians of the distances
 PENALTIES = 10.0 ** np.arange(-6.0, 1.0)  # λ, in units of n times the mean of 1 - K
 SMALLEST_PENALTY = 1e-6  # relative to the rows; below, factorisations in float32 fail
 MOVES = ((0, -1), (0, 1), (1, 0), (-1, 0))  # in the grid of both
-FINER = 10**0.5  # factors of λ that are tried at the end
+FINER, FINER_STEPS = 10**0.5, 6  # factors of λ that are tried at the end, up and down
 GAIN = 0.98  # a step that leaves more than this share of the error is the last one
+FARTHEST = 1e9  # deviations from the mean
+SMALLEST_DEVIATION = 1e-150  # of a column
 FULL_GAIN = (
     0.75  # a full metric is kept if its error is less than that of a diagonal one times this
 )
@@ -188,7 +190,8 @@ def learn_metric(
     held = n // 5 if held is None else held
     w = np.ones(n) if weights is None else np.asarray(weights, np.float64)
     origin, scale = _location_and_scale(X, w)
-    U = ((X - origin) * scale).astype(np.float32)
+    # a row of hardly any weight may be so far away that float32 has no square of it
+    U = np.clip((X - origin) * scale, -FARTHEST, FARTHEST).astype(np.float32)
     problem = _Problem(U, _unit_targets(Y, w, n - held), w, n - held, form)
     bandwidths = BANDWIDTHS if bandwidth == "auto" else (float(bandwidth),)
     penalties = PENALTIES if penalty == "auto" else None
@@ -283,14 +286,14 @@ class _Problem:
         K = kernel.profile(fit.D.copy())
         cross = kernel.profile(self._distances(fit.distance, self.others))
         for factor in (FINER, 1 / FINER):
-            while factor * fit.penalty > SMALLEST_PENALTY * self.w.sum():
-                λ = factor * fit.penalty
+            for _ in range(FINER_STEPS):
+                λ = max(factor * fit.penalty, SMALLEST_PENALTY * self.w.sum())
                 try:
                     coef, _ = left_out_fit(K, self.Y, λ, self.w)
                 except np.linalg.LinAlgError:
                     break
                 error = _mean_square(self.answers - cross @ coef, self.others_w)
-                if error >= fit.error:
+                if not error < fit.error:
                     break
                 fit = fit._replace(penalty=λ, coef=coef, error=error)
         return fit
@@ -352,16 +355,17 @@ def _descend(
 
 
 def _location_and_scale(X: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of each column, and 1 / its standard deviation; 0 for a constant column."""
+    """Mean of each column, and 1 / its standard deviation.
+
+    It is 0 for columns that are constant, or so small that their squares are 0.
+    """
     largest = np.abs(X).max(axis=0).astype(np.float64)
     unit = np.where(largest > 0, largest, 1)  # squares of what remains do not overflow
     share = w / w.sum()
     mean = share @ (X / unit)
     deviation = np.sqrt(share @ np.square(X / unit - mean))
-    varies = deviation > 1e-12
-    with np.errstate(over="ignore"):
-        scale = np.where(varies, 1 / np.where(varies, deviation, 1) / unit, 0)
-    return mean * unit, np.minimum(scale, np.finfo(np.float64).max)
+    varies = (deviation > 1e-12) & (deviation * unit > SMALLEST_DEVIATION)
+    return mean * unit, np.where(varies, 1 / np.where(varies, deviation * unit, 1), 0)
 
 
 def _unit_targets(Y: np.ndarray, w: np.ndarray, m: int) -> np.ndarray:
