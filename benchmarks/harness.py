@@ -26,11 +26,16 @@ from mercer.threads import count_jobs
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
-def options() -> argparse.Namespace:
-    """--quick: smaller and fewer runs; --write: replace the section of RESULTS.md."""
+def options(*more: tuple[str, dict]) -> argparse.Namespace:
+    """--quick: smaller and fewer runs; --write: replace the section of RESULTS.md.
+
+    ``more`` are the names and the arguments of further options.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--write", action="store_true", help="replace the section of RESULTS.md")
+    for name, settings in more:
+        parser.add_argument(name, **settings)
     return parser.parse_args()
 
 

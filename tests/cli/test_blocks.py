@@ -63,7 +63,7 @@ def test_blocks_predict_what_the_whole_does(name, output, capsys, monkeypatch):
         blocks, again = predicted(capsys, name, output, "--keep", "code")
         assert blocks["code"].equals(whole["code"])
         assert blocks["prediction"].equals(whole["prediction"])
-        np.testing.assert_allclose(blocks["proba_yes"], whole["proba_yes"], rtol=1e-9)
+        np.testing.assert_allclose(blocks["proba_yes"], whole["proba_yes"], rtol=1e-5)  # float32
         assert again == said
     assert "size: 20 of 60 values cannot be read as numbers, such as 'unknown'" in said
 

@@ -271,19 +271,19 @@ TAKEN = {
     ),
     "free text": (
         TABLE.with_columns(note=pl.Series([f"some words that nobody else {i}" for i in range(N)])),
-        ("note text free text: 48 different values,",),
+        ("note text free text: 60 different values,",),
     ),
     "a text of a million characters": (
         TABLE.with_columns(
             note=pl.Series(['ab, "c" ' * 125_000, *[f"word {i}" * 5 for i in range(N - 1)]])
         ),
-        ("note text free text: 48 different values",),
+        ("note text free text: 60 different values",),
     ),
     "emoji, surrogates and other marks": (
         TABLE.with_columns(
             note=pl.Series([f"\N{GRINNING FACE} \u200b\u0301 ζ {i} \r\n\t" * 3 for i in range(N)])
         ),
-        ("note text free text: 48 different values",),
+        ("note text free text: 60 different values",),
     ),
     "a text that is missing mostly": (
         TABLE.with_columns(
@@ -346,9 +346,7 @@ def test_ten_thousand_levels(command):
     frame.write_csv("t.csv")
     code, said = command(*FIT, "--memory", "20MB")
     assert code == 0
-    assert re.search(
-        r"level category 99\d\d different values; the \d+ that fewer than 3 rows", said
-    )
+    assert re.search(r"level category 10000 different values", said)
     assert np.isfinite(mercer.load("model.mercer").predict(frame[:100])).all()
 
 

@@ -76,7 +76,7 @@ def interrupted(at, *arguments, wait=True):
 @pytest.mark.parametrize(
     ("at", "said", "report"),
     [
-        ("gaussian, scale 1", "the search was cut short", True),
+        ("SVC: gaussian, scale 2", "the search was cut short", True),
         ("final fit: ", "the final fit was cut short", True),
         ("score", "there is no score and no report", False),
         ("final fit on all rows", "the model is fitted on 275 of the 344 rows", True),
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_a_step_and_keeps_the_best_so_far(at, said, report, folder):
     assert names(folder) == [*["model.html"] * report, "model.mercer", "penguins.csv"]
     model = mercer.load("model.mercer")
     assert model.score(*table()) > 0.95
-    assert ("fitted on all 344" in out) == (at in ("gaussian, scale 1", "report"))
+    assert ("fitted on all 344" in out) == (at in ("SVC: gaussian, scale 2", "report"))
 
 
 def table():
@@ -137,7 +137,9 @@ def test_a_timed_fit_is_repeated_from_its_schedule(folder):
     assert_array_equal(again.predict_proba(frame), mercer.load("model.mercer").predict_proba(frame))
 
 
-@pytest.mark.parametrize(("at", "all_rows"), [("gaussian, scale 1", True), ("final fit", False)])
+@pytest.mark.parametrize(
+    ("at", "all_rows"), [("SVC: gaussian, scale 2", True), ("final fit", False)]
+)
 def test_an_interrupted_fit_is_repeated_from_its_schedule(at, all_rows, folder):
     interrupted(at, *FIT)
     model, (frame, _) = mercer.load("model.mercer"), table()

@@ -47,7 +47,7 @@ ENCODER = TableEncoder(COLUMNS).fit(TRAINING)
 def test_all_kinds_of_columns_are_here():
     assert {c.kind for c in COLUMNS} == {"number", "category", "date", "text", "set"}
     assert {f.kind for f in ENCODER.features_} == {
-        "rank", "scaled", "code", "characters", "words", "items",
+        "rank", "scaled", "normal", "level", "code", "characters", "words", "items",
     }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def test_the_encoder_keeps_objects_beside_numbers():
     encoder = TableEncoder().fit(TABLE)
     assert [(f.label, f.kind) for f in encoder.features_] == [
         ("review", "characters"), ("review: words", "words"), ("size", "rank"), ("size", "scaled"),
-        ("bag", "items"),
+        ("size", "normal"), ("bag", "items"),
     ]  # fmt: skip
     M = encoder.transform(TABLE)
     assert isinstance(M, EncodedColumns)
