@@ -10,6 +10,7 @@ all candidates. ``schedule_`` has their order and settings, and ``replay=`` repe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Self, cast
@@ -41,7 +42,7 @@ from mercer.selection.related import Related
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import ONE_RUNG_ROWS, Trials
 from mercer.selection.values import is_object_list, read_columns
-from mercer.threads import Stopped, fitting, forget
+from mercer.threads import Stopped, fitting, forget, paying_threads
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
@@ -127,6 +128,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
         with the best model so far, if there is one: see ``interrupted_``.
         """
         forget(self)
+        # where the clock decides what is tried, it may decide about threads too
+        clocked = self.trials is None and self.replay is None
+        with paying_threads() if clocked else nullcontext():
+            return self._search(X, y, sample_weight, groups, times)
+
+    def _search(self, X, y, sample_weight, groups, times) -> EncodedColumns:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
         memory = memory_budget(self.memory)
@@ -267,7 +274,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
             M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
         recipe = Recipe(
             candidate.machine if not final.get("quick") else "ridge", final.get("penalty"),
-            final["rank"], memory=memory, n_jobs=self.n_jobs, seed=self._seed,
+            final["rank"], final.get("exact", False), memory=memory, n_jobs=self.n_jobs,
+            seed=self._seed,
         )  # fmt: skip
         return recipe.fit(task, kernel, M, y, weights)
 

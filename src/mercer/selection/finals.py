@@ -28,7 +28,8 @@ class Finals:
     A plan is the last entry of a schedule, with
 
     - ``rank``: the centres of a low-rank machine, else None;
-    - ``penalty``: the C, or the λ / Σw of an exact ridge machine whose penalty is not chosen again;
+    - ``exact``: whether ridge is exact for more rows than those for which that is the default;
+    - ``penalty``: the C of a support vector machine, else None;
     - ``rows``: so many rows at random, if all would take too long, else None.
     """
 
@@ -48,10 +49,15 @@ class Finals:
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
             return final | {"rows": min(n, max(FEWEST_ROWS, rows))}
         for rank in RANKS:
-            less = final | {"rank": self.affordable(rank), "penalty": None}
+            less = final | {"rank": self.affordable(rank), "exact": False}
             if self._seconds(candidate, less) <= left:
                 return less
-        return final | {"rank": self.affordable(SMALLEST_RANK), "penalty": None}
+        return final | {"rank": self.affordable(SMALLEST_RANK), "exact": False}
+
+    def exact(self, n: int) -> bool:
+        """Whether ridge on n rows can be exact, by one Cholesky factor."""
+        objects = any(f.holds_objects for f in self.features)
+        return n <= EXACT_ROWS and not objects and 16 * n * n <= self.memory / 2
 
     def wanted(self, candidate: Candidate, penalty: float) -> float:
         """Seconds of the best final fit that the memory allows, with care."""
@@ -71,7 +77,7 @@ class Finals:
 
     def _full(self, candidate: Candidate, penalty: float) -> dict:
         """The final fit without a limit of time: as exact as memory and reason allow."""
-        final = {"final": True, "rank": None, "penalty": None, "rows": None}
+        final = {"final": True, "rank": None, "exact": False, "penalty": None, "rows": None}
         n, limits = len(self.M), LIMITS["leave one out"]
         if candidate.machine == "svc":
             return final | {"penalty": penalty}
@@ -79,8 +85,8 @@ class Finals:
             return final
         if any(f.holds_objects for f in self.features):
             return final | {"rank": self.affordable(TEXT_RANK)}
-        if n <= EXACT_ROWS and LIMITS["ridge"].matrices * 8 * n * n <= self.memory / 2:
-            return final | {"penalty": penalty}
+        if self.exact(n):
+            return final | {"exact": True}
         return final | {"rank": self.affordable(limits.rank)}
 
     def _seconds(self, candidate: Candidate, final: dict) -> float:
@@ -90,7 +96,7 @@ class Finals:
             return self.costs.expected("svc", Costs.margin(n, entry))
         if final["rank"] is not None:
             seconds = Costs.low_rank(n, final["rank"], entry)
-        elif final["penalty"] is not None:
+        elif final["exact"]:
             seconds = Costs.exact(n, entry)
         else:
             seconds = Costs.eigenpairs(n, entry)

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.kernels import Kernel
+from mercer.learners.calibration import SoftmaxCalibration
 from mercer.learners.pairs import all_pairs
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
@@ -26,6 +27,8 @@ COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
+PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for an exact one
+FEW = 10  # rows of a class, all of which take part in those fits
 SMALL = 1000  # with at most so many rows, all are judged in 5 folds, else a fifth of them
 
 
@@ -130,9 +133,12 @@ class Recipe:
     ----------
     machine : {"ridge", "svc"}
     penalty : float, optional
-        λ / Σw of an exact ridge machine, or C; None chooses it.
+        C of a support vector machine; None chooses it.
     rank : int, optional
         Centres of a ridge machine; None is exact for few rows, else the learner's default.
+    exact : bool
+        Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
+        on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
     memory : int, optional
     n_jobs : int, optional
     seed : int
@@ -142,6 +148,7 @@ class Recipe:
     machine: str = "ridge"
     penalty: float | None = None
     rank: int | None = None
+    exact: bool = False
     memory: int | None = None
     n_jobs: int | None = None
     seed: int = 0
@@ -166,36 +173,29 @@ class Recipe:
     # --- ridge --------------------------------------------------------------------------------
 
     def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
-        if self.machine == "svc" or self.penalty is None or self.rank is not None:
+        if not self.exact or len(y) <= PENALTY_ROWS:
             solver = "auto" if self.rank is None else "low_rank"
             learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
             finish = task.calibrate(learner.left_out_ + offset, y, weights)
             return RidgeMachine(learner, finish, learner.alpha_ / total, offset)
-        if task.classes is None:
-            finish = task.calibrate(task.targets(y), y)
-        else:
-            outputs = self._judged_outputs(task, X, y, weights, self._ridge_outputs(task, kernel))
-            finish, _ = _calibrated(task, outputs, y, weights)
-        learner, offset, _ = self._ridge(task, kernel, X, y, weights, self.penalty, "cholesky")
-        return RidgeMachine(learner, finish, self.penalty, offset)
+        rows = np.sort(np.random.default_rng(self.seed).permutation(len(y))[:PENALTY_ROWS])
+        w = None if weights is None else weights[rows]
+        some, offset, total = self._ridge(task, kernel, X[rows], y[rows], w, "auto", "auto")
+        penalty = some.alpha_
+        # the outputs of fewer rows are a little less sure, and so are the probabilities
+        finish = task.calibrate(some.left_out_ + offset, y[rows], w)
+        learner, offset, total = self._ridge(task, kernel, X, y, weights, penalty, "cholesky")
+        return RidgeMachine(learner, finish, penalty / total, offset)
 
     def _ridge(self, task, kernel, X, y, weights, penalty, solver):
         Y = task.targets(y)
         offset = np.average(Y, axis=0, weights=weights)
         total = len(y) if weights is None else float(np.sum(weights))
         learner = KernelRidge(
-            penalty if penalty == "auto" else penalty * total,
-            kernel=kernel, solver=solver, rank=self.rank, memory=self.memory, n_jobs=self.n_jobs,
-            random_state=self.seed,
+            penalty, kernel=kernel, solver=solver, rank=self.rank, memory=self.memory,
+            n_jobs=self.n_jobs, random_state=self.seed,
         )  # fmt: skip
         return learner.fit(X, Y - offset, weights), offset, total
-
-    def _ridge_outputs(self, task, kernel):
-        def outputs(X, y, weights, X_judged) -> np.ndarray:
-            found = self._ridge(task, kernel, X, y, weights, self.penalty, "cholesky")
-            return RidgeMachine(found[0], None, 0.0, found[1]).outputs(X_judged)[None]
-
-        return outputs
 
     # --- support vectors ----------------------------------------------------------------------
 
@@ -257,8 +257,10 @@ def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     and never judged.
     """
     n, counts = len(codes), np.bincount(codes)
-    rows = np.random.default_rng(seed).permutation(n)[:JUDGED_ROWS] if n > JUDGED_ROWS else None
-    rows = np.arange(n) if rows is None else np.sort(rows)
+    rows = np.arange(n)
+    if n > JUDGED_ROWS:
+        chosen = np.random.default_rng(seed).permutation(n)[:JUDGED_ROWS]
+        rows = np.union1d(chosen, np.flatnonzero(counts[codes] <= FEW))  # all of rare classes
     counts = np.bincount(codes[rows], minlength=len(counts))
     single = counts[codes[rows]] < 2
     often, always = rows[~single], rows[single]
@@ -282,4 +284,10 @@ def _calibrated(task: Classification, outputs: np.ndarray, y: np.ndarray, weight
         task.loss(y[judged], finish(each[judged]), w) for finish, each in zip(finishes, outputs)
     ]
     best = int(np.argmin(losses))
-    return finishes[best], best
+    finish = finishes[best]
+    lacking = np.setdiff1d(np.arange(len(task.classes)), task.strata(y[judged]))
+    if len(lacking):  # the shift of a class that was not judged is that of the others
+        bias = finish.bias.copy()
+        bias[lacking] = np.delete(bias, lacking).mean()
+        finish = SoftmaxCalibration(finish.slope, bias)
+    return finish, best

@@ -25,7 +25,7 @@ from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
-from mercer.selection.finals import Finals
+from mercer.selection.finals import EXACT_ROWS, Finals
 from mercer.selection.learning import (
     LEARNING_ROWS,
     LEARNING_STEPS,
@@ -161,11 +161,16 @@ class Trials:
         final = next((entry for entry in schedule if entry.get("final")), None)
         return self._finish(final)
 
-    def _rungs(self) -> list[tuple[int, int]]:
+    def _rungs(self) -> list[tuple[int, int | None]]:
+        """Rows, and centres of ridge; None is an exact fit."""
         n = len(self.M)
         if n <= ONE_RUNG_ROWS:
-            return [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
-        return [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
+            rungs: list[tuple[int, int | None]] = [
+                (n, min(n, self._affordable_rank(n, RUNGS[-1][1])))
+            ]
+            return rungs + ([(n, None)] if n > RUNGS[-1][1] and self.finals.exact(n) else [])
+        first, last = [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
+        return [first, (n, None) if self.finals.exact(n) else last]
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
@@ -176,6 +181,8 @@ class Trials:
         """Try the candidates that there is time for; returns how many were tried."""
         tried = 0
         for i, candidate in enumerate(order):
+            if done and candidate.machine == "svc" and rung[0] == self.schedule[0]["rows"]:
+                continue  # on the same rows it would be the same
             expected = self._expected(candidate, rung)
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
@@ -189,7 +196,7 @@ class Trials:
                     "were tried."
                 )
                 return tried
-        if tried < len(order):
+        if not done and tried < len(order):
             self.notices.append(
                 f"The time budget had room for {tried} of {len(order)} candidates on {rung[0]} "
                 "rows."
@@ -198,7 +205,7 @@ class Trials:
 
     # --- the clock ----------------------------------------------------------------------------
 
-    def _predicted(self, candidate: Candidate, rung: tuple[int, int]) -> float:
+    def _predicted(self, candidate: Candidate, rung: tuple[int, int | None]) -> float:
         """Seconds of a trial on a machine with nothing beside it."""
         rows, rank = rung
         entry = self.finals.entry(candidate)
@@ -217,9 +224,11 @@ class Trials:
             return learning + rows**2 * entry + folds * Costs.margin(train, 0)
         if candidate.learn and self.spared is None:
             return learning + folds * Costs.eigenpairs(train, entry)
+        if rank is None:
+            return learning + folds * Costs.exact(train, entry)
         return learning + 2 * Costs.low_rank(rows, rank, entry)
 
-    def _expected(self, candidate: Candidate, rung: tuple[int, int]) -> float:
+    def _expected(self, candidate: Candidate, rung: tuple[int, int | None]) -> float:
         if np.isinf(self.budget.limit):
             return 0.0
         return self.costs.expected(self._kind(candidate), self._predicted(candidate, rung))
@@ -253,12 +262,15 @@ class Trials:
 
     # --- one trial ----------------------------------------------------------------------------
 
-    def _try(self, candidate: Candidate, rung: tuple[int, int], steps: list | None = None) -> dict:
+    def _try(
+        self, candidate: Candidate, rung: tuple[int, int | None], steps: list | None = None
+    ) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
         began, taken = self.budget.spent(), []
         kind, predicted_seconds = self._kind(candidate), self._predicted(candidate, rung)
         rows, folds = self._folds(rung[0])
-        if candidate.machine == "svc" or (candidate.learn and self.spared is None):
+        each = candidate.learn and self.spared is None
+        if candidate.machine == "svc" or each or rung[1] is None:
             predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
         else:
             kernel = self._shared_kernel(candidate, steps, taken)
@@ -272,7 +284,7 @@ class Trials:
         self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
         return row
 
-    def _try_baseline(self, name: str, rung: tuple[int, int]) -> None:
+    def _try_baseline(self, name: str, rung: tuple[int, int | None]) -> None:
         self._report(f"baseline: {name}", 0, 1)
         began = self.budget.spent()
         rows, folds = self._folds(rung[0])
@@ -335,8 +347,9 @@ class Trials:
         """
         each = candidate.learn and self.spared is None
         recipe = Recipe(
-            candidate.machine, self._penalty_before(candidate, len(rows)), memory=self.memory,
-            n_jobs=self.n_jobs, seed=self.seed,
+            candidate.machine, self._penalty_before(candidate, len(rows)),
+            exact=len(rows) <= EXACT_ROWS and not each, memory=self.memory, n_jobs=self.n_jobs,
+            seed=self.seed,
         )  # fmt: skip
         shared: Any = None if each else self._shared_kernel(candidate, steps, taken)
         held = None if each else self._held(shared, rows)
@@ -358,8 +371,8 @@ class Trials:
 
         predicted: Any = None
         kernel, penalties = shared, []
-        # learning has threads of its own
-        jobs = 1 if each else self.n_jobs
+        # learning has threads of its own, and so have factors of many rows
+        jobs = 1 if each or len(rows) > HELD_ROWS else self.n_jobs
         for f, (values, machine, learnt) in enumerate(
             ordered_map(fitted, range(folds.max() + 1), jobs)
         ):
@@ -496,7 +509,7 @@ class Trials:
         score = row["score"]
         return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
 
-    def _ranked(self, rung: tuple[int, int]) -> list[int]:
+    def _ranked(self, rung: tuple[int, int | None]) -> list[int]:
         """Positions in the schedule of the candidates of a rung, the best candidate first."""
         rows = [r for r in self.leaderboard if not r["baseline"] and r["rows"] == rung[0]]
         best = self._settled(rows)
