@@ -64,9 +64,9 @@ def test_the_encoder_keeps_objects_beside_numbers():
     ]  # fmt: skip
     M = encoder.transform(TABLE)
     assert isinstance(M, EncodedColumns)
-    assert M.shape == (N, 5)
+    assert M.shape == (N, 6)
     assert isinstance(M.select([1]), Strings)
-    assert isinstance(M.select([4]), Sets)
+    assert isinstance(M.select([5]), Sets)
     assert M.select([2, 3]).dtype == np.float32
     part = M[np.array([4, 2])]
     assert len(part) == 2
