@@ -32,6 +32,7 @@ from mercer.selection.holdout import HeldOut, score_held_out
 
 __all__ = ["fit_table"]
 
+REPORT_SHARE, LEAST_REPORT = 0.1, 10.0  # of --time, and seconds, for what the report measures
 SEARCH_SHARE = 0.72  # of --time, for the search on 80%; the rest is for the fit on all rows
 
 
@@ -173,6 +174,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=str(options.train), seed=options.seed,
+        time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
     )  # fmt: skip
     write_report(options.report, data)
     return data

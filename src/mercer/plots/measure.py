@@ -18,6 +18,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import confusion_matrix
 
 import mercer
+from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
     Calibration,
     ColumnSummary,
@@ -46,6 +47,7 @@ from mercer.selection.column_rules import infer_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
 from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
 
@@ -80,6 +82,7 @@ def report_data(
     model_path: str = "",
     data_path: str = "",
     seed: int | None = None,
+    time: float | None = None,
 ) -> ReportData:
     """Measure a fitted model for a report.
 
@@ -108,6 +111,9 @@ def report_data(
         Number of rows without a target.
     command, model_path, data_path, seed
         Shown as the origin of the model.
+    time : float, optional
+        About how many seconds this may take. What is slow gets a share of them, and takes fewer
+        rows, columns or draws; what is quick is always there.
 
     Returns
     -------
@@ -122,6 +128,7 @@ def report_data(
     >>> data.task, data.score.metric, data.score.rows
     ('regression', 'r2', 221)
     """
+    clock = Clock(time)
     X_test, y_test = holdout[0], np.asarray(holdout[1])
     y = np.asarray(y)
     task = "classification" if is_classifier(model) else "regression"
@@ -130,30 +137,39 @@ def report_data(
     if scored is None and hasattr(model, "leaderboard_"):
         scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
     predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
-    score = partial(_score, scorer, y_test, classes=classes, seed=seed or 0)
-    own = score(predicted)
+    score = partial(
+        _score, scorer, y_test, classes=classes, seed=seed or 0, time=clock.share(0.05).limit
+    )
+    if scored is not None and scored.metric == scorer.name:
+        own = Score(scored.metric, scored.score, scored.low, scored.high, scored.rows)
+    else:
+        own = score(predicted)
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
     columns = _columns(model, X)
+    contenders = _contenders(model, y, score, own, scored)
+    gram, spectrum = _similarities(kept, X, y, classes, seed, clock.share(0.2))
+    texts = _texts(model, X, seed, clock.share(0.2))
+    relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.8))
     return ReportData(
         target=target,
         task=task,
         score=own,
         fitted_rows=len(y),
         final_rows=final_rows or len(y),
-        contenders=_contenders(model, y, score, own, scored),
+        contenders=contenders,
         columns=columns,
         target_summary=_target_summary(np.concatenate([y, y_test]), classes),
-        spectrum=_spectrum(kept, X, seed),
-        gram=_gram(kept, X, y, classes, seed),
+        spectrum=spectrum,
+        gram=gram,
         kernel=_words(kept, X),
         learner=_learner(kept),
         provenance=Provenance(
             versions(), seed, command, model_path, data_path,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
-        relevance=_relevance(model, X, y, X_test, y_test, columns, seed),
-        texts=_texts(model, X, seed),
+        relevance=relevance,
+        texts=texts,
         confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
         residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
         calibration=None if P is None else calibration(y_test, P, classes),
@@ -215,8 +231,10 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
     return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
 
 
-def _score(scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int) -> Score:
-    low, high = interval(scorer, y, predicted, classes, seed)
+def _score(
+    scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int, time: float | None
+) -> Score:
+    low, high = interval(scorer, y, predicted, classes, seed, time)
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
 
 
@@ -257,20 +275,22 @@ def _residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residu
     return Residuals(predicted[rows], residual[rows], len(y), float(half), float(most))
 
 
-def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay | None:
+def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDisplay | None:
     """None if there is nothing to compare: one column, one class, or samples without columns."""
     used = sum(column.used for column in columns)
     if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
         return None
-    return RelevanceDisplay.measured(model, X, y, X_test, y_test, random_state=seed or 0)
+    return RelevanceDisplay.measured(
+        model, X, y, X_test, y_test, time=clock.limit, random_state=seed or 0
+    )
 
 
-def _texts(model: Any, X: Any, seed: int | None) -> list[TextPieces]:
+def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:
     """The words that matter in the first text columns that a model of a table uses."""
     if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
         return []
     names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
-    found = [text_pieces(model, X, name, seed or 0) for name in names]
+    found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
     return [pieces for pieces in found if pieces is not None]
 
 
@@ -355,14 +375,19 @@ def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
 # --- the kernel -------------------------------------------------------------------------------
 
 
-def _spectrum(model: Any, X: Any, seed: int | None) -> SpectrumDisplay:
-    K, _ = sample_gram(model, X, max_samples=SPECTRUM_ROWS, random_state=seed or 0)
-    return SpectrumDisplay.from_gram(K)
+def _similarities(
+    model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None, clock: Clock
+) -> tuple[GramDisplay, SpectrumDisplay]:
+    """Picture and spectrum of one Gram matrix; the picture is of a part of its rows."""
 
+    def matrix(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        return sample_gram(model, X, max_samples=rows, random_state=seed or 0)
 
-def _gram(model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None) -> GramDisplay:
-    K, rows = sample_gram(model, X, max_samples=GRAM_ROWS, random_state=seed or 0)
-    return GramDisplay.from_gram(K, y[rows], classes=classes)
+    K, rows = matrix(affordable_rows(matrix, min(len(y), SPECTRUM_ROWS), clock))
+    some = sample_rows(len(rows), GRAM_ROWS, seed or 0)
+    picture = GramDisplay.from_gram(K[np.ix_(some, some)], y[rows[some]], classes=classes)
+    with blas_threads(1):
+        return picture, SpectrumDisplay.from_gram(K)
 
 
 def _words(model: Any, X: Any) -> KernelWords:
