@@ -124,6 +124,7 @@ def predict(
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     encoding: str = "utf-8",
     safe_cells: Flag = False,
+    explain: Flag = False,
     force: Flag = False,
 ) -> int:
     """Predict for the rows of a table, in their order.
@@ -144,6 +145,9 @@ def predict(
         Of the table, if it is text.
     safe_cells
         For spreadsheets: put a ' before texts that they would run as formulas, such as =1+1.
+    explain
+        Add the training rows that each prediction rests on most: because_1 to because_3, and
+        not_like_1, which speaks most against it.
     force
         Replace an existing output file.
     """
@@ -151,7 +155,7 @@ def predict(
 
     return predict_table(
         model, table, output=output, keep=keep or [], encoding=encoding, safe_cells=safe_cells,
-        force=force,
+        explain=explain, force=force,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from mercer.cli.options import refuse_existing
 from mercer.cli.tables import read_table
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, write_whole
+from mercer.selection.reasons import Reasons
 
 __all__ = ["predict_table"]
 
@@ -31,9 +32,13 @@ def predict_table(
     keep: list[str],
     encoding: str,
     safe_cells: bool,
+    explain: bool,
     force: bool,
 ) -> int:
-    """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep."""
+    """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
+
+    To explain, the columns ``because_1`` to ``because_3`` and ``not_like_1`` follow.
+    """
     suffix = output.suffix.lower()
     if suffix not in WRITERS:
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
@@ -44,12 +49,19 @@ def predict_table(
             f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
+    if explain and not hasattr(estimator, "reasons"):
+        raise ModelFileError(
+            f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say what "
+            "its predictions rest on. Give a model that mercer fit has written."
+        )
     frame = read_table(table, encoding)
     kept = _kept(frame, keep, table, suffix)
     try:
-        answers = predictions(estimator, frame)
+        answers: dict = predictions(estimator, frame)
+        reasons = estimator.reasons(frame) if explain else None
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{table}: {error}") from error
+    answers |= {} if reasons is None else reasons.texts()
     taken = [name for name in kept if name in answers]
     if taken:
         raise TableError(
@@ -60,6 +72,8 @@ def predict_table(
         output, _serialise(_safe(found) if safe_cells and WRITERS[suffix] else found, suffix)
     )
     _show(estimator, frame, output)
+    if reasons is not None:
+        _show_reasons(reasons)
     return 0
 
 
@@ -120,3 +134,17 @@ def _show(estimator, frame: pl.DataFrame, output: Path) -> None:
         )
     are = "is" if frame.height == 1 else "are"
     screen.print(f"{counted(frame.height, 'prediction')} {are} in {output}.", soft_wrap=True)
+
+
+def _show_reasons(reasons: Reasons) -> None:
+    """What the rows in the explanations are."""
+    which = f"They are among the {counted(reasons.stored, 'row')} that the model has stored"
+    if reasons.kind == "centres":
+        which += ", its centres, which stand for the rows around them"
+    elif reasons.kind == "support vectors":
+        which += ", its support vectors"
+    Terminal().print(
+        "Rows in because_1 ... and not_like_1 are rows of the training table with a target, "
+        f"counted from 1 without the header. {which}.",
+        soft_wrap=True,
+    )

@@ -2,6 +2,7 @@
 
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
@@ -9,6 +10,7 @@ from mercer.plots.spectrum import SpectrumDisplay
 __all__ = [
     "DecisionSurfaceDisplay",
     "GramDisplay",
+    "InfluenceDisplay",
     "MarginDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
