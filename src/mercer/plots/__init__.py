@@ -4,6 +4,7 @@ from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
+from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
@@ -12,6 +13,7 @@ __all__ = [
     "GramDisplay",
     "InfluenceDisplay",
     "MarginDisplay",
+    "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
 ]
