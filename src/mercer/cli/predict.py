@@ -51,8 +51,8 @@ def predict_table(
         )
     if explain and not hasattr(estimator, "reasons"):
         raise ModelFileError(
-            f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say what "
-            "its predictions rest on. Give a model that mercer fit has written."
+            f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
+            "what its predictions rest on. Give a model that mercer fit has written."
         )
     frame = read_table(table, encoding)
     kept = _kept(frame, keep, table, suffix)

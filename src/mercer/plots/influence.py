@@ -20,7 +20,7 @@ from mercer.threads import blas_threads
 __all__ = ["InfluenceDisplay"]
 
 EXACT_ROWS = 3000  # most rows of an inverse
-LIKELY = 0.5  # a label is suspected if another class has at least this probability
+UNLIKELY = 0.1  # a label is suspected if its probability is smaller
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
@@ -48,8 +48,8 @@ class InfluenceDisplay:
     given, expected : array-like of shape (n,)
         The targets, and what the fits without the row predict.
     suspected : array-like of bool, shape (n,)
-        Rows for which a class other than the given one is more probable than 50% and than the given
-        one; or whose residual is beyond four robust standard deviations.
+        Rows whose class has a probability below 10%, or whose residual is beyond four robust
+        standard deviations.
     influence : array-like of shape (n,), optional
 
     Attributes
@@ -137,8 +137,7 @@ class InfluenceDisplay:
             classes = estimator.classes_
             own = answers[np.arange(len(y)), np.searchsorted(classes, y)]
             expected = classes[answers.argmax(axis=1)]
-            other = (expected != y) & (answers.max(axis=1) >= LIKELY)
-            return cls(rows, 1 - own, y, expected, other, influence)
+            return cls(rows, 1 - own, y, expected, own < UNLIKELY, influence)
         residual = np.abs(y - answers)
         surprise = residual / (1.4826 * np.median(residual) or 1.0)
         return cls(rows, surprise, y, answers, surprise > FAR, influence)

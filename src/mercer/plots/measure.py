@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,18 +17,18 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import confusion_matrix
 
 import mercer
+from mercer.plots.advice import learning_curve, suspects
 from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
     Calibration,
-    ColumnSummary,
     Confusion,
     Contender,
     Provenance,
     ReportData,
     Residuals,
     Score,
-    TargetSummary,
 )
+from mercer.plots.failures import class_rates, prediction_intervals, weak_segments, worst_rows
 from mercer.plots.fitted import (
     bound_kernel,
     is_precomputed,
@@ -38,15 +37,14 @@ from mercer.plots.fitted import (
     sample_rows,
 )
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.pieces import TextPieces, text_pieces
 from mercer.plots.relevance import Z95, RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.summaries import column_summaries, target_summary
 from mercer.plots.words import KernelWords, kernel_words
-from mercer.selection.cells import as_items, as_texts
-from mercer.selection.column_rules import infer_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
-from mercer.selection.values import as_dates, as_numbers, read_columns
 from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
@@ -55,6 +53,7 @@ BINS = 10  # bins of the calibration curve
 TEXTS = 3  # most text columns whose words are measured
 POINTS = 1500  # most residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
+FOREMOST, SHOWN_COLUMNS = 6, 4  # relevant columns that are looked at, and shown with a row
 #: how the encoder of the automatic estimators passes a number to the kernel
 SCALES = {
     "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
@@ -82,6 +81,8 @@ def report_data(
     model_path: str = "",
     data_path: str = "",
     seed: int | None = None,
+    rows: tuple[np.ndarray, np.ndarray] | None = None,
+    values: bool = True,
     time: float | None = None,
 ) -> ReportData:
     """Measure a fitted model for a report.
@@ -111,6 +112,12 @@ def report_data(
         Number of rows without a target.
     command, model_path, data_path, seed
         Shown as the origin of the model.
+    rows : (ndarray, ndarray), optional
+        The numbers, from 0, that the rows of X and the held-out rows have in the user's table; None
+        counts both by themselves.
+    values : bool
+        Whether the report may hold values of single rows. Otherwise rows have only numbers in it,
+        columns have no levels and ranges, and there are no residuals and no words of texts.
     time : float, optional
         About how many seconds this may take. What is slow gets a share of them, and takes fewer
         rows, columns or draws; what is quick is always there.
@@ -146,12 +153,24 @@ def report_data(
         own = score(predicted)
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
-    columns = _columns(model, X)
+    columns = column_summaries(model, X)
     contenders = _contenders(model, y, score, own, scored)
     gram, spectrum = _similarities(kept, X, y, classes, seed, clock.share(0.2))
-    texts = _texts(model, X, seed, clock.share(0.2))
-    relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.8))
-    return ReportData(
+    texts = _texts(model, X, seed, clock.share(0.2)) if values else []
+    relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
+    foremost = _foremost_columns(relevance, model)
+    mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
+    part = clock.share
+    learning = suspicion = None
+    if hasattr(model, "leaderboard_"):
+        suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
+        learning = learning_curve(
+            model, X, y, (X_test, y_test), scorer, own.value, part(0.6), seed or 0
+        )
+    segments, worst = _failures(
+        model, X_test, y_test, predicted, classes, foremost, others, values, task
+    )
+    data = ReportData(
         target=target,
         task=task,
         score=own,
@@ -159,7 +178,7 @@ def report_data(
         final_rows=final_rows or len(y),
         contenders=contenders,
         columns=columns,
-        target_summary=_target_summary(np.concatenate([y, y_test]), classes),
+        target_summary=target_summary(np.concatenate([y, y_test]), classes),
         spectrum=spectrum,
         gram=gram,
         kernel=_words(kept, X),
@@ -169,13 +188,23 @@ def report_data(
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
         relevance=relevance,
+        dependences=_dependences(model, X, foremost, seed, part(0.9)),
         texts=texts,
         confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
+        rates=None if P is None else class_rates(y_test, P, classes),
         residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
+        intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
         calibration=None if P is None else calibration(y_test, P, classes),
+        segments=segments,
+        worst=worst,
+        worst_columns=[str(name) for name in foremost[:SHOWN_COLUMNS]],
+        learning=learning,
+        suspicion=suspicion,
+        stored=_stored(kept),
         notices=[*getattr(model, "notices_", []), *notices],
         dropped_rows=dropped_rows,
     )  # fmt: skip
+    return data if values else data.without_values()
 
 
 def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
@@ -285,6 +314,60 @@ def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDi
     )
 
 
+def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
+    """The most relevant columns, whose loss is clearly above 0 or is among the first three."""
+    if relevance is None:
+        used = [c.name for c in getattr(model, "columns_", []) if c.used]
+        return used[:FOREMOST]
+    low = np.nan_to_num(relevance.low)
+    return [
+        name for i, name in enumerate(relevance.columns[:FOREMOST]) if i < 3 or low[i] > 0
+    ]  # fmt: skip
+
+
+def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
+    """Of columns that have an order or levels; none of other samples than tables."""
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
+    if len(getattr(X, "shape", ())) != 2 or not shown:
+        return []
+    return PartialDependenceDisplay.measured(
+        model, X, shown, time=clock.limit, random_state=seed or 0
+    ).dependences
+
+
+def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
+    """The weak parts of the held-out rows, and the worst rows."""
+    if len(getattr(X, "shape", ())) != 2:
+        columns = []
+    if task == "classification":
+        errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
+    else:
+        errors = np.abs(y - predicted)
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    split = [name for name in columns if kinds.get(name) not in ("text", "set", "date")]
+    shown = columns[:SHOWN_COLUMNS] if values else []
+    return (
+        weak_segments(X, split, kinds, errors),
+        worst_rows(X, y, predicted, classes, shown, numbers),
+    )
+
+
+def _stored(model: Any) -> str:
+    """How many training rows the model keeps, in words."""
+    machine = kernel_machine(model)[1]
+    if hasattr(machine, "machine_"):
+        count, kind = len(machine.stored_rows_), "training rows"
+        learner = machine.machine_.learner
+        if hasattr(learner, "support_"):
+            kind = "training rows, the support vectors"
+        elif learner.solver_ == "low_rank":
+            kind = "training rows, the centres"
+        return f"{count:,} {kind}"
+    kept = getattr(machine, "X_fit_", None)
+    return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
+
+
 def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:
     """The words that matter in the first text columns that a model of a table uses."""
     if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
@@ -292,84 +375,6 @@ def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPiece
     names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
     found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
     return [pieces for pieces in found if pieces is not None]
-
-
-# --- data -------------------------------------------------------------------------------------
-
-
-def _columns(model: Any, X: Any) -> list[ColumnSummary]:
-    """The columns of a table with their distributions; none for other samples."""
-    shape = getattr(X, "shape", ())
-    machine = kernel_machine(model)[1]
-    if len(shape) != 2 or is_precomputed(machine):
-        return []
-    table = read_columns(X)
-    inferred = getattr(model, "columns_", None)
-    automatic = inferred is not None
-    if inferred is None:
-        inferred = infer_columns(table)
-    return [_column(c, table[c.name], automatic) for c in inferred]
-
-
-def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
-    counts: list[int] = []
-    low = high = None
-    levels: list[str] = []
-    numbers = as_numbers(values) if column.kind == "number" else None
-    if numbers is not None and np.isfinite(numbers).any():
-        numbers = numbers[np.isfinite(numbers)]
-        low, high = float(numbers.min()), float(numbers.max())
-        counts = histogram(numbers, 12)[0].tolist()
-    elif column.kind == "category":
-        present = [_level(v) for v in values.tolist() if v is not None and v == v]
-        names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
-        order = np.argsort(-sizes, kind="stable")[:12]
-        levels, counts = names[order].tolist(), sizes[order].tolist()
-    elif column.kind == "text":
-        lengths = [len(text) for text in as_texts(values, column.name) if text]
-        if lengths:
-            low, high = float(min(lengths)), float(max(lengths))
-            counts = histogram(np.array(lengths, float), 12)[0].tolist()
-    elif column.kind == "set":
-        found = Counter(
-            _level(item) for items in as_items(values, column.separator, column.name)
-            for item in set(items)
-        )  # fmt: skip
-        levels, counts = map(list, zip(*found.most_common(12))) if found else ([], [])
-    elif column.kind == "date":
-        dates = as_dates(values)  # of texts too, some of which may be none
-        dates = np.sort(dates[~np.isnat(dates)])
-        if len(dates):
-            counts = histogram(dates.astype("int64").astype(float), 12)[0].tolist()
-            levels = [str(date)[:10] for date in dates[[0, -1]]]
-    return ColumnSummary(
-        str(column.name), column.kind, column.reason, column.used or not automatic,
-        column.missing, column.distinct, counts, low, high, levels,
-    )  # fmt: skip
-
-
-def _level(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _target_summary(y: np.ndarray, classes: Any) -> TargetSummary:
-    if classes is not None:
-        return TargetSummary(
-            np.array([np.sum(y == c) for c in classes]), classes=[str(c) for c in classes]
-        )
-    counts, edges = histogram(y, 24)
-    return TargetSummary(counts, edges=edges)
-
-
-def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """`numpy.histogram`, which fails for numbers that are huge, or hardly differ."""
-    low, high = float(values.min()), float(values.max())
-    size = max(abs(low), abs(high)) or 1.0  # differences overflow without it
-    span = high / size - low / size
-    shares = (values / size - low / size) / span if span else np.full(len(values), 0.5)
-    counts, grid = np.histogram(shares, bins, (0.0, 1.0))
-    edges = size * (low / size + span * grid) if span else low + grid - 0.5
-    return counts, edges
 
 
 # --- the kernel -------------------------------------------------------------------------------

@@ -21,7 +21,10 @@ from mercer.plots.contents import ReportData
 from mercer.plots.drawings import (
     calibration_drawing,
     confusion_drawing,
+    dependence_drawing,
     histogram_drawing,
+    learning_drawing,
+    rates_drawing,
     relevance_tracks,
     residuals_drawing,
     score_tracks,
@@ -82,6 +85,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
     confusion, regression = data.confusion, data.target_summary.edges is not None
     small = confusion is not None and len(confusion.classes) <= SMALL_CONFUSION
     gram = data.gram
+    no_cloud = data.residuals is None or not len(data.residuals.predicted)
     picture = indexed_png(levels(gram.K, *gram.limits))
     return {
         "style": (TEMPLATES / "style.css").read_text("utf-8"),
@@ -98,7 +102,12 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "relevance": None if data.relevance is None else relevance_tracks(data.relevance),
         "small_confusion": small,
         "confusion_map": None if confusion is None or small else confusion_drawing(confusion),
-        "residuals": None if data.residuals is None else residuals_drawing(data.residuals),
+        "residuals": None if no_cloud else residuals_drawing(data.residuals),
+        "dependences": [(each, dependence_drawing(each)) for each in data.dependences],
+        "rates": None if data.rates is None else rates_drawing(data.rates),
+        "learning": (
+            None if data.learning is None else learning_drawing(data.learning, data.score)
+        ),
         "calibration": None if data.calibration is None else calibration_drawing(data.calibration),
     }
 
