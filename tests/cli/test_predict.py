@@ -101,7 +101,7 @@ def test_explanations_name_rows_of_the_training_table(capsys):
     model = mercer.load("model.mercer")
     reasons = model.reasons(TABLE)
     assert found.columns[-4:] == ["because_1", "because_2", "because_3", "not_like_1"]
-    first = found["because_1"].str.extract(r"^row (\d+) \(\d+%\)$").cast(int).to_numpy() - 1
+    first = found["because_1"].str.extract(r"^row (\d+) \([\d.]+%\)$").cast(int).to_numpy() - 1
     assert first.tolist() == reasons.rows[:, 0].tolist()
     assert set(first) <= set(model.stored_rows_)
     # the classes are in the order of the rows, so a reason is a row of the predicted class

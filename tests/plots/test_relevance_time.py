@@ -19,7 +19,7 @@ def mixed(n=80):
         "size": np.where(np.arange(n) % 9 == 0, np.nan, random.normal(size=n)),
         "level": random.choice(["a", "b", None], n),
         "day": pd.date_range("2024-01-01", periods=n).to_numpy(),
-        "note": [f"the {w} is {i} metres away" for i, w in enumerate(random.choice(["cat", "dog"], n))],
+        "note": [f"the {'cat' if i % 3 else 'dog'} is {i} metres away" for i in range(n)],
         "count": random.integers(0, 5, n),
     })  # fmt: skip
 

@@ -237,8 +237,8 @@ def test_the_gram_picture_is_the_gram_matrix(wine):
 def test_relevance_bars_are_as_long_as_the_losses(wine):
     _, _, _, data, page, numbers = wine
     assert numbers["relevance"]["loss"] == data.relevance.loss.tolist()
-    start = page.elements.index(page.by_id("relevance"))
-    bars = [e for e in page.elements[start:] if e["tag"] == "span" and e.get("class") == "bar"]
+    start, end = (page.elements.index(page.by_id(name)) for name in ("relevance", "errors"))
+    bars = [e for e in page.elements[start:end] if e["tag"] == "span" and e.get("class") == "bar"]
     widths = [float(re.search(r"width:([\d.]+)%", b["style"])[1]) for b in bars]
     loss = np.abs(data.relevance.loss)
     assert len(widths) == 13

@@ -1,7 +1,7 @@
 """The commands and their options, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast; the work is in fit.py, predict.py, check.py and demo.py beside this file.
+is fast; the work is in fit.py, predict.py, report.py, check.py and demo.py beside this file.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def fit(
     seed: int = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
     encoding: str = "utf-8",
+    no_rows: Flag = False,
     force: Flag = False,
     json: Flag = False,
     quiet: Flag = False,
@@ -96,6 +97,8 @@ def fit(
         Where the model is written; the report goes beside it as .html.
     encoding
         Of text files.
+    no_rows
+        Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
     force
         Replace an existing model and report.
     json
@@ -109,7 +112,7 @@ def fit(
     options = FitOptions(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], seed=seed, output=output,
-        encoding=encoding, force=force, json=json, quiet=quiet,
+        encoding=encoding, force=force, json=json, quiet=quiet, no_rows=no_rows,
     )  # fmt: skip
     return fit_table(options)
 
@@ -160,6 +163,44 @@ def predict(
 
 
 @app.command(sort_key=2)
+def report(
+    model: Path,
+    table: Path,
+    /,
+    *,
+    target: str,
+    output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
+    encoding: str = "utf-8",
+    no_rows: Flag = False,
+    force: Flag = False,
+) -> int:
+    """Score a model on new rows whose target is known, and write a report.
+
+    Parameters
+    ----------
+    model
+        A model file from mercer fit.
+    table
+        New rows: the training columns and the target.
+    target
+        The column that the model predicts.
+    output
+        The report, a file that ends in .html.
+    encoding
+        Of the table, if it is text.
+    no_rows
+        Keep the values of single rows out of the report.
+    force
+        Replace an existing report.
+    """
+    from mercer.cli.report import report_table
+
+    return report_table(
+        model, table, target=target, output=output, encoding=encoding, no_rows=no_rows, force=force
+    )
+
+
+@app.command(sort_key=3)
 def check(
     table: Path,
     /,
@@ -199,7 +240,7 @@ def check(
     )  # fmt: skip
 
 
-@app.command(sort_key=3)
+@app.command(sort_key=4)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """Fit, explain and use a model of the penguins table.
 

@@ -51,12 +51,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to fit to, and those that are held out, if any."""
+    """The rows to fit to, and those that are held out, if any.
+
+    ``numbers`` are those of both among the rows of the problem; None for rows of other tables.
+    """
 
     X_train: pl.DataFrame
     y_train: np.ndarray
     X_held: pl.DataFrame | None = None
     y_held: Any = None
+    numbers: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
@@ -83,7 +87,7 @@ def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
         return Split(X, y)
     rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
-    return Split(X[rows], y[rows], X[others], y[others])
+    return Split(X[rows], y[rows], X[others], y[others], (rows, others))
 
 
 def _read_test(

@@ -6,6 +6,7 @@ from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
+from mercer.plots.report import save_report
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
+    "save_report",
 ]

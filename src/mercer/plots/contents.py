@@ -223,7 +223,7 @@ class ReportData:
     score : Score
         Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
     fitted_rows, final_rows : int
-        Rows of the fit that was scored, and rows of the final fit in the model file.
+        Rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown.
     dependences : list of Dependence
         How the predictions change with the values of the most relevant columns.
     texts : list of TextPieces

@@ -1,8 +1,8 @@
 """Rows of a model's data in which one column can be held at the value of a row.
 
 The displays that ask "what if this column were constant?" need thousands of such tables. An
-automatic estimator reads an encoded table, so `EncodedRows` encodes the rows once, and holds columns
-of the encoded matrix. Other models read arrays and data frames as they are: `RawRows`.
+automatic estimator reads an encoded table, so `EncodedRows` encodes the rows once, and holds
+columns of the encoded matrix. Other models read arrays and data frames as they are: `RawRows`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class EncodedRows(Rows):
     def with_cells(self, column: Any, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
         parts = self.parts.get(column, [])
         numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
-        numbers[:, parts] = other.data.numbers[np.ix_(rows, parts)]
+        numbers[:, parts] = other.data.numbers[rows][:, parts]
         objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}
         return EncodedColumns(numbers, objects)
 

@@ -32,9 +32,9 @@ class InfluenceDisplay:
     its median over the rows (the standard deviation of normal residuals). A large surprise means
     that the label or the number is wrong, or that the row is of a rare kind.
 
-    For exact kernel ridge regression, :math:`G = K + λ I` and α = G⁻¹ y, both are in closed form. The
-    residual of row i without row i is :math:`α_i / (G^{-1})_{ii}`, and the influence of the row is the
-    root mean square of the change of all n predictions if it is left out,
+    For exact kernel ridge regression, with :math:`G = K + λ I` and α = G⁻¹ y, both are in closed
+    form. The residual of row i without row i is :math:`α_i / (G^{-1})_{ii}`, and the influence of
+    the row is the root mean square of the change of all n predictions if it is left out,
 
     .. math:: \frac{|α_i|}{\sqrt n\,(G^{-1})_{ii}} \; \| (I - λ G^{-1})_{\cdot i} \|.
 
@@ -198,6 +198,7 @@ def _closed_form(
     Y = task.targets(y)
     offset, n = Y.mean(axis=0), len(y)
     K[np.diag_indices(n)] += penalty
+    inverse: Any
     try:
         inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K), np.eye(n))
     except np.linalg.LinAlgError:  # a tiny penalty, and rows that are equal
@@ -214,7 +215,8 @@ def _cloned(
     estimator: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
 ) -> tuple[np.ndarray, None]:
     """Answers without the row; 0 and 1 for the classes of a model without probabilities."""
-    classifier, fresh = is_classifier(estimator), clone
+    classifier = is_classifier(estimator)
+    fresh: Any = clone
     classes: Any = getattr(estimator, "classes_", None)
     answers = np.zeros((len(y), len(classes)) if classifier else len(y))
     for train, left_out in _folds(y, classifier, folds, random_state):

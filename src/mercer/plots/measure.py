@@ -31,7 +31,6 @@ from mercer.plots.contents import (
 from mercer.plots.failures import class_rates, prediction_intervals, weak_segments, worst_rows
 from mercer.plots.fitted import (
     bound_kernel,
-    is_precomputed,
     kernel_machine,
     sample_gram,
     sample_rows,
@@ -91,7 +90,9 @@ def report_data(
     ----------
     model : fitted estimator
         `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
-    X, y : the rows that ``model`` was fitted to
+    X, y : the rows that ``model`` was fitted to, or None
+        Without them, what needs fits is left out (the linear baseline, relevance, the learning
+        curve, suspected targets), and the held-out rows are described.
     holdout : (X, y)
         Held-out rows: scores, errors, calibration and relevance are measured on these.
     scored : HeldOut, optional
@@ -137,11 +138,13 @@ def report_data(
     """
     clock = Clock(time)
     X_test, y_test = holdout[0], np.asarray(holdout[1])
-    y = np.asarray(y)
+    fitted_rows = 0 if X is None else len(y)
+    known = X is not None
+    X, y = (X, np.asarray(y)) if known else (X_test, y_test)
     task = "classification" if is_classifier(model) else "regression"
     scorer = metric_named(metric or getattr(model, "metric", None), task)
     classes: Any = getattr(model, "classes_", None)
-    if scored is None and hasattr(model, "leaderboard_"):
+    if scored is None and known and hasattr(model, "leaderboard_"):
         scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
     predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
     score = partial(
@@ -157,12 +160,14 @@ def report_data(
     contenders = _contenders(model, y, score, own, scored)
     gram, spectrum = _similarities(kept, X, y, classes, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
-    relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
+    relevance = None
+    if known:
+        relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
     foremost = _foremost_columns(relevance, model)
     mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
     part = clock.share
     learning = suspicion = None
-    if hasattr(model, "leaderboard_"):
+    if known and hasattr(model, "leaderboard_"):
         suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
         learning = learning_curve(
             model, X, y, (X_test, y_test), scorer, own.value, part(0.6), seed or 0
@@ -174,11 +179,11 @@ def report_data(
         target=target,
         task=task,
         score=own,
-        fitted_rows=len(y),
-        final_rows=final_rows or len(y),
+        fitted_rows=fitted_rows,
+        final_rows=final_rows or fitted_rows,
         contenders=contenders,
         columns=columns,
-        target_summary=target_summary(np.concatenate([y, y_test]), classes),
+        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
         spectrum=spectrum,
         gram=gram,
         kernel=_words(kept, X),

@@ -80,7 +80,7 @@ class PartialDependenceDisplay:
     -----
     The mean is over rows as they are, so it also asks the model about combinations of values that
     may never occur. The range of the middle 80% of the rows shows how much the other columns
-    matter: if it is wide and its edges do not follow the mean, the column acts together with others.
+    matter: if it is wide and its edges do not follow the mean, the column acts together with them.
     Cost: predictions for ``grid`` times ``max_samples`` rows for each column.
 
     References
@@ -138,8 +138,8 @@ class PartialDependenceDisplay:
         unknown = [name for name in names if name not in rows.kinds]
         if unknown:
             raise ValueError(
-                f"columns={columns!r}: {unknown[0]!r} is no column that the estimator uses; it uses "
-                f"{list(rows.kinds)[:20]}."
+                f"columns={columns!r}: {unknown[0]!r} is no column that the estimator uses; it "
+                f"uses {list(rows.kinds)[:20]}."
             )
         found = []
         with blas_threads(1):
@@ -188,7 +188,7 @@ class PartialDependenceDisplay:
 
 
 def _answers(model: Any, data: Any) -> np.ndarray:
-    """Predicted numbers (n, 1), or probabilities (n, classes); 0 and 1 without ``predict_proba``."""
+    """Predicted numbers (n, 1), or probabilities (n, classes), which may be 0 and 1."""
     if hasattr(model, "encoder_"):
         found = model.machine_(data)
         return found.reshape(len(found), -1)
@@ -236,8 +236,8 @@ def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
         distinct = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
         if len(distinct) > grid:  # evenly between the outer quantiles, so that a curve is smooth
             numbers = values.astype(np.float64 if kind == "number" else np.int64).astype(float)
-            ends = np.quantile(numbers, [OUTER, 1 - OUTER]) / 2  # halves do not overflow
-            wanted = 2 * np.linspace(*ends, grid)
+            low, high = np.quantile(numbers, [OUTER, 1 - OUTER]) / 2  # halves do not overflow
+            wanted = 2 * np.linspace(low, high, grid)
             places = np.searchsorted(numbers, wanted).clip(max=len(numbers) - 1)
             distinct = np.unique(places)
             distinct = distinct[np.concatenate([[True], np.diff(numbers[distinct]) > 0])]

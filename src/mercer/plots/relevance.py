@@ -66,9 +66,9 @@ class RelevanceDisplay:
     Columns with the same information can replace each other, so both have a small loss. A small
     loss means that a column is not needed if the others are there; the column can still be related
     to the target. Cost: one fit for each column on at most ``max_samples`` rows. With more than
-    ``max_columns`` columns, or in a limited ``time``, those are measured first that have the largest
-    learnt weights in the kernel, or change the predictions of the full fit most if they are made
-    constant.
+    ``max_columns`` columns, or in a limited ``time``, those are measured first that have the
+    largest learnt weights in the kernel, or change the predictions of the full fit most if they are
+    made constant.
 
     Examples
     --------
@@ -214,7 +214,8 @@ class _Winner:
     """
 
     def __init__(self, model: Any):
-        self.model, self.first = model, None
+        self.model = model
+        self.first: Any = None
 
     def fit(self, M: Any, y: np.ndarray) -> _Fit:
         """Fit the machine to these encoded rows."""

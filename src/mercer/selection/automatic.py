@@ -32,6 +32,7 @@ from mercer.selection.finals import SMALLEST_RANK
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import metric_named
+from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import (
@@ -347,6 +348,18 @@ class _AutomaticKernel(BaseEstimator, ABC):
             Rows are counted from 0, in the order of the rows that were given to ``fit``.
         """
         return find_reasons(self, X, most)
+
+    def code(self) -> str:
+        """Python that fits the winner to ``X, y`` again, without a search."""
+        check_is_fitted(self)
+        return winner_code(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: of a fitted estimator the winner, its score and what it uses."""
+        return fitted_html(self) if self.__sklearn_is_fitted__() else super()._repr_html_()
+
+    def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # --- columns ------------------------------------------------------------------------------
 

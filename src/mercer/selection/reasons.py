@@ -96,6 +96,6 @@ def _kind(machine: Any) -> str:
 
 def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:
     return [
-        f"row {row + 1} ({100 * share:.0f}%)" if row >= 0 else ""
+        f"row {row + 1} ({100 * share:.{0 if share >= 0.1 else 1}f}%)" if row >= 0 else ""
         for row, share in zip(rows.tolist(), shares.tolist())
     ]
