@@ -19,7 +19,8 @@ __all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"
 SHARES = (0.125, 0.25, 0.5)  # of the training rows, for the learning curve
 FEWEST = 30  # training rows of its smallest fit
 HELPS = 0.08  # of the error that twice the rows must have saved, if more rows are to help
-GROWTH = 6.0  # by which the time of a fit to twice the rows may grow
+GROWTH = 2.5  # the time of a fit may grow with this power of the rows
+PILOT = 300  # rows of the fit that says whether there is time for others
 LISTED = 12  # suspected rows that are listed
 
 
@@ -93,24 +94,30 @@ def learning_curve(
     M, Z = model.encode(X), model.encode(holdout[0])
     low = isinstance(machine, RidgeMachine) and machine.learner.solver_ == "low_rank"
     order = np.random.default_rng(seed).permutation(len(y))
-    sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
-    rows, scores, took = [], [], 0.0
-    for size in sizes:
-        if GROWTH * took > clock.left() or not clock.left():
-            break
-        begun, some = clock.spent(), np.sort(order[:size])
-        if len(np.unique(y[some])) < 2:
-            continue
+
+    def score(size: int) -> float:
+        some = np.sort(order[:size])
+        margin = isinstance(machine, MarginMachine)
         recipe = Recipe(
-            "svc" if isinstance(machine, MarginMachine) else "ridge",
-            machine.penalty if isinstance(machine, MarginMachine) else None,
-            min(len(machine.stored), size) if low else None,
+            "svc" if margin else "ridge", machine.penalty if margin else None,
+            max(1, len(machine.stored) * size // len(y)) if low else None,
             memory=model.memory, n_jobs=model.n_jobs, seed=seed,
         )  # fmt: skip
-        fit = recipe.fit(task, model.kernel_, M[some], y[some])
-        rows.append(size)
-        scores.append(metric(holdout[1], fit(Z), classes))
+        return metric(holdout[1], recipe.fit(task, model.kernel_, M[some], y[some])(Z), classes)
+
+    sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
+    rows, scores, before, took = [], [], min(PILOT, len(y)), 0.0
+    if clock.limit is not None and sizes and sizes[0] > PILOT:
+        begun = clock.spent()
+        score(PILOT)
         took = clock.spent() - begun
+    for size in sizes:
+        if took * (size / before) ** GROWTH > clock.left() or not clock.left():
+            break
+        begun = clock.spent()
+        scores.append(score(size))
+        rows.append(size)
+        before, took = size, clock.spent() - begun
     if not rows or np.isnan([*scores, own]).any():
         return None
     rows.append(len(y))

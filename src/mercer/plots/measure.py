@@ -166,6 +166,7 @@ def report_data(
     foremost = _foremost_columns(relevance, model)
     mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
     part = clock.share
+    dependences = _dependences(model, X, foremost, seed, part(0.4))
     learning = suspicion = None
     if known and hasattr(model, "leaderboard_"):
         suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
@@ -193,7 +194,7 @@ def report_data(
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
         relevance=relevance,
-        dependences=_dependences(model, X, foremost, seed, part(0.9)),
+        dependences=dependences,
         texts=texts,
         confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
         rates=None if P is None else class_rates(y_test, P, classes),
