@@ -24,7 +24,8 @@ from sklearn.metrics import (
 from sklearn.svm import SVC
 
 from mercer.plots.contents import Contender, Score
-from mercer.plots.measure import calibration, report_data
+from mercer.plots.failures import calibration
+from mercer.plots.measure import report_data
 from mercer.plots.png import levels
 from mercer.plots.report import render, write_report
 from mercer.selection import holdout

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.advice import LearningCurve, Suspicion
-from mercer.plots.failures import Intervals, Rates, Segment, WorstRow
+from mercer.plots.failures import (
+    Calibration,
+    Confusion,
+    Intervals,
+    Rates,
+    Residuals,
+    Segment,
+    WorstRow,
+)
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.partial_dependence import Dependence
 from mercer.plots.pieces import TextPieces
@@ -23,13 +31,10 @@ from mercer.plots.words import KernelWords
 from mercer.selection.metrics import METRICS
 
 __all__ = [
-    "Calibration",
     "ColumnSummary",
-    "Confusion",
     "Contender",
     "Provenance",
     "ReportData",
-    "Residuals",
     "Score",
     "TargetSummary",
     "plain",
@@ -140,64 +145,6 @@ class TargetSummary:
     counts: np.ndarray
     classes: list[str] = field(default_factory=list)
     edges: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """``matrix[i, j]`` held-out rows of class i were predicted as class j."""
-
-    classes: list[str]
-    matrix: np.ndarray
-
-    @property
-    def recall(self) -> np.ndarray:
-        """For each class, the share of its rows that are predicted as this class, or NaN."""
-        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=1))
-
-    @property
-    def precision(self) -> np.ndarray:
-        """For each class, the share of rows predicted as this class that are of it, or NaN."""
-        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=0))
-
-    def mistakes(self, count: int = 8) -> list[tuple[str, str, int]]:
-        """The most frequent mistakes: (true class, predicted class, rows)."""
-        wrong = self.matrix - np.diag(self.matrix.diagonal())
-        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
-        pairs = [np.unravel_index(k, wrong.shape) for k in order]
-        return [
-            (self.classes[i], self.classes[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
-        ]
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """True minus predicted value, and the prediction, for held-out rows or a sample of them.
-
-    ``half`` and ``most`` are the 50% and 95% quantiles of the absolute residual over all ``rows``.
-    """
-
-    predicted: np.ndarray
-    residual: np.ndarray
-    rows: int
-    half: float
-    most: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How often an event happened, for each of equal bins of its predicted probability.
-
-    ``low`` and ``high`` are Wilson's 95% interval of ``observed``. The event is that a row is of
-    the class ``event``; or, if this is empty, of the class that the model predicts.
-    """
-
-    event: str
-    predicted: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    counts: np.ndarray
-    brier: float
 
 
 @dataclass(frozen=True)
@@ -419,7 +366,3 @@ def plain(value: Any) -> Any:
 def _rounded(values: list) -> list:
     """Numbers with two digits, which are no cells any more."""
     return [float(f"{value:.2g}") for value in values]
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

@@ -13,15 +13,12 @@ import numpy as np
 from mercer.plots.advice import LearningCurve
 from mercer.plots.axes import Axis, padded
 from mercer.plots.contents import (
-    Calibration,
     ColumnSummary,
-    Confusion,
     Contender,
-    Residuals,
     Score,
     TargetSummary,
 )
-from mercer.plots.failures import Rates
+from mercer.plots.failures import Calibration, Confusion, Rates, Residuals
 from mercer.plots.partial_dependence import Dependence
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay

@@ -8,28 +8,93 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import calibration_curve
 from sklearn.metrics import (
     average_precision_score,
+    confusion_matrix,
     precision_recall_curve,
     roc_auc_score,
     roc_curve,
 )
 
 from mercer.plots.axes import brief
+from mercer.plots.fitted import sample_rows
 from mercer.plots.held import RawRows
+from mercer.plots.relevance import Z95
 from mercer.selection.values import as_numbers, missing_values
 
 __all__ = [
-    "Intervals", "Rates", "Segment", "Threshold", "WorstRow", "class_rates", "prediction_intervals",
-    "weak_segments", "worst_rows",
+    "Calibration", "Confusion", "Intervals", "Rates", "Residuals", "Segment", "Threshold",
+    "WorstRow", "calibration", "class_rates", "confusion", "prediction_intervals", "residuals",
+    "weak_segments", "wilson", "worst_rows",
 ]  # fmt: skip
 
+BINS = 10  # bins of the calibration curve
+POINTS = 1500  # most residuals that are drawn
 DRAWN = 150  # most points of a curve
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 PARTS, LEAST_ROWS = 4, 10  # groups of a column of numbers, and rows of a group that counts
 CLEARLY = 2.0  # standard errors by which a group is worse than the others
 WORST, SHOWN = 8, 6  # rows, and groups
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """``matrix[i, j]`` held-out rows of class i were predicted as class j."""
+
+    classes: list[str]
+    matrix: np.ndarray
+
+    @property
+    def recall(self) -> np.ndarray:
+        """For each class, the share of its rows that are predicted as this class, or NaN."""
+        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=1))
+
+    @property
+    def precision(self) -> np.ndarray:
+        """For each class, the share of rows predicted as this class that are of it, or NaN."""
+        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=0))
+
+    def mistakes(self, count: int = 8) -> list[tuple[str, str, int]]:
+        """The most frequent mistakes: (true class, predicted class, rows)."""
+        wrong = self.matrix - np.diag(self.matrix.diagonal())
+        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
+        pairs = [np.unravel_index(k, wrong.shape) for k in order]
+        return [
+            (self.classes[i], self.classes[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
+        ]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """True minus predicted value, and the prediction, for held-out rows or a sample of them.
+
+    ``half`` and ``most`` are the 50% and 95% quantiles of the absolute residual over all ``rows``.
+    """
+
+    predicted: np.ndarray
+    residual: np.ndarray
+    rows: int
+    half: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often an event happened, for each of equal bins of its predicted probability.
+
+    ``low`` and ``high`` are Wilson's 95% interval of ``observed``. The event is that a row is of
+    the class ``event``; or, if this is empty, of the class that the model predicts.
+    """
+
+    event: str
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    counts: np.ndarray
+    brier: float
 
 
 @dataclass(frozen=True)
@@ -107,6 +172,47 @@ class WorstRow:
     predicted: str
     error: float
     cells: list[str]
+
+
+def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
+    """The calibration of probabilities P (n, classes).
+
+    For two classes of the probability of the second class, else of the probability of each row's
+    predicted class.
+    """
+    if len(classes) == 2:
+        event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
+    else:
+        event, p, happened = "", P.max(axis=1), classes[P.argmax(axis=1)] == y
+    p = np.clip(p, 0, 1)
+    observed, stated = calibration_curve(happened, p, n_bins=BINS)
+    counts = np.bincount(np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], p), minlength=BINS)
+    counts = counts[counts > 0]
+    low, high = wilson(observed, counts)
+    brier = float(np.mean((p - happened) ** 2))
+    return Calibration(event, stated, observed, low, high, counts, brier)
+
+
+def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's 95% interval of shares p of n rows."""
+    z = Z95
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return centre - half, centre + half
+
+
+def confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
+    """Counts of true and predicted classes, of probabilities (n, classes)."""
+    answers = classes[predicted.argmax(axis=1)]
+    return Confusion([str(c) for c in classes], confusion_matrix(y, answers, labels=classes))
+
+
+def residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residuals:
+    """Residuals, of which at most 1,500 are drawn."""
+    left = y - predicted
+    rows = sample_rows(len(y), POINTS, seed)
+    half, most = np.quantile(np.abs(left), [0.5, 0.95])
+    return Residuals(predicted[rows], left[rows], len(y), float(half), float(most))
 
 
 def class_rates(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Rates | None:
@@ -250,3 +356,7 @@ def _cell(value: Any) -> str:
         return "–" if value != value else brief(float(value))
     text = "–" if value is None else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

@@ -12,23 +12,26 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.calibration import calibration_curve
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import confusion_matrix
 
 import mercer
 from mercer.plots.advice import learning_curve, suspects
 from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
-    Calibration,
-    Confusion,
     Contender,
     Provenance,
     ReportData,
-    Residuals,
     Score,
 )
-from mercer.plots.failures import class_rates, prediction_intervals, weak_segments, worst_rows
+from mercer.plots.failures import (
+    calibration,
+    class_rates,
+    confusion,
+    prediction_intervals,
+    residuals,
+    weak_segments,
+    worst_rows,
+)
 from mercer.plots.fitted import (
     bound_kernel,
     kernel_machine,
@@ -38,7 +41,7 @@ from mercer.plots.fitted import (
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.pieces import TextPieces, text_pieces
-from mercer.plots.relevance import Z95, RelevanceDisplay
+from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.summaries import column_summaries, target_summary
 from mercer.plots.words import KernelWords, kernel_words
@@ -48,9 +51,7 @@ from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
 
-BINS = 10  # bins of the calibration curve
 TEXTS = 3  # most text columns whose words are measured
-POINTS = 1500  # most residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
 FOREMOST, SHOWN_COLUMNS = 6, 4  # relevant columns that are looked at, and shown with a row
 #: how the encoder of the automatic estimators passes a number to the kernel
@@ -196,9 +197,9 @@ def report_data(
         relevance=relevance,
         dependences=dependences,
         texts=texts,
-        confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
+        confusion=confusion(y_test, predicted, classes) if task == "classification" else None,
         rates=None if P is None else class_rates(y_test, P, classes),
-        residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
+        residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
         intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
         calibration=None if P is None else calibration(y_test, P, classes),
         segments=segments,
@@ -211,33 +212,6 @@ def report_data(
         dropped_rows=dropped_rows,
     )  # fmt: skip
     return data if values else data.without_values()
-
-
-def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
-    """The calibration of probabilities P (n, classes).
-
-    For two classes of the probability of the second class, else of the probability of each row's
-    predicted class.
-    """
-    if len(classes) == 2:
-        event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
-    else:
-        event, p, happened = "", P.max(axis=1), classes[P.argmax(axis=1)] == y
-    p = np.clip(p, 0, 1)
-    observed, stated = calibration_curve(happened, p, n_bins=BINS)
-    counts = np.bincount(np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], p), minlength=BINS)
-    counts = counts[counts > 0]
-    low, high = wilson(observed, counts)
-    brier = float(np.mean((p - happened) ** 2))
-    return Calibration(event, stated, observed, low, high, counts, brier)
-
-
-def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's 95% interval of shares p of n rows."""
-    z = Z95
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return centre - half, centre + half
 
 
 def versions() -> dict[str, str]:
@@ -296,18 +270,6 @@ def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]
         )
         for row in model.leaderboard_
     ]  # fmt: skip
-
-
-def _confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
-    answers = classes[predicted.argmax(axis=1)]
-    return Confusion([str(c) for c in classes], confusion_matrix(y, answers, labels=classes))
-
-
-def _residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residuals:
-    residual = y - predicted
-    rows = sample_rows(len(y), POINTS, seed)
-    half, most = np.quantile(np.abs(residual), [0.5, 0.95])
-    return Residuals(predicted[rows], residual[rows], len(y), float(half), float(most))
 
 
 def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDisplay | None:
