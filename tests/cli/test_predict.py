@@ -94,3 +94,24 @@ def test_predictions_are_written_before_anything_is_said(folder, monkeypatch):
     assert command("predict", "model.mercer", "t.parquet", "-o", "p.csv") == 1
     assert read_table("p.csv").height == N
     assert np.isfinite(read_table("p.csv").select(pl.col(pl.Float64)).to_numpy()).all()
+
+
+def test_explanations_name_rows_of_the_training_table(capsys):
+    found = predict("p.csv", "--explain")
+    model = mercer.load("model.mercer")
+    reasons = model.reasons(TABLE)
+    assert found.columns[-4:] == ["because_1", "because_2", "because_3", "not_like_1"]
+    first = found["because_1"].str.extract(r"^row (\d+) \([\d.]+%\)$").cast(int).to_numpy() - 1
+    assert first.tolist() == reasons.rows[:, 0].tolist()
+    assert set(first) <= set(model.stored_rows_)
+    # the classes are in the order of the rows, so a reason is a row of the predicted class
+    assert np.mean(TABLE["y"].to_numpy()[first] == found["prediction"].to_numpy()) > 0.9
+    assert "rows of the training table" in capsys.readouterr().out
+
+
+def test_what_cannot_be_explained_is_said(capsys):
+    X, y = TABLE.select("size").to_numpy(), TABLE["size"].to_numpy()
+    mercer.save(mercer.KernelRidge(kernel="rbf").fit(X, y), "ridge.mercer")
+    code = command("predict", "ridge.mercer", "t.parquet", "-o", "p.csv", "--explain")
+    assert code == 3
+    assert "--explain: 'ridge.mercer' holds a KernelRidge" in capsys.readouterr().err

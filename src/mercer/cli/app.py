@@ -1,7 +1,7 @@
 """The commands and their options, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast; the work is in fit.py, predict.py, check.py and demo.py beside this file.
+is fast; the work is in fit.py, predict.py, report.py, check.py and demo.py beside this file.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def fit(
     encoding: str = "utf-8",
     sep: str | None = None,
     decimal: Decimal | None = None,
+    no_rows: Flag = False,
     force: Flag = False,
     json: Flag = False,
     quiet: Flag = False,
@@ -117,6 +118,8 @@ def fit(
         Between the fields of text files: "," ";" tab. Default: as the first rows show.
     decimal
         The decimal sign in text files: . or , (default: as the columns show).
+    no_rows
+        Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
     force
         Replace an existing model and report.
     json
@@ -131,7 +134,7 @@ def fit(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, seed=seed, output=output, encoding=encoding, sep=sep, decimal=decimal,
-        more=more, force=force, json=json, quiet=quiet,
+        more=more, force=force, json=json, quiet=quiet, no_rows=no_rows,
     )  # fmt: skip
     return fit_table(options)
 
@@ -148,6 +151,7 @@ def predict(
     sep: str | None = None,
     decimal: Decimal | None = None,
     safe_cells: Flag = False,
+    explain: Flag = False,
     force: Flag = False,
 ) -> int:
     """Predict for the rows of a table, in their order.
@@ -174,6 +178,9 @@ def predict(
         The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
         For spreadsheets: put a ' before texts that they would run as formulas, such as =1+1.
+    explain
+        Add the training rows that each prediction rests on most: because_1 to because_3, and
+        not_like_1, which speaks most against it.
     force
         Replace an existing output file.
     """
@@ -182,11 +189,50 @@ def predict(
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
-        reading=reading_given(encoding, sep, decimal), safe_cells=safe_cells, force=force,
+        reading=reading_given(encoding, sep, decimal), safe_cells=safe_cells,
+        explain=explain, force=force,
     )  # fmt: skip
 
 
 @app.command(sort_key=2)
+def report(
+    model: Path,
+    table: Path,
+    /,
+    *,
+    target: str,
+    output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
+    encoding: str = "utf-8",
+    no_rows: Flag = False,
+    force: Flag = False,
+) -> int:
+    """Score a model on new rows whose target is known, and write a report.
+
+    Parameters
+    ----------
+    model
+        A model file from mercer fit.
+    table
+        New rows: the training columns and the target.
+    target
+        The column that the model predicts.
+    output
+        The report, a file that ends in .html.
+    encoding
+        Of the table, if it is text.
+    no_rows
+        Keep the values of single rows out of the report.
+    force
+        Replace an existing report.
+    """
+    from mercer.cli.report import report_table
+
+    return report_table(
+        model, table, target=target, output=output, encoding=encoding, no_rows=no_rows, force=force
+    )
+
+
+@app.command(sort_key=3)
 def check(
     table: Path,
     /,
@@ -241,7 +287,7 @@ def check(
     )  # fmt: skip
 
 
-@app.command(sort_key=3)
+@app.command(sort_key=4)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """Fit, explain and use a model of the penguins table.
 

@@ -32,7 +32,7 @@ from mercer.selection.holdout import HeldOut, score_held_out
 __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
-REPORT_SHARE = 0.1  # of --time, which the fit on all rows must leave for the report
+REPORT_SHARE, LEAST_REPORT = 0.1, 3.0  # of --time, and seconds, for what the report measures
 CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -200,6 +200,8 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
         seed=options.seed,
+        rows=split.numbers, values=not options.no_rows,
+        time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
     )  # fmt: skip
     write_report(options.report, data)
     return data

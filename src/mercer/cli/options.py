@@ -54,6 +54,7 @@ class FitOptions:
     force: bool
     json: bool
     quiet: bool
+    no_rows: bool = False
 
     @property
     def report(self) -> Path:

@@ -21,6 +21,7 @@ from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.selection.encoding import TableEncoder, unreadable
+from mercer.selection.reasons import Reasons
 from mercer.selection.surprises import Surprises
 from mercer.selection.values import read_columns
 
@@ -43,9 +44,13 @@ def predict_table(
     keep: list[str],
     reading: Reading,
     safe_cells: bool,
+    explain: bool,
     force: bool,
 ) -> int:
-    """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep."""
+    """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
+
+    To explain, the columns ``because_1`` to ``because_3`` and ``not_like_1`` follow.
+    """
     suffix = output.suffix.lower()
     if suffix not in WRITERS:
         raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
@@ -56,23 +61,32 @@ def predict_table(
             f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
+    if explain and not hasattr(estimator, "reasons"):
+        raise ModelFileError(
+            f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
+            "what its predictions rest on. Give a model that mercer fit has written."
+        )
     columns = getattr(estimator, "columns_", [])
     usual = next((c.decimal for c in columns if c.decimal), "")
     tables = Tables(given, replace(reading, usual=usual))
     refuse_existing([output], True, inputs=tables.paths)
-    work = _Predictions(estimator, tables, keep, suffix)
+    work = _Predictions(estimator, tables, keep, suffix, explain)
     surprises = work.look()
     with written_whole(output) as file:
         rows = _write(file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None)
     _show(tables, usual, surprises, rows, output)
+    if work.reasons is not None:
+        _show_reasons(work.reasons)
     return 0
 
 
 class _Predictions:
     """Predictions of a model for tables, block by block."""
 
-    def __init__(self, estimator: Any, tables: Tables, keep: list[str], suffix: str):
+    def __init__(self, estimator: Any, tables: Tables, keep: list[str], suffix: str, explain: bool):
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
+        self.explain = explain
+        self.reasons: Reasons | None = None  # of the last block
         self.unread: list[str] = []
         self.whole: pl.DataFrame | None = None
 
@@ -105,7 +119,11 @@ class _Predictions:
         for block in self.blocks():
             kept = _kept(block, self.keep, self.tables.label, self.suffix)
             try:
-                answers = predictions(self.estimator, self._readable(block))
+                readable = self._readable(block)
+                answers = predictions(self.estimator, readable)
+                if self.explain:
+                    reasons = self.reasons = self.estimator.reasons(readable)
+                    answers |= reasons.texts()
             except ValueError as error:  # columns that are lacking or are something else now
                 raise TableError(f"{self.tables.label}: {error}") from error
             taken = [name for name in kept if name in answers]
@@ -135,7 +153,7 @@ class _Predictions:
         )
 
 
-def predictions(estimator, frame: pl.DataFrame) -> dict[str, np.ndarray]:
+def predictions(estimator, frame: pl.DataFrame) -> dict[str, Any]:
     """Column name -> values: the prediction, and the probability of each class."""
     columns = {"prediction": np.asarray(estimator.predict(frame))}
     if hasattr(estimator, "predict_proba"):
@@ -203,3 +221,17 @@ def _show(tables: Tables, usual: str, surprises: Surprises | None, rows: int, ou
         screen.print(f"• {sentence}", soft_wrap=True)
     are = "is" if rows == 1 else "are"
     screen.print(f"{counted(rows, 'prediction')} {are} in {output}.", soft_wrap=True)
+
+
+def _show_reasons(reasons: Reasons) -> None:
+    """What the rows in the explanations are."""
+    which = f"They are among the {counted(reasons.stored, 'row')} that the model has stored"
+    if reasons.kind == "centres":
+        which += ", its centres, which stand for the rows around them"
+    elif reasons.kind == "support vectors":
+        which += ", its support vectors"
+    Terminal().print(
+        "Rows in because_1 ... and not_like_1 are rows of the training table with a target, "
+        f"counted from 1 without the header. {which}.",
+        soft_wrap=True,
+    )

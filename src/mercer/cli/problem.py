@@ -70,13 +70,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to fit to, and those that are held out, if any."""
+    """The rows to fit to, and those that are held out, if any.
+
+    ``numbers`` are those of both among the rows of the problem; None for rows of other tables.
+    """
 
     X_train: pl.DataFrame
     y_train: np.ndarray
     extras: Extras
     X_held: pl.DataFrame | None = None
     y_held: Any = None
+    numbers: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
@@ -135,7 +139,7 @@ def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split
     else:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
-    return Split(X[rows], y[rows], extras.take(rows), X[others], y[others])
+    return Split(X[rows], y[rows], extras.take(rows), X[others], y[others], (rows, others))
 
 
 def _check_parts(

@@ -65,6 +65,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
     X_fit_ : encoded samples
         That ``dual_coef_`` belongs to: the training samples, or the centres.
+    centres_ : ndarray of shape (rank,)
+        With ``solver_ == "low_rank"``, the numbers of the rows of positive weight that are centres.
     kernel_ : Kernel
         As bound to the training samples.
     alpha_ : float

@@ -60,7 +60,7 @@ class RidgeLearner(KernelLearner):
         with ``alpha="auto"``).
         """
         self._check_solver()
-        for name in ("alpha_", "left_out_"):  # of an earlier fit
+        for name in ("alpha_", "left_out_", "centres_"):  # of an earlier fit
             vars(self).pop(name, None)
         choose = isinstance(self.alpha, str) and self.alpha == "auto"
         penalty = np.nan if choose else check_penalty(self.alpha, y)
@@ -116,6 +116,7 @@ class RidgeLearner(KernelLearner):
         """Coefficients at the centres, which are all that predictions need; residual sums."""
         K = self.make_low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
         self.keep_support(training.X[K.centres])
+        self.centres_ = np.asarray(K.centres)
         self.solver_ = "low_rank"
         factor = LowRankSolver().factorise(K, training.weights)
         result = factor.solve(y, penalty)
@@ -139,6 +140,7 @@ class RidgeLearner(KernelLearner):
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)
             self.keep_support(X[low.centres])
+            self.centres_ = np.asarray(low.centres)
             self.solver_ = "low_rank"
         self.alpha_, self.left_out_ = least_left_out(factor, y, w, budget)
         return factor.solve(y, self.alpha_)

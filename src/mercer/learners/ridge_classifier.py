@@ -43,7 +43,7 @@ n_jobs, random_state
     classes_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n,) or (n, n_classes)
     intercept_ : float or ndarray of shape (n_classes,)
-    X_fit_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
+    X_fit_, centres_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
         As in `KernelRidge`, ``left_out_`` of the shape of ``decision_function``; with
         ``alpha="auto"`` the intercept is the mean of the targets.
 

@@ -2,14 +2,20 @@
 
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
+from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
+from mercer.plots.report import save_report
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
     "DecisionSurfaceDisplay",
     "GramDisplay",
+    "InfluenceDisplay",
     "MarginDisplay",
+    "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
+    "save_report",
 ]

@@ -7,12 +7,23 @@ The classes here only hold data, except for the sentences of the verdict.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from mercer.plots.advice import LearningCurve, Suspicion
+from mercer.plots.failures import (
+    Calibration,
+    Confusion,
+    Intervals,
+    Rates,
+    Residuals,
+    Segment,
+    WorstRow,
+)
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.partial_dependence import Dependence
 from mercer.plots.pieces import TextPieces
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
@@ -20,13 +31,10 @@ from mercer.plots.words import KernelWords
 from mercer.selection.metrics import METRICS
 
 __all__ = [
-    "Calibration",
     "ColumnSummary",
-    "Confusion",
     "Contender",
     "Provenance",
     "ReportData",
-    "Residuals",
     "Score",
     "TargetSummary",
     "plain",
@@ -43,6 +51,8 @@ PHRASES = {
     "mae": "mean absolute error",
 }
 SHARES = ("accuracy", "balanced_accuracy")
+FEW_ROWS = 100  # held-out rows with which a score is uncertain
+RARE = 0.1  # a class with a smaller share of the rows is rare
 
 
 @dataclass(frozen=True)
@@ -138,64 +148,6 @@ class TargetSummary:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """``matrix[i, j]`` held-out rows of class i were predicted as class j."""
-
-    classes: list[str]
-    matrix: np.ndarray
-
-    @property
-    def recall(self) -> np.ndarray:
-        """For each class, the share of its rows that are predicted as this class, or NaN."""
-        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=1))
-
-    @property
-    def precision(self) -> np.ndarray:
-        """For each class, the share of rows predicted as this class that are of it, or NaN."""
-        return _ratio(self.matrix.diagonal(), self.matrix.sum(axis=0))
-
-    def mistakes(self, count: int = 8) -> list[tuple[str, str, int]]:
-        """The most frequent mistakes: (true class, predicted class, rows)."""
-        wrong = self.matrix - np.diag(self.matrix.diagonal())
-        order = np.argsort(-wrong, axis=None, kind="stable")[:count]
-        pairs = [np.unravel_index(k, wrong.shape) for k in order]
-        return [
-            (self.classes[i], self.classes[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
-        ]
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """True minus predicted value, and the prediction, for held-out rows or a sample of them.
-
-    ``half`` and ``most`` are the 50% and 95% quantiles of the absolute residual over all ``rows``.
-    """
-
-    predicted: np.ndarray
-    residual: np.ndarray
-    rows: int
-    half: float
-    most: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How often an event happened, for each of equal bins of its predicted probability.
-
-    ``low`` and ``high`` are Wilson's 95% interval of ``observed``. The event is that a row is of
-    the class ``event``; or, if this is empty, of the class that the model predicts.
-    """
-
-    event: str
-    predicted: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    counts: np.ndarray
-    brier: float
-
-
-@dataclass(frozen=True)
 class Provenance:
     """How the page was made, and how to make it again."""
 
@@ -218,9 +170,19 @@ class ReportData:
     score : Score
         Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
     fitted_rows, final_rows : int
-        Rows of the fit that was scored, and rows of the final fit in the model file.
+        Rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown.
+    dependences : list of Dependence
+        How the predictions change with the values of the most relevant columns.
     texts : list of TextPieces
         For each text column, the words that change the predictions most.
+    segments, worst : list of Segment, list of WorstRow
+        Parts of the held-out rows, and rows, that are predicted worst.
+    learning, suspicion : LearningCurve, Suspicion or None
+        Whether more rows would help, and training rows that are probably wrong.
+    stored : str
+        How many training rows the model file holds, and which.
+    has_values : bool
+        Whether the report holds values of single rows.
     dropped_rows : int
         Rows without a target.
     """
@@ -239,10 +201,20 @@ class ReportData:
     learner: str
     provenance: Provenance
     relevance: RelevanceDisplay | None = None
+    dependences: list[Dependence] = field(default_factory=list)
     texts: list[TextPieces] = field(default_factory=list)
     confusion: Confusion | None = None
+    rates: Rates | None = None
     residuals: Residuals | None = None
+    intervals: Intervals | None = None
     calibration: Calibration | None = None
+    segments: list[Segment] = field(default_factory=list)
+    worst: list[WorstRow] = field(default_factory=list)
+    worst_columns: list[str] = field(default_factory=list)
+    learning: LearningCurve | None = None
+    suspicion: Suspicion | None = None
+    stored: str = ""
+    has_values: bool = True
     notices: list[str] = field(default_factory=list)
     dropped_rows: int = 0
     metric_note: str = ""
@@ -282,6 +254,66 @@ class ReportData:
                     f"({self.score.interval_text()}). A simpler model is enough for these data."
                 )
         return ""
+
+    @property
+    def trust(self) -> list[tuple[bool, str]]:
+        """What is for and against the score: (whether it is fine, a sentence)."""
+        score, found = self.score, []
+        rows = f"{score.rows:,} row{'s' if score.rows != 1 else ''}"
+        text = f"The score is from {rows} that no fit has seen"
+        if score.interval_text():
+            text += f"; its 95% interval is {score.interval_text()}"
+        few = score.rows < FEW_ROWS
+        found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
+        linear = self._unseen("linear")
+        if linear is not None and not self.simpler:  # which says the contrary
+            found.append((
+                True, f"It is clearly better than an additive linear model ({linear.text()})."
+            ))  # fmt: skip
+        if self.rates is not None and self.rates.share < RARE:
+            found.append((
+                False,
+                f"Only {100 * self.rates.share:.1f}% of the rows are {self.rates.event}: a share "
+                "of right classes says little. Average precision is "
+                f"{self.rates.average_precision:.3f} (by chance {self.rates.share:.3f}), the area "
+                f"under the ROC curve {self.rates.auc:.3f} (by chance 0.5).",
+            ))  # fmt: skip
+        if self.suspicion is not None and self.suspicion.count:
+            count = self.suspicion.count
+            are = "row has a target that is" if count == 1 else "rows have targets that are"
+            found.append((False, f"{count:,} training {are} hard to believe: see the list below."))
+        if self.notices:
+            count = len(self.notices)
+            found.append((False, f"There {'is a notice' if count == 1 else f'are {count} notices'} "
+                                 "about the data: see what to do next."))  # fmt: skip
+        return found
+
+    def without_values(self) -> ReportData:
+        """The same without values of single rows: cells, targets, residuals, levels and ranges."""
+        columns = [
+            replace(c, levels=[], low=None, high=None, counts=[] if c.levels else c.counts)
+            for c in self.columns
+        ]
+        suspicion = self.suspicion
+        if suspicion is not None:
+            rows = [replace(row, given="", expected="") for row in suspicion.rows]
+            suspicion = replace(suspicion, rows=rows)
+        none = np.empty(0)
+        residuals = self.residuals
+        if residuals is not None:
+            residuals = replace(residuals, predicted=none, residual=none)
+        worst = [replace(row, truth="", predicted="", cells=[]) for row in self.worst]
+        segments = [
+            s for s in self.segments
+            if all(c.kind == "number" for c in self.columns if c.name == s.column)
+        ]  # fmt: skip
+        dependences = [replace(d, values=_rounded(d.values)) for d in self.dependences
+                       if d.kind == "number"]  # fmt: skip
+        return replace(
+            self, columns=columns, suspicion=suspicion, residuals=residuals, worst=worst,
+            worst_columns=[], segments=segments, dependences=dependences, texts=[],
+            has_values=False,
+        )  # fmt: skip
 
     def _unseen(self, role: str) -> Score | None:
         return next((c.unseen for c in self.contenders if c.role == role and c.unseen), None)
@@ -331,5 +363,6 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def _rounded(values: list) -> list:
+    """Numbers with two digits, which are no cells any more."""
+    return [float(f"{value:.2g}") for value in values]

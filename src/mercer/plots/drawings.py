@@ -10,23 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from mercer.plots.advice import LearningCurve
 from mercer.plots.axes import Axis, padded
 from mercer.plots.contents import (
-    Calibration,
     ColumnSummary,
-    Confusion,
     Contender,
-    Residuals,
     Score,
     TargetSummary,
 )
+from mercer.plots.failures import Calibration, Confusion, Rates, Residuals
+from mercer.plots.partial_dependence import Dependence
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
     "calibration_drawing",
     "confusion_drawing",
+    "dependence_drawing",
     "histogram_drawing",
+    "learning_drawing",
+    "rates_drawing",
     "relevance_tracks",
     "residuals_drawing",
     "score_tracks",
@@ -35,6 +38,8 @@ __all__ = [
 ]
 
 LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206
+LOWER = 146  # the bottom of a low chart
+NEAR = 0.05  # to 0 or 1: an axis of probabilities begins or ends there
 
 
 def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def residuals_drawing(residuals: Residuals) -> dict[str, Any]:
     """Residual against prediction."""
     p, r = residuals.predicted, residuals.residual
     reach = float(np.abs(r).max(initial=0)) or 1.0
-    x = Axis(*padded(float(p.min()), float(p.max())), LEFT, RIGHT)
+    x = Axis(*(padded(float(p.min()), float(p.max())) if len(p) else (0.0, 1.0)), LEFT, RIGHT)
     y = Axis(-1.05 * reach, 1.05 * reach, BOTTOM, TOP)
     points = [(x.at(a), y.at(b)) for a, b in zip(p.tolist(), r.tolist())]
     band = y.at(min(residuals.most, y.high)), y.at(max(-residuals.most, y.low))
@@ -160,6 +165,62 @@ def relevance_tracks(relevance: RelevanceDisplay) -> dict[str, Any]:
         rows.append({"name": str(name), "loss": loss, "low": a, "high": b, "left": min(at, zero),
                      "width": round(abs(at - zero), 2), "whisker": whisker})  # fmt: skip
     return {"rows": rows, "zero": zero}
+
+
+def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
+    """Mean prediction and the range of most rows against a column: a curve, or a track a level."""
+    low, high = padded(float(dependence.low.min()), float(dependence.high.max()))
+    if dependence.answer:
+        low, high = (low if low > NEAR else 0.0), (high if high < 1 - NEAR else 1.0)
+    if dependence.kind == "category":
+        axis = Axis(low, high, 0, 100)
+        rows = [
+            {"name": name, "mean": m, "at": axis.at(m), "from": axis.at(a), "to": axis.at(b)}
+            for name, m, a, b in zip(
+                dependence.values, dependence.mean.tolist(), dependence.low.tolist(),
+                dependence.high.tolist(),
+            )
+        ]  # fmt: skip
+        return {"rows": rows, "low": low, "high": high}
+    values = np.array(dependence.values)
+    if dependence.kind == "date":
+        values = values.astype("datetime64[s]").astype(np.int64).astype(float)
+    x, y = Axis(values[0], values[-1], LEFT, RIGHT), Axis(low, high, LOWER, TOP, count=4)
+    at = [x.at(v) for v in values.tolist()]
+    mean, lower, upper = (
+        [y.at(v) for v in edge.tolist()] for edge in (dependence.mean, dependence.low,
+                                                      dependence.high)
+    )  # fmt: skip
+    ends = [str(v)[:10] for v in (dependence.values[0], dependence.values[-1])]
+    return {
+        "x": x, "y": y, "line": list(zip(at, mean)),
+        "band": [*zip(at, upper), *zip(at[::-1], lower[::-1])],
+        "ends": ends if dependence.kind == "date" else None,
+    }  # fmt: skip
+
+
+def rates_drawing(rates: Rates) -> dict[str, Any]:
+    """The receiver operating curve and the precision-recall curve."""
+    x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, BOTTOM, TOP)
+
+    def line(a: np.ndarray, b: np.ndarray) -> list[tuple[float, float]]:
+        return [(x.at(u), y.at(v)) for u, v in zip(a.tolist(), b.tolist())]
+
+    return {
+        "x": x, "y": y, "roc": line(rates.false_alarms, rates.hits),
+        "precision": line(rates.recall, rates.precision), "chance": y.at(rates.share),
+    }  # fmt: skip
+
+
+def learning_drawing(learning: LearningCurve, score: Score) -> dict[str, Any]:
+    """The score against the number of training rows, with the interval of the last score."""
+    low, high = padded(
+        float(min(learning.score.min(), score.low)), float(max(learning.score.max(), score.high))
+    )
+    x = Axis(0, 1.05 * float(learning.rows[-1]), LEFT, RIGHT, count=4, whole=True)
+    y = Axis(low, high, BOTTOM, TOP)
+    points = [(x.at(n), y.at(v)) for n, v in zip(learning.rows.tolist(), learning.score.tolist())]
+    return {"x": x, "y": y, "points": points, "low": y.at(score.low), "high": y.at(score.high)}
 
 
 def sparkline(column: ColumnSummary) -> list[tuple[float, float, float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,46 +12,48 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.calibration import calibration_curve
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import confusion_matrix
 
 import mercer
+from mercer.plots.advice import learning_curve, suspects
+from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
-    Calibration,
-    ColumnSummary,
-    Confusion,
     Contender,
     Provenance,
     ReportData,
-    Residuals,
     Score,
-    TargetSummary,
+)
+from mercer.plots.failures import (
+    calibration,
+    class_rates,
+    confusion,
+    prediction_intervals,
+    residuals,
+    weak_segments,
+    worst_rows,
 )
 from mercer.plots.fitted import (
     bound_kernel,
-    is_precomputed,
     kernel_machine,
     sample_gram,
     sample_rows,
 )
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.pieces import TextPieces, text_pieces
-from mercer.plots.relevance import Z95, RelevanceDisplay
+from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.summaries import column_summaries, target_summary
 from mercer.plots.words import KernelWords, kernel_words
-from mercer.selection.cells import as_items, as_texts
-from mercer.selection.column_rules import infer_columns
 from mercer.selection.holdout import HeldOut, score_held_out
 from mercer.selection.metrics import interval, metric_named
-from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
 
-BINS = 10  # bins of the calibration curve
 TEXTS = 3  # most text columns whose words are measured
-POINTS = 1500  # most residuals that are drawn
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
+FOREMOST, SHOWN_COLUMNS = 6, 4  # relevant columns that are looked at, and shown with a row
 #: how the encoder of the automatic estimators passes a number to the kernel
 SCALES = {
     "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
@@ -80,6 +81,9 @@ def report_data(
     model_path: str = "",
     data_path: str = "",
     seed: int | None = None,
+    rows: tuple[np.ndarray, np.ndarray] | None = None,
+    values: bool = True,
+    time: float | None = None,
 ) -> ReportData:
     """Measure a fitted model for a report.
 
@@ -87,7 +91,9 @@ def report_data(
     ----------
     model : fitted estimator
         `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
-    X, y : the rows that ``model`` was fitted to
+    X, y : the rows that ``model`` was fitted to, or None
+        Without them, what needs fits is left out (the linear baseline, relevance, the learning
+        curve, suspected targets), and the held-out rows are described.
     holdout : (X, y)
         Held-out rows: scores, errors, calibration and relevance are measured on these.
     scored : HeldOut, optional
@@ -108,6 +114,15 @@ def report_data(
         Number of rows without a target.
     command, model_path, data_path, seed
         Shown as the origin of the model.
+    rows : (ndarray, ndarray), optional
+        The numbers, from 0, that the rows of X and the held-out rows have in the user's table; None
+        counts both by themselves.
+    values : bool
+        Whether the report may hold values of single rows. Otherwise rows have only numbers in it,
+        columns have no levels and ranges, and there are no residuals and no words of texts.
+    time : float, optional
+        About how many seconds this may take. What is slow gets a share of them, and takes fewer
+        rows, columns or draws; what is quick is always there.
 
     Returns
     -------
@@ -122,71 +137,81 @@ def report_data(
     >>> data.task, data.score.metric, data.score.rows
     ('regression', 'r2', 221)
     """
+    clock = Clock(time)
     X_test, y_test = holdout[0], np.asarray(holdout[1])
-    y = np.asarray(y)
+    fitted_rows = 0 if X is None else len(y)
+    known = X is not None
+    X, y = (X, np.asarray(y)) if known else (X_test, y_test)
     task = "classification" if is_classifier(model) else "regression"
     scorer = metric_named(metric or getattr(model, "metric", None), task)
     classes: Any = getattr(model, "classes_", None)
-    if scored is None and hasattr(model, "leaderboard_"):
+    if scored is None and known and hasattr(model, "leaderboard_"):
         scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
     predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
-    score = partial(_score, scorer, y_test, classes=classes, seed=seed or 0)
-    own = score(predicted)
+    score = partial(
+        _score, scorer, y_test, classes=classes, seed=seed or 0, time=clock.share(0.05).limit
+    )
+    if scored is not None and scored.metric == scorer.name:
+        own = Score(scored.metric, scored.score, scored.low, scored.high, scored.rows)
+    else:
+        own = score(predicted)
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
-    columns = _columns(model, X)
-    return ReportData(
+    columns = column_summaries(model, X)
+    contenders = _contenders(model, y, score, own, scored)
+    gram, spectrum = _similarities(kept, X, y, classes, seed, clock.share(0.2))
+    texts = _texts(model, X, seed, clock.share(0.2)) if values else []
+    relevance = None
+    if known:
+        relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
+    foremost = _foremost_columns(relevance, model)
+    mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
+    part = clock.share
+    dependences = _dependences(model, X, foremost, seed, part(0.4))
+    learning = suspicion = None
+    if known and hasattr(model, "leaderboard_"):
+        suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
+        learning = learning_curve(
+            model, X, y, (X_test, y_test), scorer, own.value, part(0.6), seed or 0
+        )
+    segments, worst = _failures(
+        model, X_test, y_test, predicted, classes, foremost, others, values, task
+    )
+    data = ReportData(
         target=target,
         task=task,
         score=own,
-        fitted_rows=len(y),
-        final_rows=final_rows or len(y),
-        contenders=_contenders(model, y, score, own, scored),
+        fitted_rows=fitted_rows,
+        final_rows=final_rows or fitted_rows,
+        contenders=contenders,
         columns=columns,
-        target_summary=_target_summary(np.concatenate([y, y_test]), classes),
-        spectrum=_spectrum(kept, X, seed),
-        gram=_gram(kept, X, y, classes, seed),
+        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
+        spectrum=spectrum,
+        gram=gram,
         kernel=_words(kept, X),
         learner=_learner(kept),
         provenance=Provenance(
             versions(), seed, command, model_path, data_path,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
-        relevance=_relevance(model, X, y, X_test, y_test, columns, seed),
-        texts=_texts(model, X, seed),
-        confusion=_confusion(y_test, predicted, classes) if task == "classification" else None,
-        residuals=_residuals(y_test, predicted, seed) if task == "regression" else None,
+        relevance=relevance,
+        dependences=dependences,
+        texts=texts,
+        confusion=confusion(y_test, predicted, classes) if task == "classification" else None,
+        rates=None if P is None else class_rates(y_test, P, classes),
+        residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
+        intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
         calibration=None if P is None else calibration(y_test, P, classes),
+        segments=segments,
+        worst=worst,
+        worst_columns=[str(name) for name in foremost[:SHOWN_COLUMNS]],
+        learning=learning,
+        suspicion=suspicion,
+        stored=_stored(kept),
         notices=[*getattr(model, "notices_", []), *notices],
         dropped_rows=dropped_rows,
     )  # fmt: skip
-
-
-def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibration:
-    """The calibration of probabilities P (n, classes).
-
-    For two classes of the probability of the second class, else of the probability of each row's
-    predicted class.
-    """
-    if len(classes) == 2:
-        event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
-    else:
-        event, p, happened = "", P.max(axis=1), classes[P.argmax(axis=1)] == y
-    p = np.clip(p, 0, 1)
-    observed, stated = calibration_curve(happened, p, n_bins=BINS)
-    counts = np.bincount(np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], p), minlength=BINS)
-    counts = counts[counts > 0]
-    low, high = wilson(observed, counts)
-    brier = float(np.mean((p - happened) ** 2))
-    return Calibration(event, stated, observed, low, high, counts, brier)
-
-
-def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's 95% interval of shares p of n rows."""
-    z = Z95
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return centre - half, centre + half
+    return data if values else data.without_values()
 
 
 def versions() -> dict[str, str]:
@@ -215,8 +240,10 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
     return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
 
 
-def _score(scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int) -> Score:
-    low, high = interval(scorer, y, predicted, classes, seed)
+def _score(
+    scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int, time: float | None
+) -> Score:
+    low, high = interval(scorer, y, predicted, classes, seed, time)
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
 
 
@@ -245,124 +272,95 @@ def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]
     ]  # fmt: skip
 
 
-def _confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
-    answers = classes[predicted.argmax(axis=1)]
-    return Confusion([str(c) for c in classes], confusion_matrix(y, answers, labels=classes))
-
-
-def _residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residuals:
-    residual = y - predicted
-    rows = sample_rows(len(y), POINTS, seed)
-    half, most = np.quantile(np.abs(residual), [0.5, 0.95])
-    return Residuals(predicted[rows], residual[rows], len(y), float(half), float(most))
-
-
-def _relevance(model, X, y, X_test, y_test, columns, seed) -> RelevanceDisplay | None:
+def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDisplay | None:
     """None if there is nothing to compare: one column, one class, or samples without columns."""
     used = sum(column.used for column in columns)
     if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
         return None
-    return RelevanceDisplay.measured(model, X, y, X_test, y_test, random_state=seed or 0)
+    return RelevanceDisplay.measured(
+        model, X, y, X_test, y_test, time=clock.limit, random_state=seed or 0
+    )
 
 
-def _texts(model: Any, X: Any, seed: int | None) -> list[TextPieces]:
+def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
+    """The most relevant columns, whose loss is clearly above 0 or is among the first three."""
+    if relevance is None:
+        used = [c.name for c in getattr(model, "columns_", []) if c.used]
+        return used[:FOREMOST]
+    low = np.nan_to_num(relevance.low)
+    return [
+        name for i, name in enumerate(relevance.columns[:FOREMOST]) if i < 3 or low[i] > 0
+    ]  # fmt: skip
+
+
+def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
+    """Of columns that have an order or levels; none of other samples than tables."""
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
+    if len(getattr(X, "shape", ())) != 2 or not shown:
+        return []
+    return PartialDependenceDisplay.measured(
+        model, X, shown, time=clock.limit, random_state=seed or 0
+    ).dependences
+
+
+def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
+    """The weak parts of the held-out rows, and the worst rows."""
+    if len(getattr(X, "shape", ())) != 2:
+        columns = []
+    if task == "classification":
+        errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
+    else:
+        errors = np.abs(y - predicted)
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    split = [name for name in columns if kinds.get(name) not in ("text", "set", "date")]
+    shown = columns[:SHOWN_COLUMNS] if values else []
+    return (
+        weak_segments(X, split, kinds, errors),
+        worst_rows(X, y, predicted, classes, shown, numbers),
+    )
+
+
+def _stored(model: Any) -> str:
+    """How many training rows the model keeps, in words."""
+    machine = kernel_machine(model)[1]
+    if hasattr(machine, "machine_"):
+        count, kind = len(machine.stored_rows_), "training rows"
+        learner = machine.machine_.learner
+        if hasattr(learner, "support_"):
+            kind = "training rows, the support vectors"
+        elif learner.solver_ == "low_rank":
+            kind = "training rows, the centres"
+        return f"{count:,} {kind}"
+    kept = getattr(machine, "X_fit_", None)
+    return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
+
+
+def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:
     """The words that matter in the first text columns that a model of a table uses."""
     if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
         return []
     names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
-    found = [text_pieces(model, X, name, seed or 0) for name in names]
+    found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
     return [pieces for pieces in found if pieces is not None]
-
-
-# --- data -------------------------------------------------------------------------------------
-
-
-def _columns(model: Any, X: Any) -> list[ColumnSummary]:
-    """The columns of a table with their distributions; none for other samples."""
-    shape = getattr(X, "shape", ())
-    machine = kernel_machine(model)[1]
-    if len(shape) != 2 or is_precomputed(machine):
-        return []
-    table = read_columns(X)
-    inferred = getattr(model, "columns_", None)
-    automatic = inferred is not None
-    if inferred is None:
-        inferred = infer_columns(table)
-    return [_column(c, table[c.name], automatic) for c in inferred]
-
-
-def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
-    counts: list[int] = []
-    low = high = None
-    levels: list[str] = []
-    numbers = as_numbers(values) if column.kind == "number" else None
-    if numbers is not None and np.isfinite(numbers).any():
-        numbers = numbers[np.isfinite(numbers)]
-        low, high = float(numbers.min()), float(numbers.max())
-        counts = histogram(numbers, 12)[0].tolist()
-    elif column.kind == "category":
-        present = [_level(v) for v in values.tolist() if v is not None and v == v]
-        names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
-        order = np.argsort(-sizes, kind="stable")[:12]
-        levels, counts = names[order].tolist(), sizes[order].tolist()
-    elif column.kind == "text":
-        lengths = [len(text) for text in as_texts(values, column.name) if text]
-        if lengths:
-            low, high = float(min(lengths)), float(max(lengths))
-            counts = histogram(np.array(lengths, float), 12)[0].tolist()
-    elif column.kind == "set":
-        found = Counter(
-            _level(item) for items in as_items(values, column.separator, column.name)
-            for item in set(items)
-        )  # fmt: skip
-        levels, counts = map(list, zip(*found.most_common(12))) if found else ([], [])
-    elif column.kind == "date":
-        dates = as_dates(values)  # of texts too, some of which may be none
-        dates = np.sort(dates[~np.isnat(dates)])
-        if len(dates):
-            counts = histogram(dates.astype("int64").astype(float), 12)[0].tolist()
-            levels = [str(date)[:10] for date in dates[[0, -1]]]
-    return ColumnSummary(
-        str(column.name), column.kind, column.reason, column.used or not automatic,
-        column.missing, column.distinct, counts, low, high, levels,
-    )  # fmt: skip
-
-
-def _level(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _target_summary(y: np.ndarray, classes: Any) -> TargetSummary:
-    if classes is not None:
-        return TargetSummary(
-            np.array([np.sum(y == c) for c in classes]), classes=[str(c) for c in classes]
-        )
-    counts, edges = histogram(y, 24)
-    return TargetSummary(counts, edges=edges)
-
-
-def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """`numpy.histogram`, which fails for numbers that are huge, or hardly differ."""
-    low, high = float(values.min()), float(values.max())
-    size = max(abs(low), abs(high)) or 1.0  # differences overflow without it
-    span = high / size - low / size
-    shares = (values / size - low / size) / span if span else np.full(len(values), 0.5)
-    counts, grid = np.histogram(shares, bins, (0.0, 1.0))
-    edges = size * (low / size + span * grid) if span else low + grid - 0.5
-    return counts, edges
 
 
 # --- the kernel -------------------------------------------------------------------------------
 
 
-def _spectrum(model: Any, X: Any, seed: int | None) -> SpectrumDisplay:
-    K, _ = sample_gram(model, X, max_samples=SPECTRUM_ROWS, random_state=seed or 0)
-    return SpectrumDisplay.from_gram(K)
+def _similarities(
+    model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None, clock: Clock
+) -> tuple[GramDisplay, SpectrumDisplay]:
+    """Picture and spectrum of one Gram matrix; the picture is of a part of its rows."""
 
+    def matrix(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        return sample_gram(model, X, max_samples=rows, random_state=seed or 0)
 
-def _gram(model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None) -> GramDisplay:
-    K, rows = sample_gram(model, X, max_samples=GRAM_ROWS, random_state=seed or 0)
-    return GramDisplay.from_gram(K, y[rows], classes=classes)
+    K, rows = matrix(affordable_rows(matrix, min(len(y), SPECTRUM_ROWS), clock))
+    some = sample_rows(len(rows), GRAM_ROWS, seed or 0)
+    picture = GramDisplay.from_gram(K[np.ix_(some, some)], y[rows[some]], classes=classes)
+    with blas_threads(1):
+        return picture, SpectrumDisplay.from_gram(K)
 
 
 def _words(model: Any, X: Any) -> KernelWords:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
+from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
-from mercer.samples import column_names, number_columns
+from mercer.plots.held import Rows, rows_of, typical_row
 from mercer.selection.machines import Recipe, RidgeMachine
 from mercer.selection.tasks import Classification, Regression
-from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.selection.values import as_numbers
+from mercer.threads import blas_threads
 
 __all__ = ["RelevanceDisplay"]
 
 Z95 = 1.959963984540054  # the normal distribution's 97.5% point
+SMALL = 2000  # rows; with fewer, several threads of BLAS would wait for each other
+PILOT = 300  # rows of the fit that says how long others take
+FITS = 12.0  # that there should be time for: ten columns, all columns, and the choice of them
+MOVED = 200  # rows whose predictions choose the columns
 
 
 class RelevanceDisplay:
@@ -57,8 +65,9 @@ class RelevanceDisplay:
     Columns with the same information can replace each other, so both have a small loss. A small
     loss means that a column is not needed if the others are there; the column can still be related
     to the target. Cost: one fit for each column on at most ``max_samples`` rows. With more than
-    ``max_columns`` columns only those are measured that change the predictions of the full fit most
-    if they are made constant.
+    ``max_columns`` columns, or in a limited ``time``, those are measured first that have the
+    largest learnt weights in the kernel, or change the predictions of the full fit most if they are
+    made constant.
 
     Examples
     --------
@@ -104,6 +113,7 @@ class RelevanceDisplay:
         *,
         max_samples: int = 1500,
         max_columns: int = 40,
+        time: float | None = None,
         random_state: Any = 0,
     ) -> RelevanceDisplay:
         """Fit without each column and compare the scores, without drawing.
@@ -118,9 +128,12 @@ class RelevanceDisplay:
             class shares of y.
         X_test, y_test : held-out rows
             At most ``max_samples`` random rows are used.
+        time : float, optional
+            About how many seconds this may take. Fewer rows are used if this makes room for ten
+            columns, and the last columns are left out; one column is always measured.
         """
-        refit, kinds = _refit(estimator, X)
-        names = list(kinds)
+        clock = Clock(time)
+        estimator = getattr(estimator, "best_estimator_", estimator)
         random = check_random_state(random_state)
         y, y_test = np.asarray(y), np.asarray(y_test)
         classifier = is_classifier(estimator)
@@ -129,20 +142,30 @@ class RelevanceDisplay:
         else:
             rows = sample_rows(len(y), max_samples, random)
         test = sample_rows(len(y_test), max_samples, random)
-        X, y, X_test, y_test = take(X, rows), y[rows], take(X_test, test), y_test[test]
-        fit = refit(X, y)
-        errors, trivial, measure = _errors(fit, classifier, X_test, y, y_test)
-        chosen = _foremost(fit, X, X_test, kinds, max_columns)
-        loss, low, high = np.empty((3, len(chosen)))
-        for i, name in enumerate(chosen):
-            train, unseen = held_constant(X, X_test, name, kinds[name])
-            without, _, _ = _errors(refit(train, y), classifier, unseen, y, y_test)
-            gap = (without - errors) / trivial
-            half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-            loss[i], low[i], high[i] = gap.mean(), gap.mean() - half, gap.mean() + half
+        train, unseen = rows_of(estimator, take(X, rows)), rows_of(estimator, take(X_test, test))
+        y, y_test = y[rows], y_test[test]
+        names = list(train.kinds)
+        refit = _refit(estimator)
+        with blas_threads(1) if len(y) < SMALL else nullcontext():
+            if time is not None:
+                fewer = _affordable(refit, train, y, unseen, clock, classifier, random)
+                train, y = train[fewer], y[fewer]
+            fit = refit(train.data, y)
+            errors, trivial, measure = _errors(fit, classifier, unseen.data, y, y_test)
+            chosen, losses = _foremost(estimator, fit, train, unseen, max_columns, clock), []
+            for name in chosen:
+                row, begun = typical_row(train.cells(name), train.kinds[name]), clock.spent()
+                without = refit(train.held(name, train, row), y)
+                changed = unseen.held(name, train, row)
+                gap = (_errors(without, classifier, changed, y, y_test)[0] - errors) / trivial
+                half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+                losses.append((gap.mean(), gap.mean() - half, gap.mean() + half))
+                if clock.spent() - begun > clock.left():
+                    break  # the next one would take too long
+        loss, low, high = np.array(losses).T
         return cls(
-            chosen, loss, low, high, full=float(1 - errors.mean() / trivial), measure=measure,
-            n_train=len(y), n_test=len(y_test), n_columns=len(names),
+            chosen[: len(loss)], loss, low, high, full=float(1 - errors.mean() / trivial),
+            measure=measure, n_train=len(y), n_test=len(y_test), n_columns=len(names),
         )  # fmt: skip
 
     @classmethod
@@ -174,14 +197,12 @@ class RelevanceDisplay:
         return self
 
 
-def _refit(estimator: Any, X: Any) -> tuple[Callable, dict]:
-    """A function that fits to (X, y) with the same hyperparameters; column in use -> its kind."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
+def _refit(estimator: Any) -> Callable:
+    """A function that fits to (data of `Rows`, y) with the same hyperparameters."""
     if hasattr(estimator, "encoder_"):
-        used = {column.name: column.kind for column in estimator.columns_ if column.used}
-        return _Winner(estimator).fit, used
+        return _Winner(estimator).fit
     fresh: Any = clone
-    return lambda X, y: fresh(estimator).fit(X, y), dict.fromkeys(column_names(X))
+    return lambda X, y: fresh(estimator).fit(X, y)
 
 
 class _Winner:
@@ -192,11 +213,12 @@ class _Winner:
     """
 
     def __init__(self, model: Any):
-        self.model, self.first = model, None
+        self.model = model
+        self.first: Any = None
 
-    def fit(self, X: Any, y: np.ndarray) -> _Fit:
-        """Fit the machine to these rows."""
-        model, M = self.model, self.model.encoder_.transform(X)
+    def fit(self, M: Any, y: np.ndarray) -> _Fit:
+        """Fit the machine to these encoded rows."""
+        model = self.model
         if model.task == "regression":
             task: Any = Regression()
         else:
@@ -210,7 +232,7 @@ class _Winner:
             self.first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
         ).fit(M, Y - offset)
         machine = RidgeMachine(learner, self.first.finish, self.first.penalty, offset)
-        return _Fit(model, lambda X: machine(model.encoder_.transform(X)))
+        return _Fit(model, machine)
 
 
 class _Fit:
@@ -221,43 +243,6 @@ class _Fit:
             self.predict = outputs
         else:
             self.classes_, self.predict_proba = model.classes_, outputs
-
-
-def held_constant(X: Any, X_test: Any, column: Any, kind: str | None = None) -> tuple[Any, Any]:
-    """X and X_test with one column set to a value of X: the median, or the most frequent value.
-
-    A column that a model reads as numbers or dates gets a value that is one: ``kind`` says so where
-    it may hold texts.
-    """
-    if isinstance(X, np.ndarray):
-        train, test = X.copy(), X_test.copy()
-        row = _typical(X[:, column], "number" if column in number_columns(X)[0] else kind)
-        train[:, column] = test[:, column] = X[row, column]
-        return train, test
-    import narwhals as nw
-
-    frame, unseen = (nw.maybe_reset_index(nw.from_native(f, eager_only=True)) for f in (X, X_test))
-    values = frame[column]
-    (cells,) = read_columns(values.alias("").to_frame()).values()
-    row = _typical(cells, "number" if cells.dtype.kind == "f" else kind)
-    train = frame.with_columns(values[np.full(len(frame), row).tolist()].alias(column))
-    test = unseen.with_columns(values[np.full(len(unseen), row).tolist()].alias(column))
-    return train.to_native(), test.to_native()
-
-
-def _typical(values: np.ndarray, kind: str | None) -> int:
-    """Row of the median number (without missing ones), or of the most frequent value."""
-    if kind == "number":
-        numbers = as_numbers(values)
-        present = np.flatnonzero(~np.isnan(numbers))
-        order = np.argsort(numbers[present], kind="stable")
-        return int(present[order[len(present) // 2]]) if len(present) else 0
-    rows = np.flatnonzero(~np.isnat(as_dates(values))) if kind == "date" else np.array([], int)
-    if not len(rows):
-        rows = np.arange(len(values))
-    texts = [str(value) for value in values[rows].tolist()]
-    commonest, _ = Counter(texts).most_common(1)[0]
-    return int(rows[texts.index(commonest)])
 
 
 def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):
@@ -283,14 +268,75 @@ def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np
     return np.sort(np.concatenate([g[: int(np.ceil(share * len(g)))] for g in groups]))
 
 
-def _foremost(fit: Any, X: Any, X_test: Any, kinds: dict, max_columns: int) -> list:
-    """All columns, or those that change the predictions of a fit most if they are constant."""
-    names = list(kinds)
-    if len(names) <= max_columns:
+def _foremost(
+    estimator: Any, fit: Any, train: Rows, unseen: Rows, max_columns: int, clock: Clock
+) -> list:
+    """The columns to measure, those first that matter most to the fit.
+
+    The order is that of the learnt weights of the kernel, where there are some. Otherwise it is the
+    change of the predictions if a column is made constant, for as many columns as a third of the
+    time allows: first those that the predictions depend on most if one column alone is regarded.
+    """
+    names = list(train.kinds)
+    weights = estimator.relevance() if hasattr(estimator, "encoder_") else {}
+    if weights:
+        strength = dict.fromkeys(names, 0.0)
+        for feature in estimator.encoder_.features_:
+            strength[feature.source] += weights.get(feature.label, 0.0)
+        return sorted(names, key=lambda name: -strength[name])[:max_columns]
+    if len(names) <= max_columns and clock.limit is None:
         return names
-    X_test = take(X_test, np.arange(min(300, X_test.shape[0])))
+    few = unseen[np.arange(min(MOVED, len(unseen)))]
     ways = ("predict_proba", "decision_function", "predict")
-    scores = next(getattr(fit, way) for way in ways if hasattr(fit, way))
-    full = scores(X_test)
-    change = [np.abs(scores(held_constant(X, X_test, c, kinds[c])[1]) - full).mean() for c in names]
-    return [names[j] for j in sorted(np.argsort(change)[::-1][:max_columns])]
+    answers = next(getattr(fit, way) for way in ways if hasattr(fit, way))
+    full = answers(few.data)
+    if full.dtype.kind not in "fiu":
+        return names[:max_columns]
+    if len(names) > max_columns:
+        names.sort(key=lambda name: -_dependence(few.cells(name), full))
+    change, until = dict.fromkeys(names, 0.0), clock.spent() + clock.left() / 3
+    for name in names:
+        if clock.spent() > until:
+            break
+        row = typical_row(train.cells(name), train.kinds[name])
+        change[name] = float(np.abs(answers(few.held(name, train, row)) - full).mean())
+    return sorted(names, key=lambda name: -change[name])[:max_columns]
+
+
+def _dependence(cells: np.ndarray, answers: np.ndarray) -> float:
+    """The largest part of the variance of an answer that lies between ten groups of equal cells.
+
+    Numbers are put in ten groups of equal size; of other values the nine most frequent are groups.
+    """
+    if cells.dtype.kind in "iuf":
+        numbers = np.nan_to_num(as_numbers(cells))
+        groups = 10 * rankdata(numbers, method="min").astype(int) // (len(numbers) + 1)
+    else:
+        texts = [str(value) for value in cells.tolist()]
+        place = {text: i for i, (text, _) in enumerate(Counter(texts).most_common(9))}
+        groups = np.array([place.get(text, 9) for text in texts])
+    answers = answers.reshape(len(cells), -1) - answers.mean(axis=0)
+    members = groups[None] == np.arange(10)[:, None]
+    means = members @ answers / np.maximum(members.sum(axis=1), 1)[:, None]
+    between = members.sum(axis=1) @ means**2
+    whole = np.square(answers).sum(axis=0)
+    return float(np.divide(between, whole, out=np.zeros(len(whole)), where=whole > 0).max())
+
+
+def _affordable(
+    refit: Callable, train: Rows, y: np.ndarray, unseen: Rows, clock: Clock, classifier: bool,
+    random: Any,
+) -> np.ndarray:  # fmt: skip
+    """As many training rows as ten fits in the time that is left allow, by one fit to a few."""
+    n = len(y)
+    if n <= PILOT:
+        return np.arange(n)
+    few = _class_shares(y, PILOT, random) if classifier else sample_rows(n, PILOT, random)
+    begun = clock.spent()
+    refit(train[few].data, y[few])
+    seconds = max(clock.spent() - begun, 1e-6)
+    most = int(len(few) * np.sqrt(clock.left() / (FITS * seconds)))  # entries of K are squares
+    if most >= n:
+        return np.arange(n)
+    size = max(most, PILOT)
+    return _class_shares(y, size, random) if classifier else sample_rows(n, size, random)

@@ -21,7 +21,10 @@ from mercer.plots.contents import ReportData
 from mercer.plots.drawings import (
     calibration_drawing,
     confusion_drawing,
+    dependence_drawing,
     histogram_drawing,
+    learning_drawing,
+    rates_drawing,
     relevance_tracks,
     residuals_drawing,
     score_tracks,
@@ -32,7 +35,7 @@ from mercer.plots.measure import report_data
 from mercer.plots.png import ANCHORS, indexed_png, levels
 from mercer.visible import visible
 
-__all__ = ["ReportData", "report_data", "write_report"]
+__all__ = ["ReportData", "report_data", "save_report", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without numbers
@@ -56,6 +59,60 @@ def write_report(path: str | os.PathLike, data: ReportData) -> None:
         The file cannot be written. An existing file does not change then.
     """
     write_whole(path, visible(render(data)).encode("utf-8"))
+
+
+def save_report(
+    path: str | os.PathLike,
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None = None,
+    target: str = "target",
+    values: bool = True,
+    time: float | None = 60.0,
+) -> ReportData:
+    """Measure a fitted model and write its report.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced.
+    model : fitted estimator
+        `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
+    X, y : rows that the model was not fitted to
+        The score and the errors are those on these rows.
+    train : (X, y), optional
+        The rows that it was fitted to. Without them there is no linear baseline, no relevance, no
+        learning curve, and no list of suspected targets.
+    target : str
+        Name of the target.
+    values : bool
+        Whether the report may hold values of single rows.
+    time : float, optional
+        About how many seconds this may take; None is no limit.
+
+    Returns
+    -------
+    data : ReportData
+        The numbers in the report.
+
+    Examples
+    --------
+    >>> import mercer, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mercer.KernelClassifier(trials=1).fit(X[::2], y[::2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = save_report(f"{folder}/iris.html", model, X[1::2], y[1::2])
+    >>> data.score.rows
+    75
+    """
+    data = report_data(
+        model, *(train or (None, None)), holdout=(X, y), target=target, values=values, time=time
+    )
+    write_report(path, data)
+    return data
 
 
 def render(data: ReportData) -> str:
@@ -82,6 +139,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
     confusion, regression = data.confusion, data.target_summary.edges is not None
     small = confusion is not None and len(confusion.classes) <= SMALL_CONFUSION
     gram = data.gram
+    cloud = data.residuals if data.residuals and len(data.residuals.predicted) else None
     picture = indexed_png(levels(gram.K, *gram.limits))
     return {
         "style": (TEMPLATES / "style.css").read_text("utf-8"),
@@ -98,7 +156,12 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "relevance": None if data.relevance is None else relevance_tracks(data.relevance),
         "small_confusion": small,
         "confusion_map": None if confusion is None or small else confusion_drawing(confusion),
-        "residuals": None if data.residuals is None else residuals_drawing(data.residuals),
+        "residuals": None if cloud is None else residuals_drawing(cloud),
+        "dependences": [(each, dependence_drawing(each)) for each in data.dependences],
+        "rates": None if data.rates is None else rates_drawing(data.rates),
+        "learning": (
+            None if data.learning is None else learning_drawing(data.learning, data.score)
+        ),
         "calibration": None if data.calibration is None else calibration_drawing(data.calibration),
     }
 

@@ -38,6 +38,8 @@ from mercer.selection.learning import (
 )
 from mercer.selection.machines import Machine, Recipe
 from mercer.selection.metrics import default_metric, metric_named
+from mercer.selection.notebook import fitted_html, winner_code
+from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.related import Related
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import ONE_RUNG_ROWS, Trials
@@ -210,6 +212,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             self.machine_ = self._fit_machine(
                 task, M[rows], y[rows], some, memory, winner, final, kernel, steps=1
             )
+            self._stored = rows[self._stored]
         self.winner_ = asdict(winner)
         self.winner_name_ = winner.name
         if task.classes is not None:
@@ -248,8 +251,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
         weights = check_weights(np.empty((n, 0)), sample_weight)
         task, y = self._read_target(y, n)
         kept = np.ones(n, bool) if weights is None else weights > 0
+        self._given = None
         if weights is None or kept.all():
             return table, task, y, weights, kept
+        self._given = np.flatnonzero(kept)
         task, y = self._read_target(y[kept], int(kept.sum()))
         return {name: values[kept] for name, values in table.items()}, task, y, weights[kept], kept
 
@@ -269,15 +274,19 @@ class _AutomaticKernel(BaseEstimator, ABC):
     ) -> Machine:
         """The machine of a candidate, fitted as the entry ``final`` of a schedule says."""
         kernel = kernel or self._kernel_for(candidate, task, M, y, weights, memory, steps)
+        fitted = np.arange(len(M))
         if final.get("rows"):  # fewer, because all would take too long
             rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[: final["rows"]])
             M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+            fitted = rows
         recipe = Recipe(
             candidate.machine if not final.get("quick") else "ridge", final.get("penalty"),
             final["rank"], final.get("exact", False), memory=memory, n_jobs=self.n_jobs,
             seed=self._seed,
         )  # fmt: skip
-        return recipe.fit(task, kernel, M, y, weights)
+        machine = recipe.fit(task, kernel, M, y, weights)
+        self._stored = fitted[machine.stored]
+        return machine
 
     def _kernel_for(
         self, candidate: Candidate, task: Task, M: Any, y: np.ndarray, weights: Any,
@@ -303,6 +312,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def X_fit_(self) -> Any:
         """The encoded rows that the machine compares new rows with."""
         return self.machine_.learner.X_fit_
+
+    @property
+    def stored_rows_(self) -> np.ndarray:
+        """The numbers, from 0, of the training rows that ``X_fit_`` holds."""
+        return self._stored if self._given is None else self._given[self._stored]
 
     @property
     def solver_(self) -> str:
@@ -349,6 +363,35 @@ class _AutomaticKernel(BaseEstimator, ABC):
                 for (_, columns), w in zip(kernel.parts, kernel.weights)
             }
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
+
+    def reasons(self, X, most: int = 3) -> Reasons:
+        """The training rows that speak most for and against the prediction of each row of X.
+
+        Parameters
+        ----------
+        X : table of n rows
+        most : int
+            How many rows for, and how many against.
+
+        Returns
+        -------
+        reasons : Reasons
+            ``rows`` and ``shares``, ``against`` and ``against_shares``, all of shape (n, most).
+            Rows are counted from 0, in the order of the rows that were given to ``fit``.
+        """
+        return find_reasons(self, X, most)
+
+    def code(self) -> str:
+        """Python that fits the winner to ``X, y`` again, without a search."""
+        check_is_fitted(self)
+        return winner_code(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: of a fitted estimator the winner, its score and what it uses."""
+        return fitted_html(self) if self.__sklearn_is_fitted__() else super()._repr_html_()
+
+    def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # --- columns ------------------------------------------------------------------------------
 
@@ -448,6 +491,9 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
         Attributes of the learner.
+    stored_rows_ : ndarray
+        The numbers, from 0, of the training rows that ``X_fit_`` holds: all of them, the support
+        vectors, or the centres of a machine of low rank.
 
     Notes
     -----

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from mercer.kernels import Kernel
 from mercer.learners.calibration import SoftmaxCalibration
-from mercer.learners.pairs import all_pairs
+from mercer.learners.pairs import all_pairs, by_pair
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
 from mercer.selection.tasks import Classification, Task
@@ -55,6 +55,22 @@ class Machine(ABC):
 
     @property
     @abstractmethod
+    def stored(self) -> np.ndarray:
+        """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
+
+    @abstractmethod
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        """How much each stored row adds to one output of each row, (n, stored).
+
+        Parameters
+        ----------
+        outputs : ndarray of shape (n,)
+            The number of the output for each row. Of a support vector machine it is a class, and
+            what a stored row adds is summed over the class' pairs.
+        """
+
+    @property
+    @abstractmethod
     def description(self) -> str:
         """The solver, and what it chose, in words."""
 
@@ -82,6 +98,16 @@ class RidgeMachine(Machine):
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
         coef = self.learner.dual_coef_.astype(np.float64)
         return self.learner.cross_gram(M) @ coef + self.offset
+
+    @property
+    def stored(self) -> np.ndarray:
+        if self.learner.solver_ == "low_rank":
+            return self.learner.centres_
+        return np.arange(self.learner.X_fit_.shape[0])
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        coef = self.learner.dual_coef_.astype(np.float64)
+        return self.learner.cross_gram(M).dense() * coef[:, outputs].T
 
     @property
     def description(self) -> str:
@@ -116,6 +142,26 @@ class MarginMachine(Machine):
         found = np.full((len(known), len(self.classes)), known.min(initial=0.0) - 1)
         found[:, np.searchsorted(self.classes, met)] = known
         return found
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self.learner.support_
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        k = len(self.learner.classes_)
+        codes = np.repeat(np.arange(k), self.learner.n_support_)
+        if self.learner.X_fit_.shape[0] != len(codes):
+            raise ValueError(
+                "The support vector machine rests on a kernel of low rank, which does not say what "
+                "one training row adds: fit it to fewer rows."
+            )
+        beta = by_pair(self.learner.dual_coef_.astype(np.float64), codes, k)
+        signed = np.zeros((len(codes), len(self.classes)))
+        met = np.searchsorted(self.classes, self.learner.classes_)
+        for (a, b), coef in zip(all_pairs(k), -beta.T if k == 2 else beta.T):
+            signed[:, met[a]] += coef
+            signed[:, met[b]] -= coef
+        return self.learner.cross_gram(M).dense() * signed[:, outputs].T
 
     @property
     def description(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ __all__ = [
 ]
 
 RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy says little
+
+DRAWS, FEWEST_DRAWS = 500, 50  # of rows, with replacement, for an interval
 
 
 class Metric:
@@ -209,9 +212,16 @@ def decision_weights(
 
 
 def interval(
-    metric: Metric, y: np.ndarray, predicted: np.ndarray, classes: Any = None, seed: int = 0
+    metric: Metric,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    classes: Any = None,
+    seed: int = 0,
+    time: float | None = None,
 ) -> tuple[float, float]:
-    """95% interval of a score: Wilson's interval for accuracy, else bootstrap percentiles.
+    """95% interval of a score: Wilson's interval for accuracy, else percentiles of 500 draws.
+
+    After ``time`` seconds there are no further draws than the first 50.
 
     References
     ----------
@@ -225,7 +235,10 @@ def interval(
         return float(centre - half), float(centre + half)
     rng = np.random.default_rng(seed)
     scores = []
-    for _ in range(500):
+    begun = monotonic()
+    for draw in range(DRAWS):
+        if time is not None and draw >= FEWEST_DRAWS and monotonic() - begun > time:
+            break
         rows = rng.integers(0, n, n)
         scores.append(metric(y[rows], predicted[rows], classes))
     low, high = (

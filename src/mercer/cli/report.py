@@ -1,0 +1,78 @@
+"""``mercer report``: the score of a saved model on new rows, and the report of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from mercer.cli.errors import TableError, counted
+from mercer.cli.options import refuse_existing
+from mercer.cli.tables import read_table
+from mercer.cli.target import left_out, read_target
+from mercer.cli.terminal import Terminal
+from mercer.persistence import ModelFileError, load
+from mercer.plots.report import report_data, write_report
+
+__all__ = ["report_table"]
+
+SECONDS = 60.0  # that the report may take
+
+
+def report_table(
+    model: Path,
+    table: Path,
+    *,
+    target: str,
+    output: Path,
+    encoding: str,
+    no_rows: bool,
+    force: bool,
+) -> int:
+    """Write the report, and say the verdict."""
+    screen = Terminal()
+    if output.suffix.lower() != ".html":
+        raise TableError(f"--output {output}: the name must end in .html.")
+    refuse_existing([output], force, inputs=[model, table])
+    estimator = load(model)
+    if not hasattr(estimator, "leaderboard_"):
+        raise ModelFileError(
+            f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
+            "mercer fit writes it."
+        )
+    X, y, dropped = read_target(read_table(table, encoding), target, str(table), varied=False)
+    if dropped:
+        screen.print(left_out(dropped, target))
+    y = _checked(estimator, y, table, target)
+    try:
+        data = report_data(
+            estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
+            model_path=str(model), data_path=str(table), values=not no_rows, time=SECONDS,
+        )  # fmt: skip
+    except ValueError as error:  # columns that are lacking or are something else now
+        raise TableError(f"{table}: {error}") from error
+    write_report(output, data)
+    screen.print(data.verdict, soft_wrap=True)
+    screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
+    return 0
+
+
+def _checked(estimator, y: np.ndarray, table: Path, target: str) -> np.ndarray:
+    """The targets as the model's; those that it cannot have are refused."""
+    if not is_classifier(estimator):
+        if y.dtype.kind not in "fiub":
+            raise TableError(
+                f"--target {target}: {table} holds {y[0].item()!r} there, but the model predicts "
+                "numbers. Give the column that it was fitted to."
+            )
+        return y
+    if estimator.classes_.dtype.kind == "U":
+        y = y.astype(str)  # classes 1 and 2, where training has 3a too
+    unknown = sorted(set(y.tolist()) - set(estimator.classes_.tolist()), key=str)
+    if unknown:
+        raise TableError(
+            f"--target {target}: {table} holds {unknown[0]!r} there, which the model never "
+            f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Leave those rows out."
+        )
+    return y

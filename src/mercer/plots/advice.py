@@ -1,0 +1,150 @@
+"""What to do next about a model: whether more rows would help, and which labels to check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.axes import brief
+from mercer.plots.clock import Clock
+from mercer.plots.influence import InfluenceDisplay
+from mercer.selection.machines import MarginMachine, Recipe, RidgeMachine
+from mercer.selection.metrics import Metric
+from mercer.selection.tasks import Classification, Regression, Task
+
+__all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"]
+
+SHARES = (0.125, 0.25, 0.5)  # of the training rows, for the learning curve
+FEWEST = 30  # training rows of its smallest fit
+HELPS = 0.08  # of the error that twice the rows must have saved, if more rows are to help
+GROWTH = 2.5  # the time of a fit may grow with this power of the rows
+PILOT = 300  # rows of the fit that says whether there is time for others
+LISTED = 12  # suspected rows that are listed
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The score on held-out rows of fits to parts of the training rows.
+
+    Attributes
+    ----------
+    rows, score : ndarray
+        Rows of each fit, ascending, and its score; the last fit is the model itself.
+    saved : float
+        The part of the error, or of the distance to a perfect score, that the last doubling of the
+        rows has saved.
+    """
+
+    rows: np.ndarray
+    score: np.ndarray
+    saved: float
+
+    @property
+    def advice(self) -> str:
+        """Whether more rows would help, in a sentence."""
+        percent = f"{100 * max(self.saved, 0):.0f}%"
+        if self.saved >= HELPS:
+            return (
+                f"More rows would probably help: the last doubling of the rows has saved {percent} "
+                "of the error."
+            )
+        return (
+            f"More rows of the same kind would probably help little: the last doubling of the rows "
+            f"has saved {percent} of the error. Other columns could."
+        )
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A training row whose target is probably wrong: what is given, and what a fit without it says.
+
+    ``surprise`` is the probability of the other classes, or the residual in standard deviations.
+    """
+
+    row: int
+    given: str
+    expected: str
+    surprise: float
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The first suspected rows, how many there are, and how many rows were looked at."""
+
+    rows: list[Suspect]
+    count: int
+    looked_at: int
+
+
+def learning_curve(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    holdout: tuple[Any, np.ndarray],
+    metric: Metric,
+    own: float,
+    clock: Clock,
+    seed: int = 0,
+) -> LearningCurve | None:
+    """Fit the winning machine to parts of the rows; None where none of two sizes is in time."""
+    task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
+    machine, classes = model.machine_, task.classes
+    M, Z = model.encode(X), model.encode(holdout[0])
+    low = isinstance(machine, RidgeMachine) and machine.learner.solver_ == "low_rank"
+    order = np.random.default_rng(seed).permutation(len(y))
+
+    def score(size: int) -> float:
+        some = np.sort(order[:size])
+        margin = isinstance(machine, MarginMachine)
+        recipe = Recipe(
+            "svc" if margin else "ridge", machine.penalty if margin else None,
+            max(1, len(machine.stored) * size // len(y)) if low else None,
+            memory=model.memory, n_jobs=model.n_jobs, seed=seed,
+        )  # fmt: skip
+        return metric(holdout[1], recipe.fit(task, model.kernel_, M[some], y[some])(Z), classes)
+
+    sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
+    rows, scores, before, took = [], [], min(PILOT, len(y)), 0.0
+    if clock.limit is not None and sizes and sizes[0] > PILOT:
+        begun = clock.spent()
+        score(PILOT)
+        took = clock.spent() - begun
+    for size in sizes:
+        if took * (size / before) ** GROWTH > clock.left() or not clock.left():
+            break
+        begun = clock.spent()
+        scores.append(score(size))
+        rows.append(size)
+        before, took = size, clock.spent() - begun
+    if not rows or np.isnan([*scores, own]).any():
+        return None
+    rows.append(len(y))
+    scores.append(own)
+    error = np.abs(np.array(scores[-2:]) - metric.best)
+    doublings = np.log2(rows[-1] / rows[-2])
+    saved = 1 - (error[1] / error[0]) ** (1 / doublings) if error[0] > 0 else 0.0
+    return LearningCurve(np.array(rows), np.array(scores), float(saved))
+
+
+def suspects(
+    model: Any, X: Any, y: np.ndarray, numbers: np.ndarray, clock: Clock, seed: int = 0
+) -> Suspicion:
+    """The suspected training rows, the most surprising first.
+
+    ``numbers`` are the row numbers that are shown, from 0.
+    """
+    display = InfluenceDisplay.measured(model, X, y, time=clock.limit, random_state=seed)
+    found = [
+        Suspect(int(numbers[row]), _said(given), _said(expected), float(surprise))
+        for row, given, expected, surprise, suspected in zip(
+            display.rows, display.given, display.expected, display.surprise, display.suspected
+        )
+        if suspected
+    ]
+    return Suspicion(found[:LISTED], len(found), len(display.rows))
+
+
+def _said(target: Any) -> str:
+    return brief(float(target)) if isinstance(target, (float, np.floating)) else str(target)

@@ -1,0 +1,149 @@
+"""Rows of a model's data in which one column can be held at the value of a row.
+
+The displays that ask "what if this column were constant?" need thousands of such tables. An
+automatic estimator reads an encoded table, so `EncodedRows` encodes the rows once, and holds
+columns of the encoded matrix. Other models read arrays and data frames as they are: `RawRows`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.plots.fitted import take
+from mercer.samples import EncodedColumns, column_names, number_columns
+from mercer.selection.values import as_dates, as_numbers, read_columns
+
+__all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
+
+
+class Rows(ABC):
+    """Abstract: rows of a model's data.
+
+    Attributes
+    ----------
+    kinds : dict
+        Name of each column that the model uses -> its kind, or None if the model has no kinds.
+    data : array, data frame or encoded table
+        The rows as the model's fits and predictions read them.
+    """
+
+    kinds: dict[Any, str | None]
+    data: Any
+
+    def __len__(self) -> int:
+        return self.data.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: np.ndarray) -> Self:
+        """Some of the rows."""
+
+    @abstractmethod
+    def cells(self, column: Any) -> np.ndarray:
+        """The cells of a column as they were given."""
+
+    @abstractmethod
+    def with_cells(self, column: Any, other: Self, rows: np.ndarray) -> Any:
+        """The data, with the cells of some rows of ``other`` in a column, one for each row."""
+
+    def held(self, column: Any, other: Self, row: int) -> Any:
+        """The data, with a column constant: everywhere the cell of a row of ``other``."""
+        return self.with_cells(column, other, np.full(len(self), row))
+
+    def kind(self, column: Any) -> str | None:
+        """The kind of a column; "number" for a column of numbers of a model without kinds."""
+        kind = self.kinds[column]
+        return "number" if kind is None and self.cells(column).dtype.kind in "iuf" else kind
+
+
+class EncodedRows(Rows):
+    """Rows of a table that an automatic estimator has encoded."""
+
+    def __init__(self, table: dict, data: EncodedColumns, kinds: dict, features: list):
+        self.table, self.data, self.kinds, self.features = table, data, kinds, features
+        self.parts: dict[Any, list[int]] = {}  # column of the table -> encoded columns
+        for j, feature in enumerate(features):
+            self.parts.setdefault(feature.source, []).append(j)
+
+    def __getitem__(self, rows: np.ndarray) -> EncodedRows:
+        table = {name: cells[rows] for name, cells in self.table.items()}
+        return EncodedRows(table, self.data[rows], self.kinds, self.features)
+
+    def cells(self, column: Any) -> np.ndarray:
+        return self.table[column]
+
+    def with_cells(self, column: Any, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+        parts = self.parts.get(column, [])
+        numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
+        numbers[:, parts] = other.data.numbers[rows][:, parts]
+        objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}
+        return EncodedColumns(numbers, objects)
+
+
+class RawRows(Rows):
+    """Rows of an array or a data frame."""
+
+    def __init__(self, data: Any):
+        self.data = data
+        self.kinds = dict.fromkeys(column_names(data))
+        self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
+
+    def __getitem__(self, rows: np.ndarray) -> RawRows:
+        return RawRows(take(self.data, rows))
+
+    def cells(self, column: Any) -> np.ndarray:
+        if isinstance(self.data, np.ndarray):
+            cells = self.data[:, column]
+            return cells.astype(np.float64) if column in self.numbers else cells
+        import narwhals as nw
+
+        frame = nw.from_native(self.data, eager_only=True)
+        (cells,) = read_columns(frame[column].alias("").to_frame()).values()
+        return cells
+
+    def with_cells(self, column: Any, other: RawRows, rows: np.ndarray) -> Any:
+        if isinstance(self.data, np.ndarray):
+            changed = self.data.copy()
+            changed[:, column] = other.data[rows, column]
+            return changed
+        import narwhals as nw
+
+        mine, theirs = (
+            nw.maybe_reset_index(nw.from_native(each.data, eager_only=True))
+            for each in (self, other)
+        )
+        return mine.with_columns(theirs[column][rows.tolist()].alias(column)).to_native()
+
+
+def rows_of(model: Any, X: Any) -> Rows:
+    """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
+    if not hasattr(model, "encoder_"):
+        return RawRows(X)
+    kinds = {column.name: column.kind for column in model.columns_ if column.used}
+    table = read_columns(X)
+    names = list(getattr(model, "feature_names_in_", []))
+    if names and not any(isinstance(name, str) for name in table):
+        table = dict(zip(names, table.values()))
+    return EncodedRows(table, model.encode(X), kinds, model.encoder_.features_)
+
+
+def typical_row(cells: np.ndarray, kind: str | None) -> int:
+    """Row of the median number (without missing ones), or of the most frequent value.
+
+    A column that a model reads as numbers or dates gets a row with one of these: ``kind`` says so
+    where it may hold texts.
+    """
+    if kind == "number" or (kind is None and cells.dtype.kind in "iuf"):
+        numbers = as_numbers(cells)
+        present = np.flatnonzero(~np.isnan(numbers))
+        order = np.argsort(numbers[present], kind="stable")
+        return int(present[order[len(present) // 2]]) if len(present) else 0
+    rows = np.flatnonzero(~np.isnat(as_dates(cells))) if kind == "date" else np.array([], int)
+    if not len(rows):
+        rows = np.arange(len(cells))
+    texts = [str(value) for value in cells[rows].tolist()]
+    commonest, _ = Counter(texts).most_common(1)[0]
+    return int(rows[texts.index(commonest)])

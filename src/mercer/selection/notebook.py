@@ -1,0 +1,55 @@
+"""A fitted automatic estimator in a few lines: for a notebook, and as Python that repeats it."""
+
+from __future__ import annotations
+
+from html import escape
+from pprint import pformat
+from typing import Any
+
+import numpy as np
+
+__all__ = ["fitted_html", "winner_code"]
+
+MOST = 5  # columns whose weights are shown
+
+
+def fitted_html(model: Any) -> str:
+    """A short table: the winner, its score in the search, what it has stored, what matters."""
+    rows = [("winner", f"{model.winner_name_}: {model.solver_}")]
+    first = next((r for r in model.leaderboard_ if r["name"] == model.winner_name_), None)
+    if first is not None and not np.isnan(first["score"]):
+        rows.append(("score in the search", f"{first['score']:.4g}"))
+    others = [f"{r['name']} {r['score']:.4g}" for r in model.leaderboard_ if r["baseline"]]
+    rows.append(("baselines", ", ".join(others)))
+    used = [column for column in model.columns_ if column.used]
+    rows.append(("columns", f"{len(used)} of {len(model.columns_)} used"))
+    weights = list(model.relevance().items())[:MOST]
+    if weights:
+        rows.append(("largest weights", ", ".join(f"{name} {w:.3g}" for name, w in weights)))
+    rows.append(("training rows stored", f"{len(model.stored_rows_):,}"))
+    rows += [("notice", notice) for notice in model.notices_]
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in rows
+    )
+    return f"<div><strong>{type(model).__name__}</strong><table>{cells}</table></div>"
+
+
+def winner_code(model: Any) -> str:
+    """Python that fits the winner of the search again, without the other candidates."""
+    name = type(model).__name__
+    same = [
+        entry for entry in model.schedule_
+        if not entry.get("final") and all(entry.get(k) == v for k, v in model.winner_.items())
+    ]  # fmt: skip
+    tried = [same[-1]] if same else [e for e in model.schedule_ if not e.get("final")]
+    finals = [entry for entry in model.schedule_ if entry.get("final")]
+    seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
+    given = {"metric": model.metric, "kind": model.kind, "drop": model.drop}
+    lines = [f"    {key}={value!r},\n" for key, value in given.items() if value is not None]
+    schedule = pformat([*tried, *finals], width=90, sort_dicts=False).replace("\n", "\n    ")
+    return (
+        f"from mercer import {name}\n\nmodel = {name}(\n    replay={schedule},\n"
+        f"{''.join(lines)}    random_state={int(seed)},\n)\nmodel.fit(X, y)\n"
+    )

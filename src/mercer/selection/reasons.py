@@ -1,0 +1,101 @@
+"""The training rows that a prediction of an automatic estimator rests on.
+
+A kernel machine predicts by similarity to training rows, f(x) = Σᵢ βᵢ k(x, xᵢ) + b. So each row of
+this sum has a share in the prediction: the rows with the largest shares are reasons for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Reasons", "find_reasons"]
+
+BLOCK = 4_000_000  # numbers of the largest matrix of contributions
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """For each predicted row, the training rows that speak most for and against the prediction.
+
+    Attributes
+    ----------
+    rows, against : ndarray of shape (n, most)
+        Numbers of training rows, from 0, the largest share first; -1 where there are no more.
+    shares, against_shares : ndarray of shape (n, most)
+        Their parts of the sum of the absolute contributions of all stored rows, in [0, 1].
+    kind : {"training rows", "support vectors", "centres"}
+        What the machine has stored. Centres stand for the training rows around them.
+    stored : int
+        How many rows these are.
+    """
+
+    rows: np.ndarray
+    shares: np.ndarray
+    against: np.ndarray
+    against_shares: np.ndarray
+    kind: str
+    stored: int
+
+    def texts(self) -> dict[str, list[str]]:
+        """Columns of texts such as "row 17 (23%)", with rows counted from 1; "" for none.
+
+        The columns are because_1, because_2, ... and not_like_1.
+        """
+        found = {
+            f"because_{j + 1}": _written(self.rows[:, j], self.shares[:, j])
+            for j in range(self.rows.shape[1])
+        }
+        return found | {"not_like_1": _written(self.against[:, 0], self.against_shares[:, 0])}
+
+
+def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons:
+    """The reasons for the predictions of a fitted automatic estimator.
+
+    For classes, contributions are those to the output of the predicted class; of a support vector
+    machine, to the sum of the values of its pairs. For numbers, they are those in the direction in
+    which the prediction lies from the mean of the training targets.
+    """
+    if most < 1:
+        raise ValueError(f"most={most!r}: give a whole number, at least 1.")
+    M, machine = model.encode(X), model.machine_
+    outputs = np.zeros(len(M), int)
+    if model.task == "classification":
+        outputs = machine(M).argmax(axis=1)
+    stored = model.stored_rows_
+    step = max(1, BLOCK // max(len(stored), 1))
+    found = []
+    for start in range(0, max(len(M), 1), step):
+        some = slice(start, start + step)
+        parts = np.asarray(machine.contributions(M[some], outputs[some]), dtype=np.float64)
+        if model.task == "regression":
+            parts *= np.where(parts.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+        total = np.abs(parts).sum(axis=1, keepdims=True)
+        parts = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+        found.append((*_largest(parts, stored, most), *_largest(-parts, stored, most)))
+    rows, shares, against, against_shares = (np.concatenate(each) for each in zip(*found))
+    return Reasons(rows, shares, against, against_shares, _kind(machine), len(stored))
+
+
+def _largest(parts: np.ndarray, stored: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and values of the largest positive parts of each row, (n, most)."""
+    order = np.argsort(-parts, axis=1, kind="stable")[:, :most]
+    values = np.take_along_axis(parts, order, axis=1)
+    rows = np.where(values > 0, stored[order], -1)
+    lacking = ((0, 0), (0, most - rows.shape[1]))
+    return np.pad(rows, lacking, constant_values=-1), np.pad(np.maximum(values, 0), lacking)
+
+
+def _kind(machine: Any) -> str:
+    if hasattr(machine.learner, "support_"):
+        return "support vectors"
+    return "centres" if machine.learner.solver_ == "low_rank" else "training rows"
+
+
+def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:
+    return [
+        f"row {row + 1} ({100 * share:.{0 if share >= 0.1 else 1}f}%)" if row >= 0 else ""
+        for row, share in zip(rows.tolist(), shares.tolist())
+    ]

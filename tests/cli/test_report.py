@@ -1,0 +1,95 @@
+"""``mercer report`` and ``--no-rows``: a saved model on new rows, and a page without values."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from mercer.cli.app import run
+from mercer.selection.holdout import hold_out
+
+N = 120
+RANDOM = np.random.default_rng(0)
+SIZE = RANDOM.normal(size=N).round(6)
+TABLE = pl.DataFrame({
+    "size": SIZE, "place": RANDOM.choice(["inland", "seaside"], N),
+    "y": np.where(SIZE + 0.3 * RANDOM.normal(size=N) > 0, "yes", "no"),
+})  # fmt: skip
+
+
+def command(*arguments):
+    with pytest.raises(SystemExit) as done:
+        run([str(a) for a in arguments])
+    return done.value.code
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TABLE.write_csv("t.csv")
+    TABLE[:40].with_columns(y=pl.when(pl.col("size") > 1).then(None).otherwise("y")).write_csv(
+        "new.csv"
+    )
+    return tmp_path
+
+
+def fit(*options):
+    assert command("fit", "t.csv", "--target", "y", "--trials", "1", "--quiet", *options) == 0
+
+
+def embedded(path):
+    text = path.read_text("utf-8")
+    return text, json.loads(re.search(r'id="mercer-report">(.*)</script>', text)[1])
+
+
+def test_a_saved_model_is_scored_on_the_rows_that_have_a_target(folder, capsys):
+    fit()
+    assert command("report", "model.mercer", "new.csv", "--target", "y") == 0
+    out = capsys.readouterr().out
+    new = pl.read_csv("new.csv").drop_nulls("y")
+    accuracy = mercer.load("model.mercer").score(new.drop("y"), new["y"].to_numpy())
+    text, numbers = embedded(folder / "report.html")
+    assert numbers["score"]["value"] == accuracy
+    assert numbers["dropped_rows"] == 40 - new.height
+    assert f"{100 * accuracy:.1f}%" in out
+    assert "Predicting y" in text
+    assert command("report", "model.mercer", "new.csv", "--target", "y") == 4  # it is there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("new.csv", "--target", "x"), "--target x"),
+     (("other.csv", "--target", "y"), "holds 'maybe' there, which the model never predicts"),
+     (("less.csv", "--target", "y"), "lacks the column"),
+     (("new.csv", "--target", "y", "-o", "r.pdf"), "must end in .html")],
+)  # fmt: skip
+def test_what_cannot_be_scored_is_refused(arguments, message, folder, capsys):
+    fit()
+    TABLE.with_columns(y=pl.lit("maybe")).write_csv("other.csv")
+    TABLE.drop("size").write_csv("less.csv")
+    assert command("report", "model.mercer", *arguments) == 3
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "report.html").exists()
+
+
+def test_rows_in_the_report_are_those_of_the_table(folder):
+    fit()
+    _, numbers = embedded(folder / "model.html")
+    _, held = hold_out(N, TABLE["y"].to_numpy(), "classification", seed=0)
+    assert numbers["worst"]
+    for row in numbers["worst"]:
+        assert row["row"] in held
+        assert row["truth"] == TABLE["y"][row["row"]]
+
+
+def test_no_rows_keeps_values_out_of_the_report(folder):
+    fit("--no-rows")
+    text, numbers = embedded(folder / "model.html")
+    assert "seaside" not in text
+    assert not [cell for cell in map(str, SIZE.tolist()) if cell in text]
+    assert numbers["worst"][0]["cells"] == []
+    fit("--force")
+    assert "seaside" in (folder / "model.html").read_text("utf-8")

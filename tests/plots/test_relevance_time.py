@@ -1,0 +1,70 @@
+"""Relevance of automatic estimators: encoded once, the foremost columns first, within a time."""
+
+from time import monotonic
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+import mercer
+from mercer.plots import RelevanceDisplay
+from mercer.plots.held import RawRows, rows_of, typical_row
+from mercer.plots.report import report_data
+
+
+def mixed(n=80):
+    random = np.random.default_rng(0)
+    return pd.DataFrame({
+        "size": np.where(np.arange(n) % 9 == 0, np.nan, random.normal(size=n)),
+        "level": random.choice(["a", "b", None], n),
+        "day": pd.date_range("2024-01-01", periods=n).to_numpy(),
+        "note": [f"the {'cat' if i % 3 else 'dog'} is {i} metres away" for i in range(n)],
+        "count": random.integers(0, 5, n),
+    })  # fmt: skip
+
+
+def test_a_held_column_of_the_encoded_table_is_that_of_the_encoded_held_table():
+    X = mixed()
+    y = X["count"] + X["level"].eq("a")
+    model = mercer.KernelRegressor(trials=1, kind={"note": "text"}).fit(X, y)
+    encoded, raw = rows_of(model, X), RawRows(X)
+    assert list(encoded.kinds) == list(X.columns)
+    for name, kind in encoded.kinds.items():
+        row = typical_row(encoded.cells(name), kind)
+        held = encoded[np.arange(10, 50)].held(name, encoded, row)
+        table = raw[np.arange(10, 50)].held(name, raw, row)
+        assert table[name].nunique(dropna=False) == 1
+        expected = model.encode(table)
+        if name != "day":  # its parts that are constant in training have no features
+            assert_array_equal(held.numbers, expected.numbers)
+        assert_array_equal(model.machine_(held), model.machine_(expected))
+
+
+def wide(columns=300, rows=400):
+    random = np.random.default_rng(1)
+    X = pd.DataFrame(random.normal(size=(rows, columns))).rename(columns=lambda j: f"c{j}")
+    return X, 3 * X["c42"].to_numpy() + 0.1 * random.normal(size=rows)
+
+
+def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
+    X, y = wide()
+    model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])
+    begun = monotonic()
+    display = RelevanceDisplay.measured(model, X[:300], y[:300], X[300:], y[300:], time=2)
+    assert monotonic() - begun < 4
+    assert display.columns[0] == "c42"
+    assert display.n_columns == 300
+    assert 1 <= len(display.columns) <= 40
+
+
+@pytest.mark.parametrize("time", [1e-9, 3])
+def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
+    X, y = wide(100)
+    model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])
+    begun = monotonic()
+    data = report_data(model, X[:300], y[:300], holdout=(X[300:], y[300:]), time=time)
+    assert monotonic() - begun < time + 3
+    assert len(data.columns) == 100
+    assert len(data.spectrum.eigenvalues) >= 100
+    assert len(data.relevance.columns) >= 1
