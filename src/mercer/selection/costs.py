@@ -67,6 +67,11 @@ class Costs:
         return n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
 
     @staticmethod
+    def interactions(n: int, entry: float, steps: int) -> float:
+        """Learning the weights of interactions: an inverse, products and two kernels a step."""
+        return steps * (2 * n * n * entry + 4 * n**3 / CHOLESKY)
+
+    @staticmethod
     def metric(n: int, columns: int) -> float:
         """Learning a metric from n rows: some systems and products for each of its steps."""
         return 4 * (10 * n**3 / 3 / CHOLESKY + n * n * (1e-7 + 4e-9 * columns))

@@ -46,7 +46,7 @@ ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
 PROMOTED = 3  # candidates that go on to the second rung
 FOLD_LEARNING_ROWS = 600  # rows to learn column weights from, for each fold of a small table
-FIRST_RUNG_SHARE = 0.5  # part of the time, if there is a second rung
+FIRST_RUNG_SHARE = 0.5  # least part of the time, if there is a second rung
 RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 
@@ -136,7 +136,7 @@ class Trials:
         try:
             for baseline in BASELINES:
                 self._try_baseline(baseline, first)
-            share = FIRST_RUNG_SHARE if rest else 1.0
+            share = self._first_share(order, rest[0]) if rest else 1.0
             done = self._try_all(order, first, share, len(order))
             for rung in rest:
                 best = self._ranked(first)[:PROMOTED]
@@ -216,7 +216,7 @@ class Trials:
             if candidate.family == "metric":
                 learning = Costs.metric(count, len(candidate.numbers(self.features)))
             else:
-                learning = LEARNING_STEPS * 2 * Costs.exact(count, entry)
+                learning = Costs.interactions(count, entry, LEARNING_STEPS)
             learning *= 1 if self.spared is not None else self._count_folds(rows)
         folds = self._count_folds(rows)
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
@@ -227,6 +227,14 @@ class Trials:
         if rank is None:
             return learning + folds * Costs.exact(train, entry)
         return learning + 2 * Costs.low_rank(rows, rank, entry)
+
+    def _first_share(self, order: list[Candidate], rung: tuple[int, int | None]) -> float:
+        """Part of the time for the first rung: what the second one is sure to leave."""
+        if np.isinf(self.budget.limit):
+            return 1.0
+        longest = max(self._expected(replace(c, learn=False), rung) for c in order)
+        left = 1 - PROMOTED * longest / self.budget.limit
+        return max(FIRST_RUNG_SHARE, left)
 
     def _expected(self, candidate: Candidate, rung: tuple[int, int | None]) -> float:
         if np.isinf(self.budget.limit):
