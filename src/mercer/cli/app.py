@@ -91,7 +91,7 @@ def fit(
         log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
         of which one has less than a tenth of the rows.
     time
-        Time budget of the search: 90, "120s", "5min", "1h".
+        From start to end, search, final fit and report: 90, "120s", "5min", "1h".
     trials
         A number of trials in place of time: the same model on any machine.
     memory
