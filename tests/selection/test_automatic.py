@@ -304,3 +304,28 @@ def test_little_memory_is_kept_to():
 def test_too_little_memory_is_refused_at_once():
     with pytest.raises(MemoryError, match="1,000 bytes, but 120 rows need at least 1MB"):
         KernelClassifier(memory="1kB").fit(TABLE, LABELS)
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_a_compressed_model_predicts_nearly_the_same(task):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 2))
+    wave = np.sin(3 * X[:, 0]) + X[:, 1]
+    if task == "classes":
+        y = np.digitize(wave, [-0.5, 0.5])
+        model = KernelClassifier(trials=1).fit(X[:500], y[:500])
+    else:
+        model = KernelRegressor(trials=1).fit(X[:500], wave[:500])
+    full = model.machine_.outputs(model.encode(X[500:]))
+    stored, finish = model.X_fit_.shape[0], model.machine_.finish
+    assert model.compress(X[:500], 150) is model
+    few = model.machine_.outputs(model.encode(X[500:]))
+    assert model.X_fit_.shape[0] == 150 < stored
+    assert model.machine_.finish is finish
+    assert np.mean((few - full) ** 2) < 0.05 * np.var(full)
+    rows = model.stored_rows_
+    np.testing.assert_allclose(
+        model.encode(X[rows]).numbers[:, 1], model.encode(X[:500]).numbers[rows, 1]
+    )
+    with pytest.raises(ValueError, match="rank"):
+        model.compress(X[:500], 0)

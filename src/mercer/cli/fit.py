@@ -78,6 +78,10 @@ def search_and_refit(
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
     score = _score(model, encoded, split, options, steps)
+    if options.compress is not None:
+        before, model = score, model.compress(split.X_train, options.compress)
+        score = _score(model, encoded, split, options, steps)
+        model.notices_.append(_loss(before, score, options.compress))
     del encoded  # the fit to all rows needs the memory
     final = _refit(model, problem, split, options, steps, budget) or model
     final_rows = len(split.y_train) if final is model else len(problem.y)
@@ -188,7 +192,23 @@ def _refit(
     return steps.take(
         "final fit on all rows",
         f"the model is fitted on {fitted} of the {n} rows",
-        lambda: copy(model).refit(problem.X, problem.y, problem.extras.weights),
+        lambda: _refitted(model, problem, options),
+    )
+
+
+def _refitted(model: Any, problem: Problem, options: FitOptions) -> Any:
+    final = copy(model).refit(problem.X, problem.y, problem.extras.weights)
+    return final if options.compress is None else final.compress(problem.X, options.compress)
+
+
+def _loss(before: HeldOut | None, after: HeldOut | None, rank: int) -> str:
+    """What the compression has cost, in a sentence."""
+    said = f"The machine was compressed to {rank} centres."
+    if before is None or after is None:
+        return said
+    return (
+        f"{said} On the rows held out its {after.metric} is {after.score:.4f}; before it was "
+        f"{before.score:.4f}."
     )
 
 

@@ -25,7 +25,8 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "
 
 #: the options that decide about the model, in the order of the recorded command
 RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "seed",
-            "group", "time_column", "weight", "output", "encoding", "sep", "decimal")  # fmt: skip
+            "group", "time_column", "weight", "compress", "output", "encoding", "sep",
+            "decimal")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,7 @@ class FitOptions:
     group: str | None = None
     time_column: str | None = None
     weight: str | None = None
+    compress: int | None = None
     sep: str | None = None
     decimal: str | None = None
     more: tuple[Path, ...] = ()
@@ -83,6 +85,8 @@ class FitOptions:
                 f"--output {self.output}: the report takes that name; give the model another, such "
                 f"as {self.output.with_suffix('.mercer')}."
             )
+        if self.compress is not None and self.compress < 1:
+            raise TableError(f"--compress {self.compress}: give a number of centres, at least 1.")
         if self.seed < 0:
             raise TableError(f"--seed {self.seed}: give a whole number, at least 0.")
         if self.trials is not None and self.trials < 1:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import memory_budget
 from mercer.kernels import TableKernel
+from mercer.learners.parameters import check_count
 from mercer.learners.targets import check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.budget import Budget, Deadline, seconds
@@ -36,7 +37,7 @@ from mercer.selection.learning import (
     learn_kernel,
     learning_rows,
 )
-from mercer.selection.machines import Machine, Recipe
+from mercer.selection.machines import Machine, Recipe, compressed
 from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
@@ -242,6 +243,31 @@ class _AutomaticKernel(BaseEstimator, ABC):
             task, M, y, weights, memory_budget(self.memory), Candidate.of(self.winner_),
             self.schedule_[-1], kernel if self.encoder_.features_ == features else None,
         )  # fmt: skip
+        return self
+
+    @fitting
+    def compress(self, X, rank: int) -> Self:
+        """Replace the machine by one with ``rank`` centres, which predicts faster.
+
+        The new machine is fitted to the outputs of the old one on the rows of X, and keeps its
+        calibration. A prediction then costs ``rank`` values of the kernel. The loss is small where
+        the kernel is wide; measure it on rows that were held out.
+
+        Parameters
+        ----------
+        X : table
+            The rows that the estimator was fitted to.
+        rank : int
+            Centres; 300 to 2,000 are enough for most tables.
+        """
+        check_is_fitted(self)
+        check_count("rank", rank)
+        M = self.encode(X)
+        self.machine_ = compressed(
+            self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
+            n_jobs=self.n_jobs, random_state=self._seed,
+        )  # fmt: skip
+        self._stored, self._given = self.machine_.stored, None
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple:

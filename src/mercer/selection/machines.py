@@ -21,7 +21,7 @@ from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
 from mercer.selection.tasks import Classification, Task
 
-__all__ = ["Machine", "MarginMachine", "Recipe", "RidgeMachine"]
+__all__ = ["Machine", "MarginMachine", "Recipe", "RidgeMachine", "compressed"]
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
@@ -281,6 +281,32 @@ class Recipe:
             found[:, judged] = some
         assert found is not None
         return found
+
+
+def compressed(
+    machine: Machine, kernel: Kernel, M: Any, rank: int, weights: Any = None, **settings: Any
+) -> RidgeMachine:
+    """A machine with few centres, whose outputs are as near as they can be to those of another.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its calibration is kept.
+    kernel : Kernel
+        That of the machine.
+    M : encoded rows, on which the outputs shall agree
+    rank : int
+        Centres.
+    settings
+        ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
+    """
+    wanted = machine.outputs(M)
+    offset = np.average(wanted, axis=0, weights=weights)
+    # the outputs have no noise: the least penalty that leave-one-out allows
+    learner = KernelRidge("auto", kernel=kernel, solver="low_rank", rank=rank, **settings)
+    learner.fit(M, wanted - offset, weights)
+    total = len(wanted) if weights is None else float(np.sum(weights))
+    return RidgeMachine(learner, machine.finish, learner.alpha_ / total, offset)
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
