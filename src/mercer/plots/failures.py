@@ -289,9 +289,11 @@ def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> lis
     errors : ndarray of shape (n,)
         Of each row: 1 if its class is wrong, else 0; or the absolute residual.
     """
-    cells, found = RawRows(X).cells if columns else None, []
-    for name in columns if cells else []:
-        for part, members in _parts(cells(name), kinds.get(name)):
+    if not columns:  # of samples that are no table, too
+        return []
+    rows, found = RawRows(X), []
+    for name in columns:
+        for part, members in _parts(rows.cells(name), kinds.get(name)):
             inside, outside = errors[members], errors[~members]
             if min(len(inside), len(outside)) < LEAST_ROWS:
                 continue
