@@ -169,7 +169,23 @@ def test_without_values_no_cell_and_no_target_of_a_row_is_in_the_page(rare):
     model = mercer.KernelRegressor(trials=1).fit(X2[:300], y2[:300])
     data = report_data(model, X2[:300], y2[:300], holdout=(X2[300:], y2[300:]), values=False)
     assert len(data.residuals.predicted) == 0
+    edges = data.target_summary.edges
+    assert edges[0] < y2.min() < y2.max() < edges[-1]
+    assert not [v for v in y2.tolist() if repr(v) in render(data)]
     assert "Has held" in render(data)
+
+
+def test_samples_without_columns_have_a_report_too():
+    words = np.array(["banana", "ananas", "bandana", "papaya", "trick", "brick", "stick", "track"])
+    X, y = np.tile(words, 6).tolist(), np.tile(["fruit"] * 4 + ["thing"] * 4, 6)
+    model = mercer.KernelClassifier(trials=1).fit(X[:32], y[:32])
+    data = report_data(model, X[:32], y[:32], holdout=(X[32:], y[32:]))
+    assert (data.worst_columns, data.segments, data.dependences) == ([], [], [])
+    assert data.suspicion.looked_at == 32
+    render(data)
+    (one,) = [report_data(model, None, None, holdout=(X[40:41], y[40:41]))]
+    assert one.score.rows == 1
+    render(one)
 
 
 def test_a_report_needs_no_training_rows(rare, tmp_path):

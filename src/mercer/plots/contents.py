@@ -309,10 +309,13 @@ class ReportData:
         ]  # fmt: skip
         dependences = [replace(d, values=_rounded(d.values)) for d in self.dependences
                        if d.kind == "number"]  # fmt: skip
+        target = self.target_summary
+        if target.edges is not None:
+            target = replace(target, edges=_widened(target.edges))
         return replace(
-            self, columns=columns, suspicion=suspicion, residuals=residuals, worst=worst,
-            worst_columns=[], segments=segments, dependences=dependences, texts=[],
-            has_values=False,
+            self, target_summary=target, columns=columns, suspicion=suspicion,
+            residuals=residuals, worst=worst, worst_columns=[], segments=segments,
+            dependences=dependences, texts=[], has_values=False,
         )  # fmt: skip
 
     def _unseen(self, role: str) -> Score | None:
@@ -361,6 +364,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _widened(edges: np.ndarray) -> np.ndarray:
+    """Equal intervals between round numbers outside the ends, which are no targets any more."""
+    unit = 10.0 ** (np.floor(np.log10(max(float(np.ptp(edges)), 1e-300))) - 1)
+    low, high = np.floor(edges[0] / unit) * unit, np.ceil(edges[-1] / unit) * unit
+    return np.linspace(low, high, len(edges)) if high > low else edges
 
 
 def _rounded(values: list) -> list:

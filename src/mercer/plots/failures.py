@@ -289,6 +289,8 @@ def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> lis
     errors : ndarray of shape (n,)
         Of each row: 1 if its class is wrong, else 0; or the absolute residual.
     """
+    if not columns:  # of samples that are no table, too
+        return []
     rows, found = RawRows(X), []
     for name in columns:
         for part, members in _parts(rows.cells(name), kinds.get(name)):

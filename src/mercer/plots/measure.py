@@ -204,7 +204,7 @@ def report_data(
         calibration=None if P is None else calibration(y_test, P, classes),
         segments=segments,
         worst=worst,
-        worst_columns=[str(name) for name in foremost[:SHOWN_COLUMNS]],
+        worst_columns=[str(n) for n in foremost[:SHOWN_COLUMNS]] if _is_table(X_test) else [],
         learning=learning,
         suspicion=suspicion,
         stored=_stored(kept),
@@ -297,17 +297,20 @@ def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clo
     """Of columns that have an order or levels; none of other samples than tables."""
     kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
     shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
-    if len(getattr(X, "shape", ())) != 2 or not shown:
+    if not _is_table(X) or not shown:
         return []
     return PartialDependenceDisplay.measured(
         model, X, shown, time=clock.limit, random_state=seed or 0
     ).dependences
 
 
+def _is_table(X: Any) -> bool:
+    return len(getattr(X, "shape", ())) == 2
+
+
 def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
     """The weak parts of the held-out rows, and the worst rows."""
-    if len(getattr(X, "shape", ())) != 2:
-        columns = []
+    columns = columns if _is_table(X) else []
     if task == "classification":
         errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
     else:
@@ -338,7 +341,7 @@ def _stored(model: Any) -> str:
 
 def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:
     """The words that matter in the first text columns that a model of a table uses."""
-    if not hasattr(model, "encoder_") or len(getattr(X, "shape", ())) != 2:
+    if not hasattr(model, "encoder_") or not _is_table(X):
         return []
     names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
     found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]

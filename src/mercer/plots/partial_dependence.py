@@ -19,7 +19,7 @@ __all__ = ["Dependence", "PartialDependenceDisplay"]
 
 LEVELS = 12  # most values of a column that is no number
 FLAT = 0.02  # of the spread of the predictions: smaller changes are none
-CLEAR = 4.0  # a curve rises if its steps up are so many times its steps down
+CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
 
 
@@ -253,8 +253,7 @@ def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
 def _direction(kind: str, values: list, mean: np.ndarray) -> str:
     if kind == "category":
         return f"highest for {values[int(mean.argmax())]}, lowest for {values[int(mean.argmin())]}"
-    steps = np.diff(mean)
-    up, down = steps[steps > 0].sum(), -steps[steps < 0].sum()
-    if up >= CLEAR * down:
-        return "rises"
-    return "falls" if down >= CLEAR * up else "rises and falls"
+    net = (mean[-1] - mean[0]) / np.ptp(mean)
+    if abs(net) < CLEAR:
+        return "rises and falls"
+    return "rises" if net > 0 else "falls"
