@@ -11,6 +11,7 @@ from mercer.selection import budget, finals, trials
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.machines import Recipe
 from mercer.selection.metrics import metric_named
 from mercer.selection.tasks import Classification, Regression
@@ -170,6 +171,36 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
         KernelRegressor(trials=2, n_jobs=1).fit(TABLE, WAVE),
         KernelRegressor(trials=2, n_jobs=2).fit(TABLE, WAVE),
     )
+
+
+def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
+    left_out = trials.Trials._expected
+
+    def expected(self, candidate, rung):
+        return 1e9 if candidate.family == "gaussian" else left_out(self, candidate, rung)
+
+    monkeypatch.setattr(trials.Trials, "_expected", expected)
+    model = KernelRegressor(time=1000).fit(TABLE, WAVE)
+    *tried, _ = model.schedule_
+    second = {Candidate.of(entry).name for entry in tried if entry["rows"] == 200}
+    assert not any(entry["family"] == "gaussian" for entry in tried)
+    assert len(second) == 3
+    first = [row for row in model.leaderboard_ if row["rows"] == 120 and not row["baseline"]]
+    again = KernelRegressor(replay=[e for e in tried if e["rows"] == 120]).fit(TABLE, WAVE)
+    scores = {row["name"]: row["score"] for row in again.leaderboard_}
+    assert min(scores[name] for name in second) >= max(row["score"] for row in first)
+
+
+def test_a_winner_that_is_not_the_first_is_explained():
+    board = Leaderboard(metric_named("accuracy", "classification"))
+    usual = {"baseline": False, "rows": 100}
+    board.enter(usual | {"name": "a", "score": 0.9, "loss": 0.5, "place": 0})
+    board.enter(usual | {"name": "b", "score": 0.88, "loss": 0.4, "place": 1})
+    said = board.close()
+    assert said.startswith("The winner is 'b': its accuracy is within one standard error")
+    assert [row["rank"] for row in board.rows] == [1, 2]
+    board.enter(usual | {"name": "b", "score": 0.95, "loss": 0.4, "place": 1})
+    assert board.close() is None
 
 
 def test_another_seed_is_another_search():
@@ -367,10 +398,10 @@ def test_coarse_scores_are_settled_by_the_loss():
         {"score": 0.88, "loss": 0.4, "rows": 100},
         {"score": 0.80, "loss": 0.1, "rows": 100},
     ]
-    assert search._settled(rows) is rows[1]
-    search.metric = metric_named("log_loss", "classification")
+    assert search.board.settled(rows) is rows[1]
+    search.board.metric = metric_named("log_loss", "classification")
     assert (
-        search._settled(
+        search.board.settled(
             [{"score": 0.3, "loss": 0.3, "rows": 9}, {"score": 0.2, "loss": 0.2, "rows": 9}]
         )["score"]
         == 0.2

@@ -173,7 +173,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
-        self.leaderboard_, self.schedule_ = search.leaderboard, search.schedule
+        self.leaderboard_, self.schedule_ = search.board.rows, search.schedule
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
         kernel, deadline = search.winning_kernel(winner), Deadline(budget, LATE)

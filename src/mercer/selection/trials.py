@@ -26,6 +26,7 @@ from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
 from mercer.selection.finals import EXACT_ROWS, Finals
+from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.learning import (
     LEARNING_ROWS,
     LEARNING_STEPS,
@@ -77,8 +78,9 @@ class Trials:
 
     Attributes
     ----------
-    leaderboard, schedule, notices : list
-        See ``leaderboard_``, ``schedule_`` and ``notices_`` of `KernelClassifier`.
+    board : Leaderboard
+    schedule, notices : list
+        See ``schedule_`` and ``notices_`` of `KernelClassifier`.
     interrupted : bool
         Whether Ctrl-C ended the search.
     decision_weights : dict
@@ -105,7 +107,7 @@ class Trials:
         self.Y, self.weights, self.related = task.targets(y), weights, related
         self.budget, self.memory, self.seed = budget, memory, seed
         self.n_jobs, self.progress = n_jobs, progress
-        self.leaderboard: list[dict] = []
+        self.board = Leaderboard(metric)
         self.schedule: list[dict] = []
         self.notices: list[str] = []
         self.interrupted = False
@@ -139,10 +141,11 @@ class Trials:
             share = self._first_share(order, rest[0]) if rest else 1.0
             done = self._try_all(order, first, share, len(order))
             for rung in rest:
-                best = self._ranked(first)[:PROMOTED]
+                best = self.board.ranked(first[0])[:PROMOTED]
                 if len(best) < 2:
                     break  # there is nothing to choose from
-                self._try_all([order[i] for i in best], rung, 1.0, done + len(best), done)
+                promoted = [Candidate.of(self.schedule[row["place"]]) for row in best]
+                self._try_all(promoted, rung, 1.0, done + len(best), done)
         except KeyboardInterrupt:
             if not self.schedule:
                 raise
@@ -252,13 +255,10 @@ class Trials:
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
         least = RESERVE * self.budget.limit
-        tried = [r for r in self.leaderboard if not r["baseline"]]
-        if not tried or np.isinf(self.budget.limit):
+        if not self.schedule or np.isinf(self.budget.limit):
             return least
-        last = max(r["rows"] for r in tried)
-        best = self._settled([r for r in tried if r["rows"] == last])
-        entry = self.schedule[best["place"]]
-        wanted = self.finals.wanted(Candidate.of(entry), best["penalty"])
+        best = self.board.winner()
+        wanted = self.finals.wanted(Candidate.of(self.schedule[best["place"]]), best["penalty"])
         return max(least, min(wanted, MOST_RESERVED * self.budget.limit))
 
     def _note_interruption(self) -> None:
@@ -288,7 +288,7 @@ class Trials:
         learner = "support vector machine" if candidate.machine == "svc" else "kernel ridge"
         row |= {"learner": learner, "kernel": repr(kernel), "penalty": penalty}
         row["place"] = len(self.schedule)
-        self._enter(row)
+        self.board.enter(row)
         self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
         return row
 
@@ -308,7 +308,7 @@ class Trials:
                 predicted = np.full((len(rows), *values.shape[1:]), np.nan)
             predicted[own] = values
         row = self._row(name, rows, folds, predicted, began)
-        self._enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
+        self.board.enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
 
     def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
         """Held-out predictions of all folds from one factor, and the median penalty.
@@ -408,7 +408,7 @@ class Trials:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
         if candidate.machine != "svc" or rows <= max(ONE_RUNG_ROWS, RUNGS[0][0]):
             return None
-        known = [r["penalty"] for r in self.leaderboard if r["name"] == candidate.name]
+        known = [r["penalty"] for r in self.board.rows if r["name"] == candidate.name]
         return known[0] if known else None
 
     def _shared_kernel(self, candidate: Candidate, steps, taken: list):
@@ -507,55 +507,20 @@ class Trials:
             "seconds": self.budget.spent() - began,
         }
 
-    def _enter(self, row: dict) -> None:
-        """Add a row to the leaderboard; it replaces the candidate's row from an earlier rung."""
-        self.leaderboard = [r for r in self.leaderboard if r["name"] != row["name"]]
-        self.leaderboard.append(row)
-
-    def _key(self, row: dict) -> tuple:
-        """Sort key: first more rows (a later rung), then the score, then the loss."""
-        score = row["score"]
-        return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
-
-    def _ranked(self, rung: tuple[int, int | None]) -> list[int]:
-        """Positions in the schedule of the candidates of a rung, the best candidate first."""
-        rows = [r for r in self.leaderboard if not r["baseline"] and r["rows"] == rung[0]]
-        best = self._settled(rows)
-        rest = sorted((r for r in rows if r is not best), key=self._key, reverse=True)
-        return [r["place"] for r in (best, *rest)]
-
-    def _settled(self, rows: list[dict]) -> dict:
-        """The best row of the leaderboard.
-
-        Metrics that count correct rows are not exact: among the rows within one standard error of
-        the best score, the one with the smallest loss wins.
-        """
-        best = max(rows, key=self._key)
-        top, slack = best["score"], 0.0
-        if self.metric.counts_hits and 0 < top < 1:
-            slack = float(np.sqrt(top * (1 - top) / best["rows"]))
-        near = [r for r in rows if r["score"] >= top - slack] or [best]
-        return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
-
     def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
         """Rank the leaderboard; returns the winner, and the entry of its final fit."""
-        tried = [r for r in self.leaderboard if not r["baseline"]]
-        last = max(r["rows"] for r in tried)
-        winner = self._settled([r for r in tried if r["rows"] == last])
-        entry = self.schedule[winner["place"]]
-        candidate = Candidate.of(entry)
+        winner = self.board.winner()
+        candidate = Candidate.of(self.schedule[winner["place"]])
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
-        self.leaderboard.sort(key=self._key, reverse=True)
-        for place, row in enumerate(self.leaderboard, 1):
-            row["rank"] = place
-            row.pop("place", None)
+        said = self.board.close()
+        self.notices += [] if said is None else [said]
         self.schedule.append(final)
         return candidate, final
 
     def _report(self, name: str, done: int, of: int) -> None:
         if self.progress is not None:
-            rows = [r for r in self.leaderboard if not np.isnan(r["score"])]
-            self.progress({"trial": name, "done": done, "of": of, "leaderboard": rows})
+            told = {"trial": name, "done": done, "of": of, "leaderboard": self.board.known()}
+            self.progress(told)
 
 
 def _kernel_of(candidate: Candidate) -> Candidate:
