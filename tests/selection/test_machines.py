@@ -138,12 +138,12 @@ def test_likelihoods_of_pairs(k):
 def test_rows_are_split_by_class():
     codes = np.repeat([0, 1, 2], [100, 20, 1])
     folds = splits(codes, 0)
-    assert len(folds) == 5
+    assert len(folds) == 3
     assert_array_equal(np.sort(np.concatenate([judged for _, judged in folds])), np.arange(120))
     for train, judged in folds:
         assert not set(train) & set(judged)
         assert 120 in train  # the only row of its class
-        assert np.sum(codes[judged] == 1) == 4
+        assert np.sum(codes[judged] == 1) in (6, 7)
     (train, judged), *others = splits(np.repeat([0, 1], 5000), 0)
     assert not others
     assert (len(train), len(judged)) == (3200, 800)

@@ -15,10 +15,13 @@ import numpy as np
 __all__ = ["Costs", "entry_seconds"]
 
 AT_FIRST = 1.5  # factor before anything was observed
+FACTORS = (0.3, 10.0)  # between which it is believed
 LAST = 5  # steps whose observed time counts
 CARE = 1.3  # a step begins only if so many times its predicted time is left
 CHOLESKY = 6e10  # operations a second, in float32
 MACHINE = 3.3e-8  # seconds for each squared row of a support vector machine on 3,000 rows
+SMALL_FITS = 0.1  # the fits that choose C, however few the rows are
+STEP = 0.003  # a step of learning, however few the rows are
 EXPONENT = 1.9  # of the rows, in the time of a support vector machine
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
@@ -33,7 +36,7 @@ class Costs:
     def factor(self, kind: str) -> float:
         """Observed / predicted time of the last steps of a kind, or of all where it has none."""
         known = self.ratios.get(kind) or [x for each in self.ratios.values() for x in each]
-        return float(np.quantile(known, 0.75)) if known else AT_FIRST
+        return float(np.quantile(np.clip(known, *FACTORS), 0.75)) if known else AT_FIRST
 
     def expected(self, kind: str, predicted: float) -> float:
         """Seconds that a step will take, with care."""
@@ -64,12 +67,12 @@ class Costs:
     @staticmethod
     def margin(n: int, entry: float) -> float:
         """A support vector machine with its calibration."""
-        return n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
+        return SMALL_FITS + n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
 
     @staticmethod
     def interactions(n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""
-        return steps * (2 * n * n * entry + 4 * n**3 / CHOLESKY)
+        return steps * (STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
 
     @staticmethod
     def metric(n: int, columns: int) -> float:

@@ -29,7 +29,7 @@ STEEPNESS = 3.0
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
 PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for an exact one
 FEW = 10  # rows of a class, all of which take part in those fits
-SMALL = 1000  # with at most so many rows, all are judged in 5 folds, else a fifth of them
+SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, else a fifth
 
 
 class Machine(ABC):
@@ -325,7 +325,7 @@ def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
 def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to fit to and rows to judge on, with the shares of the classes in both.
 
-    Five folds of few rows, else one split of at most 4,000 rows. Classes of one row are in all fits
+    Three folds of few rows, else one split of at most 4,000 rows, with a fifth to judge on. Classes of one row are in all fits
     and never judged.
     """
     n, counts = len(codes), np.bincount(codes)
@@ -336,7 +336,7 @@ def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     counts = np.bincount(codes[rows], minlength=len(counts))
     single = counts[codes[rows]] < 2
     often, always = rows[~single], rows[single]
-    folds = int(min(5, counts[counts > 1].min(initial=5)))
+    folds = int(min(FOLDS if n <= SMALL else 5, counts[counts > 1].min(initial=5)))
     if not len(often) or len(np.unique(codes[often])) < 2:
         return [(rows, rows)]
     cut = StratifiedKFold(max(2, folds), shuffle=True, random_state=seed)

@@ -45,6 +45,7 @@ __all__ = ["Trials"]
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
+PATIENCE = 8  # candidates without a better one, after which the search of a small table ends
 PROMOTED = 3  # candidates that go on to the second rung
 FOLD_LEARNING_ROWS = 600  # rows to learn column weights from, for each fold of a small table
 FIRST_RUNG_SHARE = 0.5  # least part of the time, if there is a second rung
@@ -199,12 +200,25 @@ class Trials:
                     "were tried."
                 )
                 return tried
+            if self._is_settled(row):
+                return tried
         if not done and tried < len(order):
             self.notices.append(
                 f"The time budget had room for {tried} of {len(order)} candidates on {rung[0]} "
                 "rows."
             )
         return tried
+
+    def _is_settled(self, row: dict) -> bool:
+        """Whether the search of a small table has gone on long enough without a better row."""
+        if len(self.M) > SMALL_ROWS:
+            return False
+        since = row["place"] - self.board.winner()["place"]
+        if since >= PATIENCE:
+            self.notices.append(
+                f"None of the last {since} candidates was better, so no more were tried."
+            )
+        return since >= PATIENCE
 
     # --- the clock ----------------------------------------------------------------------------
 
