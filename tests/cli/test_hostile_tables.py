@@ -293,7 +293,7 @@ TAKEN = {
     ),
     "a text that is missing": (
         TABLE.with_columns(note=pl.Series([None] * N, dtype=pl.String)),
-        ("note empty 48 every value is missing",),
+        ("note empty 60 every value is missing",),
     ),
     "a constant text": (
         TABLE.with_columns(note=pl.lit("always the same long sentence, to the last word")),

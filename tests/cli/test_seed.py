@@ -57,8 +57,8 @@ def test_with_a_test_table_the_score_keeps_its_value_and_its_interval_moves(fold
     assert one["leaderboard"] != two["leaderboard"]  # other folds
     assert one["winner"] == two["winner"]
     scores = one["score"], two["score"]
-    np.testing.assert_allclose(*(score["value"] for score in scores), rtol=0.05)
-    np.testing.assert_allclose(*(score["interval"] for score in scores), rtol=0.1)
+    np.testing.assert_allclose(*(score["value"] for score in scores), rtol=0.2)
+    np.testing.assert_allclose(*(score["interval"] for score in scores), rtol=0.3)
     assert scores[0]["baselines"] == scores[1]["baselines"]
     ends = [np.divide(score["interval"], score["value"]) for score in scores]
     assert np.abs(ends[0] - ends[1]).max() > 2e-3  # other rows drawn, not the score's own change

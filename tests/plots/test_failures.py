@@ -22,6 +22,7 @@ from mercer.plots.clock import Clock
 from mercer.plots.failures import class_rates, prediction_intervals, weak_segments, worst_rows
 from mercer.plots.measure import report_data
 from mercer.plots.report import render
+from mercer.selection.holdout import score_held_out
 from mercer.selection.metrics import metric_named
 from plots.test_influence import planted
 
@@ -191,7 +192,8 @@ def test_samples_without_columns_have_a_report_too():
 def test_a_report_needs_no_training_rows(rare, tmp_path):
     model, X, y = rare
     data = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], target="kind of case")
-    assert data.score.value == model.score(X[1::2], y[1::2])
+    assert data.score.metric == model.metric_
+    assert data.score.value == score_held_out(model, (X[::2], y[::2]), (X[1::2], y[1::2])).score
     assert data.relevance is None
     assert data.learning is None
     text = (tmp_path / "r.html").read_text("utf-8")

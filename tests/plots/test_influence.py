@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.plots import InfluenceDisplay
-from mercer.selection.machines import Recipe
-from mercer.selection.tasks import Regression
+from mercer.selection.machines import Recipe, RidgeMachine
+from mercer.selection.tasks import FirstOutput
 
 mpl.use("Agg")
 
@@ -64,7 +64,9 @@ def test_support_vector_machines_and_pipelines_find_them_by_folds():
 def test_the_closed_form_is_that_of_fits_without_the_row():
     X, y, _ = planted("regression", 60)
     model = mercer.KernelRegressor(trials=1).fit(X, y)
-    model.machine_ = Recipe(penalty=0.01).fit(Regression(), model.kernel_, model.encode(X), y)
+    learner = mercer.KernelRidge(0.01 * 60, kernel=model.kernel_)
+    learner.fit(model.encode(X), (y - y.mean())[:, None])
+    model.machine_ = RidgeMachine(learner, FirstOutput(), 0.01, np.array([y.mean()]))
     display = InfluenceDisplay.measured(model, X, y)
     M, mean = model.encode(X), y.mean()
     ridge = mercer.KernelRidge(0.01 * 60, kernel=model.kernel_)

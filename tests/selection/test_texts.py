@@ -73,7 +73,7 @@ def test_the_encoder_keeps_objects_beside_numbers():
     assert part.objects[0].texts() == [M.objects[0].texts()[i] for i in (4, 2)]
     new = encoder.transform(TABLE.assign(review="ζ unseen", bag="gin;tea")[:1])
     assert new.objects[0].alphabet[: new.objects[0].known] == M.objects[0].alphabet
-    assert new.objects[4].universe[-1] == "gin"
+    assert new.objects[5].universe[-1] == "gin"
 
 
 def test_texts_are_read_in_several_ways_and_combined_with_the_other_columns():

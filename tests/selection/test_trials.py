@@ -147,9 +147,12 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
 def test_few_are_promoted_to_more_rows(rungs):
     model = KernelClassifier(trials=6).fit(TABLE, RING)
     *tried, final = model.schedule_
-    assert [(entry["rows"], entry["rank"]) for entry in tried] == [(120, 30)] * 6 + [(200, 60)] * 3
+    second = len(tried) - 6  # a perfect one ends the search
+    assert 1 <= second <= 3
+    rungs = [(entry["rows"], entry["rank"]) for entry in tried]
+    assert rungs == [(120, 30)] * 6 + [(200, 60)] * second
     assert final["rows"] is None
-    assert [row["rows"] for row in model.leaderboard_] == [200] * 3 + [120] * 5
+    assert [row["rows"] for row in model.leaderboard_] == [200] * second + [120] * (8 - second)
     names = [row["name"] for row in model.leaderboard_]
     assert len(names) == len(set(names)) == 8
     # each kernel is learnt once, in the first rung, whatever the machine

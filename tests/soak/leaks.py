@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +63,9 @@ def targets_of_a_fold(rng: np.random.Generator, folder: Path) -> None:
     M, features = encoder.transform(table), encoder.features_
     y = targets_of(rng, table, classify)
     weights = rng.uniform(0.1, 3, n) if rng.integers(2) else None
-    order = candidates(features)
+    order = candidates(features, "classification" if classify else "regression")
     schedule = [
-        {"family": c.family, "scale": c.scale, "learn": c.learn, "text": c.text, "rows": n,
-         "rank": int(rng.integers(5, n)), "steps": [2] * 5}
+        asdict(c) | {"rows": n, "rank": int(rng.integers(5, n)), "steps": [2] * 5}
         for c in (order[i] for i in rng.choice(len(order), min(3, len(order)), replace=False))
     ]  # fmt: skip
     kind = Classification if classify else Regression

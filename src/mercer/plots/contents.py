@@ -44,6 +44,7 @@ PHRASES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
     "log_loss": "log loss",
     "f1": "F₁ score",
     "r2": "R²",

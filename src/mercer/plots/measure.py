@@ -46,7 +46,7 @@ from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.summaries import column_summaries, target_summary
 from mercer.plots.words import KernelWords, kernel_words
 from mercer.selection.holdout import HeldOut, score_held_out
-from mercer.selection.metrics import interval, metric_named
+from mercer.selection.metrics import Metric, interval, metric_named
 from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
@@ -143,7 +143,8 @@ def report_data(
     known = X is not None
     X, y = (X, np.asarray(y)) if known else (X_test, y_test)
     task = "classification" if is_classifier(model) else "regression"
-    scorer = metric_named(metric or getattr(model, "metric", None), task)
+    given = getattr(model, "metric_", getattr(model, "metric", None))
+    scorer = metric_named(metric or given, task)
     classes: Any = getattr(model, "classes_", None)
     if scored is None and known and hasattr(model, "leaderboard_"):
         scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
@@ -154,7 +155,7 @@ def report_data(
     if scored is not None and scored.metric == scorer.name:
         own = Score(scored.metric, scored.score, scored.low, scored.high, scored.rows)
     else:
-        own = score(predicted)
+        own = score(_decided(model, scorer, predicted))
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
     columns = column_summaries(model, X)
@@ -197,7 +198,9 @@ def report_data(
         relevance=relevance,
         dependences=dependences,
         texts=texts,
-        confusion=confusion(y_test, predicted, classes) if task == "classification" else None,
+        confusion=None
+        if task == "regression"
+        else confusion(y_test, _decided(model, None, predicted), classes),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
         intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
@@ -238,6 +241,13 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X))
     return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
+
+
+def _decided(model: Any, scorer: Metric | None, predicted: np.ndarray) -> np.ndarray:
+    """Probabilities times the model's decision weights, for what counts predicted classes."""
+    weights = getattr(model, "decision_weights_", None)
+    counts = scorer is None or scorer.counts_hits
+    return predicted if weights is None or not counts else predicted * weights
 
 
 def _score(

@@ -32,7 +32,7 @@ __all__ = ["infer_columns"]
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
-DENSE = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
+COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas names it in Parquet files
 IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
 
@@ -241,7 +241,7 @@ def _number_kind(
     if whole and distinct == len(present) == n >= FEW_ROWS:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
-        if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= DENSE * present[-1]:
+        if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:
             return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
         if IDENTIFIER_NAME.fullmatch(str(name)):
             return "identifier", f"named as an identifier, and all {n} integers are different"

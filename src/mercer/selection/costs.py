@@ -21,7 +21,7 @@ CARE = 1.3  # a step begins only if so many times its predicted time is left
 CHOLESKY = 6e10  # operations a second, in float32
 MACHINE = 3.3e-8  # seconds for each squared row of a support vector machine on 3,000 rows
 SMALL_FITS = 0.1  # the fits that choose C, however few the rows are
-STEP = 0.003  # a step of learning, however few the rows are
+EACH_STEP = 0.003  # a step of learning, however few the rows are
 EXPONENT = 1.9  # of the rows, in the time of a support vector machine
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
@@ -72,7 +72,7 @@ class Costs:
     @staticmethod
     def interactions(n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""
-        return steps * (STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
+        return steps * (EACH_STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
 
     @staticmethod
     def metric(n: int, columns: int) -> float:

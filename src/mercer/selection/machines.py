@@ -325,8 +325,8 @@ def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
 def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to fit to and rows to judge on, with the shares of the classes in both.
 
-    Three folds of few rows, else one split of at most 4,000 rows, with a fifth to judge on. Classes of one row are in all fits
-    and never judged.
+    Three folds of few rows, else one split of at most 4,000 rows, with a fifth to judge on. Classes
+    of one row are in all fits and never judged.
     """
     n, counts = len(codes), np.bincount(codes)
     rows = np.arange(n)
