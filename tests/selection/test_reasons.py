@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
+from mercer.selection import reasons
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.candidates import Candidate
 from mercer.selection.machines import Recipe
@@ -38,6 +39,18 @@ def test_contributions_add_up_to_the_output_of_the_class(machine, classes):
             v if c == a else -v if c == b else 0 * v for (a, b), v in zip(pairs, values.T)
         )
         assert_allclose(parts, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_reasons_in_many_blocks_are_those_of_one(classes, monkeypatch):
+    X, y = blobs(classes)
+    model = KernelClassifier(trials=1).fit(X, y)
+    whole = model.reasons(X)
+    monkeypatch.setattr(reasons, "BLOCK", 7 * len(model.stored_rows_))
+    parts = model.reasons(X)
+    for name in ("rows", "against"):
+        assert np.mean(getattr(parts, name) == getattr(whole, name)) > 0.99  # but for rounding
+    assert_allclose(parts.shares, whole.shares, atol=1e-5)
 
 
 def test_a_row_rests_on_its_own_copy_in_the_training_table():
