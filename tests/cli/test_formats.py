@@ -103,9 +103,9 @@ def ipc():
         ("t.arrow", ipc()),
         ("t.feather", ipc()),
         ("stream.arrow", arrow_stream()),
-        ("t.feather.gz", gzip.compress(ipc())),
+        ("t.feather.gz", gzip.compress(ipc(), mtime=0)),
         ("t.jsonl", FRAME.write_ndjson().encode()),
-        ("t.ndjson.gz", gzip.compress(FRAME.write_ndjson().encode())),
+        ("t.ndjson.gz", gzip.compress(FRAME.write_ndjson().encode(), mtime=0)),
         ("gaps.jsonl", b'{"size": 1.5, "colour": "red"}\n\n{"colour": "blue"}\n{"size": 3}\n'),
         ("wide.jsonl", FRAME.write_ndjson().encode("utf-16")),
     ],
@@ -215,7 +215,13 @@ def piped(monkeypatch, content):
 
 @pytest.mark.parametrize(
     "content",
-    [b"a;b\n1;x\n", gzip.compress(b"a,b\n1,x\n"), b'{"a": 1, "b": "x"}\n', "parquet", "arrow"],
+    [
+        b"a;b\n1;x\n",
+        gzip.compress(b"a,b\n1,x\n", mtime=0),
+        b'{"a": 1, "b": "x"}\n',
+        "parquet",
+        "arrow",
+    ],
 )
 def test_a_table_from_a_pipe(content, monkeypatch, capsys):
     if isinstance(content, str):
