@@ -198,7 +198,7 @@ def text_trial(r: Random, folder: Path) -> None:
         names = list(MANGLED)
         content = MANGLED[names[r.integers(len(names))]](content, r)
     if r.random() < 0.05:
-        content, suffix = gzip.compress(content), suffix + ".gz"
+        content, suffix = gzip.compress(content, mtime=0), suffix + ".gz"
         content = lacking(content, r) if r.random() < 0.5 else content
     name = str(r.choice(["t", "[red]x", "\x1b[31m", "a b", "[", "-t", ":smile:", "ü'\""])) + suffix
     (folder / name).write_bytes(content)
