@@ -10,6 +10,7 @@ all candidates. ``schedule_`` has their order and settings, and ``replay=`` repe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -163,8 +164,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         M = self.encoder_.transform(table)
         search = Trials(
             task, self.encoder_.features_, M, y, metric, weights=weights, related=related,
-            budget=budget,
-            memory=memory, seed=self._seed, n_jobs=self.n_jobs, progress=self.progress,
+            budget=budget, memory=memory, seed=self._seed, n_jobs=self.n_jobs,
+            progress=self.progress,
         )  # fmt: skip
         fit = partial(self._fit_machine, task, M, y, weights, memory)
         early = None
@@ -176,44 +177,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.leaderboard_, self.schedule_ = search.board.rows, search.schedule
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
-        kernel, deadline = search.winning_kernel(winner), Deadline(budget, LATE)
         began = budget.spent()
-        try:
-            self._report_final(winner)
-            if not (final.get("quick") or final.get("early")):
-                with deadline:
-                    self.machine_ = fit(winner, final, kernel)
-        except (KeyboardInterrupt, Stopped):
-            over = deadline.is_over()
-            self.interrupted_ = None if over else "final fit"
-            why = "The time was over" if over else "Interrupted"
-            if over and early is not None:
-                final = {"final": True, "early": True, "rank": SMALLEST_RANK}
-                self.notices_.append(
-                    f"{why} in the final fit of {winner.name!r}: the model is the machine that "
-                    "was fitted to all rows at the start."
-                )
-            else:
-                final = {
-                    "final": True,
-                    "rank": search.finals.affordable(SMALLEST_RANK),
-                    "quick": True,
-                }
-                self.notices_.append(
-                    f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} "
-                    f"centres on at most {QUICK_ROWS} rows."
-                )
-            self.schedule_[-1] = final
-        if final.get("early"):
-            winner = EARLY
-            self.machine_ = early or fit(EARLY, final)
-        elif final.get("quick"):
-            rows = np.sort(search.order[:QUICK_ROWS])
-            some = None if weights is None else weights[rows]
-            self.machine_ = self._fit_machine(
-                task, M[rows], y[rows], some, memory, winner, final, kernel, steps=1
-            )
-            self._stored = rows[self._stored]
+        winner, self.schedule_[-1] = self._fit_final(search, fit, early, winner, final)
         self.winner_ = asdict(winner)
         self.winner_name_ = winner.name
         if task.classes is not None:
@@ -286,6 +251,49 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     # --- the final fit ------------------------------------------------------------------------
 
+    def _fit_final(
+        self,
+        search: Trials,
+        fit: Callable[..., Machine],
+        early: Machine | None,
+        winner: Candidate,
+        final: dict,
+    ) -> tuple[Candidate, dict]:
+        """Fit the winner to all rows; what is cut short leaves a quicker machine.
+
+        Returns the candidate of the machine that is kept, and its entry in the schedule.
+        """
+        kernel, deadline = search.winning_kernel(winner), Deadline(search.budget, LATE)
+        try:
+            self._report_final(winner)
+            if not (final.get("quick") or final.get("early")):
+                with deadline:
+                    self.machine_ = fit(winner, final, kernel)
+                return winner, final
+        except (KeyboardInterrupt, Stopped):
+            over = deadline.is_over()
+            self.interrupted_ = None if over else "final fit"
+            why = "The time was over" if over else "Interrupted"
+            if over and early is not None:
+                final = {"final": True, "early": True, "rank": SMALLEST_RANK}
+                self.notices_.append(
+                    f"{why} in the final fit of {winner.name!r}: the model is the machine that "
+                    "was fitted to all rows at the start."
+                )
+            else:
+                rank = search.finals.affordable(SMALLEST_RANK)
+                final = {"final": True, "rank": rank, "quick": True}
+                self.notices_.append(
+                    f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} "
+                    f"centres on at most {QUICK_ROWS} rows."
+                )
+        if final.get("early"):
+            self.machine_ = early or fit(EARLY, final)
+            return EARLY, final
+        rows = np.sort(search.order[:QUICK_ROWS])
+        self.machine_ = fit(winner, final, kernel, steps=1, rows=rows)
+        return winner, final
+
     def _fit_machine(
         self,
         task: Task,
@@ -297,14 +305,20 @@ class _AutomaticKernel(BaseEstimator, ABC):
         final: dict,
         kernel: TableKernel | None = None,
         steps: int = LEARNING_STEPS,
+        rows: np.ndarray | None = None,
     ) -> Machine:
-        """The machine of a candidate, fitted as the entry ``final`` of a schedule says."""
-        kernel = kernel or self._kernel_for(candidate, task, M, y, weights, memory, steps)
-        fitted = np.arange(len(M))
-        if final.get("rows"):  # fewer, because all would take too long
-            rows = np.sort(np.random.default_rng(self._seed).permutation(len(M))[: final["rows"]])
+        """The machine of a candidate, fitted as the entry ``final`` of a schedule says.
+
+        Weights are learnt in at most ``steps`` steps, and only ``rows`` are used if they are given.
+        """
+        if rows is not None:
             M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
-            fitted = rows
+        kernel = kernel or self._kernel_for(candidate, task, M, y, weights, memory, steps)
+        fitted = np.arange(len(M)) if rows is None else rows
+        if final.get("rows"):  # fewer, because all would take too long
+            some = np.sort(np.random.default_rng(self._seed).permutation(len(M))[: final["rows"]])
+            M, y, weights = M[some], y[some], None if weights is None else weights[some]
+            fitted = fitted[some]
         recipe = Recipe(
             candidate.machine if not final.get("quick") else "ridge", final.get("penalty"),
             final["rank"], final.get("exact", False), memory=memory, n_jobs=self.n_jobs,
