@@ -28,7 +28,7 @@ class Finals:
     A plan is the last entry of a schedule, with
 
     - ``rank``: the centres of a low-rank machine, else None;
-    - ``exact``: whether ridge is exact for more rows than those for which that is the default;
+    - ``exact``: whether ridge has one Cholesky factor of all rows;
     - ``penalty``: the C of a support vector machine, else None;
     - ``rows``: so many rows at random, if all would take too long, else None.
     """
@@ -81,12 +81,12 @@ class Finals:
         n, limits = len(self.M), LIMITS["leave one out"]
         if candidate.machine == "svc":
             return final | {"penalty": penalty}
+        if self.exact(n):
+            return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:
             return final
         if any(f.holds_objects for f in self.features):
             return final | {"rank": self.affordable(TEXT_RANK)}
-        if self.exact(n):
-            return final | {"exact": True}
         return final | {"rank": self.affordable(limits.rank)}
 
     def _seconds(self, candidate: Candidate, final: dict) -> float:
