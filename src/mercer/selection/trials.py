@@ -43,7 +43,7 @@ from mercer.threads import blas_limit, ordered_map
 __all__ = ["Trials"]
 
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
-ONE_RUNG_ROWS = 5000  # with at most so many rows, there is one rung
+ONE_RUNG_ROWS = 2000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
 PATIENCE = 8  # candidates without a better one, after which the search of a small table ends
 PROMOTED = 3  # candidates that go on to the second rung
