@@ -358,8 +358,8 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
     Parameters
     ----------
-    norm, power, metric, bandwidth, alpha, steps, learning_rows, solver, rank, memory, n_jobs, \
-random_state
+    norm, power, metric, bandwidth, alpha, steps, learning_rows, solver, rank, memory, n_jobs,
+    random_state
         As in `FeatureMachineRegressor`.
 
     Attributes
@@ -367,8 +367,8 @@ random_state
     classes_ : ndarray of shape (n_classes,)
     calibration_ : function
         From the outputs, a score for each class, to probabilities.
-    metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_, \
-intercept_, X_fit_, solver_, gram_, residual_
+    metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_,
+    intercept_, X_fit_, solver_, gram_, residual_
         As in `FeatureMachineRegressor`, with one output for each class, or one for two classes.
 
     Notes
