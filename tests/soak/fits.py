@@ -92,6 +92,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelLogisticRegression: logistic,
     mercer.FeatureMachineRegressor: features,
     mercer.FeatureMachineClassifier: features,
+    mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},
+    mercer.KernelRegressor: lambda rng: {"trials": int(rng.integers(1, 4))},
 }
 
 
