@@ -80,6 +80,21 @@ def test_logarithmic_ticks_are_powers_of_ten(low, high):
     assert (axis.at(low), axis.at(high)) == (0, 300)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "value", "at"),
+    [
+        (7.0, 7.0, 7.0, 150),  # a column of one value
+        (0.0, 0.0, 0.0, 150),
+        (1e16, 1e16 + 4, 1e16 + 2, 150),
+        (-1.7e308, 1.7e308, 0.0, 150),
+        (0.0, 5e-324, 5e-324, 300),
+        (-3.0, 1.0, 0.0, 225),
+    ],
+)
+def test_values_of_any_size_have_a_place(low, high, value, at):
+    assert Axis(np.float64(low), np.float64(high), 0, 300).at(np.float64(value)) == at
+
+
 def test_counts_are_marked_at_whole_numbers():
     assert [v for v, _ in Axis(0, 1.05, 0, 100, whole=True).ticks()] == [0, 1]
 
