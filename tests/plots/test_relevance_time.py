@@ -5,11 +5,12 @@ from time import monotonic
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.plots import RelevanceDisplay
 from mercer.plots.held import RawRows, rows_of, typical_row
+from mercer.plots.relevance import _dependence
 from mercer.plots.report import report_data
 
 
@@ -68,3 +69,25 @@ def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
     assert len(data.columns) == 100
     assert len(data.spectrum.eigenvalues) >= 100
     assert len(data.relevance.columns) >= 1
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.3, 0.5], [1.0]])
+@pytest.mark.parametrize("answers", [1, 3])
+def test_dependence_is_the_part_of_the_variance_between_groups(shares, answers):
+    """The R² of a linear regression on indicators of the groups, of the best answer."""
+    random = np.random.default_rng(0)
+    codes = random.choice(len(shares), 400, p=shares)
+    Y = random.normal(size=(len(shares), answers))[codes] + random.normal(size=(400, answers))
+    indicators = np.eye(len(shares))[codes]
+    fitted = indicators @ np.linalg.lstsq(indicators, Y, rcond=None)[0]
+    parts = np.var(fitted, axis=0) / np.var(Y, axis=0)
+    found = _dependence(np.array(list("abcdef"))[codes], Y[:, 0] if answers == 1 else Y)
+    assert_allclose(found, parts.max(), atol=1e-12)
+
+
+def test_dependence_of_numbers_and_of_nothing():
+    x = np.random.default_rng(0).normal(size=1000)
+    assert _dependence(x, np.exp(3 * x) > 1) > 0.8
+    assert _dependence(x, x) > 0.9
+    assert _dependence(x, np.random.default_rng(1).normal(size=1000)) < 0.05
+    assert _dependence(x, np.ones(1000)) == 0
