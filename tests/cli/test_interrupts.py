@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import mercer
+from mercer.cli.app import run
 from mercer.selection.holdout import hold_out
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
@@ -97,6 +98,37 @@ def test_ctrl_c_ends_a_step_and_keeps_the_best_so_far(at, said, report, folder):
 def table():
     frame = pl.read_csv("penguins.csv")
     return frame.drop("species"), frame["species"].to_numpy()
+
+
+def test_an_interrupted_search_is_gone_on_with(folder):
+    _, _, err = interrupted("SVC: gaussian, scale 2", *FIT)
+    assert "To go on, add --resume model.mercer." in err
+    half = mercer.load("model.mercer").schedule_
+    done = subprocess.run(
+        [sys.executable, "-c", "from mercer.cli import main; main()", *FIT, "--trials", "4",
+         "--resume", "model.mercer", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    whole = json.loads(done.stdout)["schedule"]
+    assert whole[: len(half) - 1] == half[:-1]
+    assert len([entry for entry in whole if not entry.get("final")]) >= 4
+
+
+def test_a_model_of_another_table_is_not_gone_on_with(folder, capsys):
+    def refused(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            run(list(arguments))
+        assert ended.value.code not in (0, None)
+        return capsys.readouterr().err
+
+    with pytest.raises(SystemExit):
+        run([*FIT, "--trials", "1", "--quiet"])
+    more = ("--trials", "1", "--resume")
+    assert "resume= was fitted to other rows" in refused(*FIT, "--seed", "3", *more, "model.mercer")
+    other = ("fit", "penguins.csv", "--target", "body_mass_g", "-o", "other.mercer")
+    said = " ".join(refused(*other, *more, "model.mercer").split())
+    assert "holds a KernelClassifier, but the target asks for a KernelRegressor" in said
+    assert "penguins.csv" in refused(*FIT, *more, "penguins.csv", "--force")
 
 
 def test_ctrl_c_before_anything_was_tried_writes_nothing(folder):

@@ -68,6 +68,7 @@ def fit(
     sep: str | None = None,
     decimal: Decimal | None = None,
     no_rows: Flag = False,
+    resume: Path | None = None,
     force: Flag = False,
     json: Flag = False,
     quiet: Flag = False,
@@ -124,6 +125,9 @@ def fit(
         The decimal sign in text files: . or , (default: as the columns show).
     no_rows
         Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
+    resume
+        A model of the same table with the same options, such as one that Ctrl-C has left: its
+        trials are not repeated, and the search goes on after them.
     force
         Replace an existing model and report.
     json
@@ -138,7 +142,8 @@ def fit(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
-        decimal=decimal, more=more, force=force, json=json, quiet=quiet, no_rows=no_rows,
+        decimal=decimal, more=more, resume=resume, force=force, json=json, quiet=quiet,
+        no_rows=no_rows,
     )  # fmt: skip
     return fit_table(options)
 

@@ -7,6 +7,7 @@ outcome.py, and the steps between the two are here.
 from __future__ import annotations
 
 import json
+import shlex
 import traceback
 from collections.abc import Callable
 from copy import copy
@@ -21,7 +22,7 @@ from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
-from mercer.persistence import save
+from mercer.persistence import ModelFileError, load, save
 from mercer.plots.contents import plain
 from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
@@ -72,8 +73,9 @@ def search_and_refit(
     model.progress = None if screen.quiet else steps.bar
     extras = split.extras
     encoded = model.fit_and_encode(
-        split.X_train, split.y_train, extras.weights, groups=extras.groups, times=extras.times
-    )
+        split.X_train, split.y_train, extras.weights, groups=extras.groups, times=extras.times,
+        resume=None if options.resume is None else _earlier(options.resume, model),
+    )  # fmt: skip
     model.progress = None
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
@@ -148,6 +150,17 @@ def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
         time=limit, memory=options.memory, trials=options.trials,
         metric=problem.metric, kind=problem.kinds, drop=options.drop, random_state=options.seed,
     )  # fmt: skip
+
+
+def _earlier(file: Path, model: Any) -> Any:
+    """The model that the search goes on after."""
+    earlier = load(file)
+    if type(earlier) is not type(model):
+        raise ModelFileError(
+            f"--resume: {str(file)!r} holds a {type(earlier).__name__}, but the target asks for a "
+            f"{type(model).__name__}. Give a model of the same table, or leave --resume out."
+        )
+    return earlier
 
 
 def _score(
@@ -250,9 +263,11 @@ def _exit_code(outcome: Outcome, steps: Steps, options: FitOptions) -> int:
             soft_wrap=True,
         )
     if steps.left_out:
+        cut = outcome.model.interrupted_ == "search"
+        more = f" To go on, add --resume {shlex.quote(str(options.output))}." if cut else ""
         errors.print(
             f"Interrupted: {'; '.join(steps.left_out)}. The best model until then is in "
-            f"{options.output}.",
+            f"{options.output}.{more}",
             soft_wrap=True,
         )
         return INTERRUPTED

@@ -53,6 +53,7 @@ class FitOptions:
     sep: str | None = None
     decimal: str | None = None
     more: tuple[Path, ...] = ()
+    resume: Path | None = None
     force: bool
     json: bool
     quiet: bool
@@ -100,8 +101,10 @@ class FitOptions:
         kinds_given(self.kind)
         reading_given(self.encoding, self.sep, self.decimal)
         inputs = [*self.tables, self.test] if self.test else self.tables
-        refuse_existing([self.output], self.force, inputs)  # a folder may have no name for a report
-        refuse_existing([self.report], self.force, inputs)
+        # a model that is gone on with may be replaced by what comes of it
+        force = self.force or (self.resume is not None and self.resume == self.output)
+        refuse_existing([self.output], force, inputs)  # a folder may have no name for a report
+        refuse_existing([self.report], force, inputs)
 
     def command(self) -> str:
         """The command line that repeats the fit: every option that matters to the model."""

@@ -44,6 +44,7 @@ from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.related import Related
+from mercer.selection.resume import Known, fingerprint
 from mercer.selection.rungs import ONE_RUNG_ROWS
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import Trials
@@ -93,7 +94,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X, y, sample_weight=None, *, groups=None, times=None) -> Self:
+    def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
         """Infer the kinds of the columns, search, and fit the winner on all rows.
 
         Parameters
@@ -109,6 +110,9 @@ class _AutomaticKernel(BaseEstimator, ABC):
         times : array-like of shape (n,), optional
             Numbers, dates or texts that sort by time: candidates are judged on the latest rows.
             Penalties are still chosen by leaving out single rows.
+        resume : KernelClassifier or KernelRegressor, optional
+            An earlier fit to the same rows with the same metric and seed, such as one that was
+            interrupted: its trials are not repeated, and the search goes on after them.
 
         Returns
         -------
@@ -116,32 +120,37 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
         Raises
         ------
+        ValueError
+            ``resume`` was fitted to other rows, or with another metric, seed or kind of columns.
         KeyboardInterrupt
             After Ctrl-C. If at least one trial was complete, the best model so far is fitted
             before, and ``interrupted_`` says what was cut short.
         """
-        self.fit_and_encode(X, y, sample_weight, groups=groups, times=times)
+        self.fit_and_encode(X, y, sample_weight, groups=groups, times=times, resume=resume)
         if self.interrupted_ is not None:
             raise KeyboardInterrupt
         return self
 
     @fitting
     def fit_and_encode(
-        self, X, y, sample_weight=None, *, groups=None, times=None
+        self, X, y, sample_weight=None, *, groups=None, times=None, resume=None
     ) -> EncodedColumns:
         """`fit`, and return the encoded rows of X, in their order, for further use.
 
         The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
         with the best model so far, if there is one: see ``interrupted_``.
         """
+        known = None if resume is None else Known.of(resume)
         forget(self)
         limit = seconds(self.time)
         budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         # where the clock decides what is tried, it may decide about threads too
         with paying_threads() if np.isfinite(budget.limit) else nullcontext():
-            return self._search(budget, X, y, sample_weight, groups, times)
+            return self._search(budget, X, y, sample_weight, groups, times, known)
 
-    def _search(self, budget: Budget, X, y, sample_weight, groups, times) -> EncodedColumns:
+    def _search(
+        self, budget: Budget, X, y, sample_weight, groups, times, known: Known | None
+    ) -> EncodedColumns:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
         memory = memory_budget(self.memory)
@@ -169,6 +178,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
             budget=budget, memory=memory, seed=self._seed, n_jobs=self.n_jobs,
             progress=self.progress,
         )  # fmt: skip
+        self.searched_ = fingerprint(
+            table, y, weights, related, metric.name, self._seed, self.encoder_.features_
+        )
+        if known is not None:
+            search.remember(known.checked(self.searched_))
         fit = partial(self._fit_machine, task, M, y, weights, memory)
         early = None
         if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and EARLY.suits(self.encoder_.features_):
@@ -565,6 +579,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
+    searched_ : str
+        A fingerprint of what the search was made on, which ``resume`` compares.
     schedule_ : list of dict
         The candidates in the order in which they were tried, and the settings of the final fit.
     interrupted_ : {None, "search", "final fit"}

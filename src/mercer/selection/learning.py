@@ -107,6 +107,11 @@ class LearntKernels:
         Bytes.
     seed : int
     n_jobs : int or None
+
+    Attributes
+    ----------
+    steps : dict
+        Candidate -> the steps in which an earlier search has learnt its kernel.
     """
 
     def __init__(
@@ -115,6 +120,7 @@ class LearntKernels:
     ):  # fmt: skip
         self.features, self.M, self.Y, self.weights = features, M, Y, weights
         self.budget, self.memory, self.seed, self.n_jobs = budget, memory, seed, n_jobs
+        self.steps: dict[Candidate, int] = {}
         self._found: dict[tuple, tuple[TableKernel, int]] = {}  # with the steps taken
 
     def known(self, candidate: Candidate) -> bool:

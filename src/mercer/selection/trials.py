@@ -33,6 +33,7 @@ from mercer.selection.machines import Machine, Recipe
 from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.metrics import Metric, decision_weights
 from mercer.selection.related import Related
+from mercer.selection.resume import Known
 from mercer.selection.rungs import SMALL_ROWS, Rung, Rungs, gathered
 from mercer.selection.tasks import Task
 from mercer.solvers import RidgeFolds
@@ -105,6 +106,7 @@ class Trials:
         self.budget, self.memory, self.seed = budget, memory, seed
         self.n_jobs, self.progress = n_jobs, progress
         self.board = Leaderboard(metric)
+        self.known_baselines: dict[str, dict] = {}
         self.schedule: list[dict] = []
         self.notices: list[str] = []
         self.interrupted = False
@@ -120,6 +122,16 @@ class Trials:
         self.clock = Clock(budget, self.finals, self.learnt, self.rungs)
 
     # --- the plan -----------------------------------------------------------------------------
+
+    def remember(self, known: Known) -> None:
+        """Take over the trials of an earlier search of the same rows."""
+        self.known_baselines = known.baselines()
+        for entry, row in known.trials():
+            if row is not None:
+                self.board.enter(row | {"place": len(self.schedule)})
+            self.schedule.append(entry)
+            if entry["steps"] and not self._learns_each(Candidate.of(entry)):
+                self.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
 
     def run(self, trials: int | None = None) -> tuple[Candidate, dict]:
         """Try as many candidates as the budget allows, or the first ``trials``.
@@ -139,6 +151,7 @@ class Trials:
                 if len(promoted) < 2:
                     break  # there is nothing to choose from
                 self._try_all(promoted, rung, 1.0, PROMOTED - 1, done)
+            self._renew()
         except KeyboardInterrupt:
             if not self.schedule:
                 raise
@@ -157,6 +170,13 @@ class Trials:
         final = next((entry for entry in schedule if entry.get("final")), None)
         return self._finish(final)
 
+    def _renew(self) -> None:
+        """Try a winner of an earlier search again: thresholds and means need its predictions."""
+        winner = self.board.winner()
+        if self.held.of(winner["name"], winner["rows"]) is None and self.known_baselines:
+            entry = self.schedule[winner["place"]]
+            self._try(Candidate.of(entry), (entry["rows"], entry["rank"]))
+
     def _promoted(self, rows: int) -> list[Candidate]:
         """All candidates of a rung, the best first, then the best one of another family."""
         ranked = [Candidate.of(self.schedule[r["place"]]) for r in self.board.ranked(rows)]
@@ -166,9 +186,13 @@ class Trials:
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
         tried, start = 0, len(self.schedule)
+        before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.schedule]
         for i, candidate in enumerate(order):
             if done and candidate.machine == "svc" and rung[0] == self.schedule[0]["rows"]:
                 continue  # on the same rows it would be the same
+            if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
+                tried += 1
+                continue  # it is known from an earlier search
             expected = self.clock.expected(candidate, rung)
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
@@ -233,6 +257,9 @@ class Trials:
         return row
 
     def _try_baseline(self, name: str, rung: Rung) -> None:
+        if name in self.known_baselines:
+            self.board.enter(self.known_baselines[name])
+            return
         self.report(f"baseline: {name}", 0, 1)
         began = self.budget.spent()
         rows, folds = self.rungs.folds(rung[0])
@@ -341,7 +368,8 @@ class Trials:
         if not candidate.learn:
             return candidate.bound(self.features, self.M)[0]
         known = self.learnt.known(candidate)
-        kernel = self._learn(candidate, self.rungs.spared, steps[0] if steps else None)
+        taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
+        kernel = self._learn(candidate, self.rungs.spared, taken_before)
         if not known:
             taken.append(self.learnt.of(candidate)[1])
         return kernel
@@ -389,6 +417,8 @@ class Trials:
         candidate = Candidate.of(self.schedule[winner["place"]])
         if final is None or "mean" in final:
             self._try_means(winner)
+        if candidate.learn and not self._learns_each(candidate):
+            self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
         said = self.board.close()
         self.notices += [] if said is None else [said]
