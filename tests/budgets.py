@@ -8,6 +8,7 @@ learner is one line of LEARNERS, a new kind of sample one line of SAMPLES.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import time
 import warnings
@@ -167,6 +168,35 @@ def measured(learner: str, kind: str, n: int, memory: Any, n_jobs: int | None = 
     """
     with ProcessPoolExecutor(1, mp_context=PROCESSES) as process:
         return process.submit(_run, learner, kind, n, memory, n_jobs).result()
+
+
+def command_peak(folder: Path, rows: int, memory: str) -> int:
+    """Bytes that ``mercer fit`` with its report takes beyond a first small one."""
+    with ProcessPoolExecutor(1, mp_context=PROCESSES) as process:
+        return process.submit(_command, folder, rows, memory).result()
+
+
+def _command(folder: Path, rows: int, memory: str) -> int:
+    import pandas as pd
+
+    from mercer.cli.app import run
+
+    os.chdir(folder)
+    rng, before = np.random.default_rng(0), 0
+    for name, n in (("small", 60), ("large", rows)):
+        X, level = rng.normal(size=(n, 8)), rng.integers(0, 4, n)
+        y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * level > 0.5, "yes", "no")
+        columns = {f"x{j}": X[:, j] for j in range(8)} | {"level": level.astype(str), "y": y}
+        pd.DataFrame(columns).to_csv(f"{name}.csv", index=False)
+    for name, budget in (("small", "100MB"), ("large", memory)):
+        before = resident()
+        try:
+            run(["fit", f"{name}.csv", "--target=y", "--trials=2", f"--memory={budget}",
+                 f"--output={name}.mercer", "--quiet"])  # fmt: skip
+        except SystemExit as done:
+            if done.code:
+                raise RuntimeError(f"mercer fit ended with exit code {done.code}") from done
+    return resident(highest=True) - before
 
 
 def _run(name: str, kind: str, n: int, memory: Any, n_jobs: int | None) -> Measured:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mercer
-from budgets import LEARNERS, MB, SAMPLES, measured
+from budgets import BESIDE, LEARNERS, MB, SAMPLES, SLACK, command_peak, measured
 from mercer.kernels import RBF, EditRBF
 
 pytestmark = pytest.mark.skipif(
@@ -93,6 +93,11 @@ def test_an_indefinite_kernel_needs_its_matrix():
     ):
         with pytest.raises(MemoryError, match=r'give memory="2MB" or more\.$'):
             model.set_params(memory="1MB").fit(words, Y > 0)
+
+
+def test_the_command_keeps_its_budget_in_search_fit_and_report(tmp_path):
+    peak = command_peak(tmp_path, 4000, "50MB")
+    assert peak <= SLACK * 50 * MB + BESIDE, f"{peak / MB:.0f} MB in 50MB"
 
 
 def test_all_kinds_of_samples_have_a_learner():

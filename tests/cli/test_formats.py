@@ -144,6 +144,20 @@ def test_excel_where_its_reader_is_installed(folder):
             read_table("t.xlsx")
 
 
+def test_a_sheet_of_large_numbers_and_of_nothing_is_read_in_silence(folder, capfd):
+    pytest.importorskip("fastexcel")
+    rows = [["size", "none", None, "id"], [1e293, None, None, 1], [None] * 4,
+            [-3, None, None, 2], [2.0**53, None, None, 3]]  # fmt: skip
+    (folder / "t.xlsx").write_bytes(workbook(rows))
+    frame = read_table("t.xlsx")
+    assert frame.columns == ["size", "none", "id"]
+    assert frame["size"].to_list() == [1e293, -3.0, 2.0**53]
+    assert frame["none"].null_count() == 3
+    assert frame["id"].dtype == pl.Int64
+    said = capfd.readouterr()
+    assert said.out + said.err == ""
+
+
 @pytest.mark.parametrize(
     ("name", "modules"),
     [("t.xlsx", ["fastexcel"]), ("t.csv.zst", ["compression.zstd", "backports.zstd"])],

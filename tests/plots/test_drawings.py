@@ -19,7 +19,19 @@ from mercer.kernels import (
     Polynomial,
     TableKernel,
 )
+from mercer.plots.advice import LearningCurve
 from mercer.plots.axes import Axis, brief, padded
+from mercer.plots.contents import Score
+from mercer.plots.drawings import (
+    BOTTOM,
+    LEFT,
+    LOWER,
+    RIGHT,
+    TOP,
+    dependence_drawing,
+    learning_drawing,
+)
+from mercer.plots.partial_dependence import Dependence
 from mercer.plots.png import PALETTE, indexed_png, levels
 from mercer.plots.words import kernel_words
 
@@ -80,6 +92,21 @@ def test_logarithmic_ticks_are_powers_of_ten(low, high):
     assert (axis.at(low), axis.at(high)) == (0, 300)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "value", "at"),
+    [
+        (7.0, 7.0, 7.0, 150),  # a column of one value
+        (0.0, 0.0, 0.0, 150),
+        (1e16, 1e16 + 4, 1e16 + 2, 150),
+        (-1.7e308, 1.7e308, 0.0, 150),
+        (0.0, 5e-324, 5e-324, 300),
+        (-3.0, 1.0, 0.0, 225),
+    ],
+)
+def test_values_of_any_size_have_a_place(low, high, value, at):
+    assert Axis(np.float64(low), np.float64(high), 0, 300).at(np.float64(value)) == at
+
+
 def test_counts_are_marked_at_whole_numbers():
     assert [v for v, _ in Axis(0, 1.05, 0, 100, whole=True).ticks()] == [0, 1]
 
@@ -115,3 +142,34 @@ def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():
     single = kernel_words(TableKernel([(RBF(2.0), [0, 1])]), ["age", "sex"].__getitem__)
     assert single.formula == "exp(−γ ‖x − z‖²)"
     assert single.meaning.endswith("It reads 2 columns together: age, sex.")
+
+
+def within(points, bottom=BOTTOM):
+    """Whether all points lie between the axes of a drawing."""
+    x, y = np.array(points).T
+    return (x >= LEFT).all() and (x <= RIGHT).all() and (y >= TOP).all() and (y <= bottom).all()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e9])
+@pytest.mark.parametrize("answer", ["", "yes"])
+def test_curves_and_their_bands_lie_between_the_axes(scale, answer):
+    mean = np.array([0.2, 0.5, 0.4, 0.9]) * (1.0 if answer else scale)
+    each = Dependence(
+        "size", answer, "number", [-3.0, 0.0, 1.0, 8.0], mean, 0.5 * mean, 1.1 * mean, "rises"
+    )
+    drawn = dependence_drawing(each)
+    assert within([*drawn["line"], *drawn["band"]], LOWER)
+    heights = np.array(drawn["line"])[:, 1]
+    assert np.argmin(heights) == 3  # the highest
+    assert drawn["line"][0][0] == LEFT
+    assert drawn["line"][-1][0] == RIGHT
+
+
+def test_the_last_fit_of_a_learning_curve_is_in_its_figure():
+    curve = LearningCurve(np.array([20, 40, 80, 160]), np.array([0.3, 0.6, 0.55, 0.8]), 0.1)
+    drawn = learning_drawing(curve, Score("r2", 0.8, 0.7, 0.95, 40))
+    assert within(drawn["points"])
+    places = [x for x, _ in drawn["points"]]
+    assert places == sorted(places)
+    assert places[-1] > LEFT + 0.9 * (RIGHT - LEFT)
+    assert TOP <= drawn["high"] < drawn["points"][-1][1] < drawn["low"] <= BOTTOM

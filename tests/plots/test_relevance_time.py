@@ -1,15 +1,16 @@
 """Relevance of automatic estimators: encoded once, the foremost columns first, within a time."""
 
-from time import monotonic
+from time import process_time
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.plots import RelevanceDisplay
 from mercer.plots.held import RawRows, rows_of, typical_row
+from mercer.plots.relevance import _dependence
 from mercer.plots.report import report_data
 
 
@@ -50,9 +51,9 @@ def wide(columns=300, rows=400):
 def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
     X, y = wide()
     model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])
-    begun = monotonic()
+    begun = process_time()  # of the processor: other programs may take the clock's
     display = RelevanceDisplay.measured(model, X[:300], y[:300], X[300:], y[300:], time=2)
-    assert monotonic() - begun < 4
+    assert process_time() - begun < 12
     assert display.columns[0] == "c42"
     assert display.n_columns == 300
     assert 1 <= len(display.columns) <= 40
@@ -62,9 +63,31 @@ def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
 def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
     X, y = wide(100)
     model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])
-    begun = monotonic()
+    begun = process_time()
     data = report_data(model, X[:300], y[:300], holdout=(X[300:], y[300:]), time=time)
-    assert monotonic() - begun < time + 3
+    assert process_time() - begun < 3 * (time + 3)  # the whole would take minutes
     assert len(data.columns) == 100
     assert len(data.spectrum.eigenvalues) >= 100
     assert len(data.relevance.columns) >= 1
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.3, 0.5], [1.0]])
+@pytest.mark.parametrize("answers", [1, 3])
+def test_dependence_is_the_part_of_the_variance_between_groups(shares, answers):
+    """The R² of a linear regression on indicators of the groups, of the best answer."""
+    random = np.random.default_rng(0)
+    codes = random.choice(len(shares), 400, p=shares)
+    Y = random.normal(size=(len(shares), answers))[codes] + random.normal(size=(400, answers))
+    indicators = np.eye(len(shares))[codes]
+    fitted = indicators @ np.linalg.lstsq(indicators, Y, rcond=None)[0]
+    parts = np.var(fitted, axis=0) / np.var(Y, axis=0)
+    found = _dependence(np.array(list("abcdef"))[codes], Y[:, 0] if answers == 1 else Y)
+    assert_allclose(found, parts.max(), atol=1e-12)
+
+
+def test_dependence_of_numbers_and_of_nothing():
+    x = np.random.default_rng(0).normal(size=1000)
+    assert _dependence(x, np.exp(3 * x) > 1) > 0.8
+    assert _dependence(x, x) > 0.9
+    assert _dependence(x, np.random.default_rng(1).normal(size=1000)) < 0.05
+    assert _dependence(x, np.ones(1000)) == 0

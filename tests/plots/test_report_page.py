@@ -131,6 +131,23 @@ def test_the_page_is_complete_legible_and_asks_for_nothing(page, report):
     assert dark == (page.scheme == "dark")
 
 
+MARKS = """[...document.querySelectorAll('svg')].flatMap(svg => {
+    const box = svg.viewBox.baseVal
+    return [...svg.querySelectorAll('circle, line, rect, polyline, polygon')].flatMap(mark => {
+        const b = mark.getBBox(), room = 0.01, name = svg.getAttribute('aria-label')
+        const inside = b.x >= -room && b.y >= -room && b.x + b.width <= box.width + room &&
+            b.y + b.height <= box.height + room
+        return inside ? [] : [[name, mark.outerHTML]]
+    })
+})"""
+
+
+def test_the_marks_of_a_figure_lie_within_it(page):
+    """An axis ends after the last of its values."""
+    assert page.evaluate("document.querySelectorAll('svg circle').length") > 0
+    assert page.evaluate(MARKS) == []
+
+
 def test_texts_do_not_run_into_each_other(page):
     """Labels of a chart keep clear of one another, and lie within its figure."""
     clashes = page.evaluate("""() => {

@@ -329,3 +329,22 @@ def test_a_compressed_model_predicts_nearly_the_same(task):
     )
     with pytest.raises(ValueError, match="rank"):
         model.compress(X[:500], 0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [(1e20, "too much for squared errors"), (1e300, "too much"), (1e-25, "too little")],
+)
+def test_targets_that_have_no_squares_are_refused(scale, message):
+    X = RNG.normal(size=(40, 2))
+    with pytest.raises(ValueError, match=f"y reaches .*{message}.*: give it in other units"):
+        KernelRegressor(trials=1).fit(X, X[:, 0] * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-19, 1e15])
+def test_the_unit_of_a_target_does_not_matter(scale):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    one, other = (KernelRegressor(trials=2).fit(X, s * y) for s in (1.0, scale))
+    assert one.winner_name_ == other.winner_name_
+    assert_allclose(other.predict(X) / scale, one.predict(X), atol=1e-4)

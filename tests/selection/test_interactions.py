@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.kernels import RBF, Laplacian, On, Spectrum, TableKernel
+from mercer.kernels import RBF, Kernel, Laplacian, On, Spectrum, TableKernel
 from mercer.selection.interactions import _error_and_slope, learn_interactions
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,23 @@ def test_a_caller_may_end_it_with_what_it_has():
     found = learn_interactions(KERNEL, X, Y, on_step=lambda step, error: step == 2)
     assert len(found.errors) == 3
     assert found.error == min(found.errors)
+
+
+def test_a_matrix_that_is_not_positive_definite_ends_the_learning_as_it_was():
+    """Rounding makes such matrices for small penalties, and the numbers of one mean nothing."""
+
+    class Negative(Kernel):
+        positive_definite = False
+
+        def block(self, X, Z):
+            return np.where(np.abs(X - Z.T) == 0, 1.0, -3.0)
+
+    kernel = TableKernel([(Negative(), [0])], "interactions", [1.4])
+    X = kernel.encode(RNG.uniform(size=(40, 1)))
+    assert np.linalg.eigvalsh(kernel.block(X, X))[0] < -1
+    found = learn_interactions(kernel, X, Y[:40])
+    assert found.errors == []
+    assert_allclose(found.kernel.weights, [1.4])
 
 
 def test_values_of_strings_are_computed_once():

@@ -26,11 +26,33 @@ def test_the_latest_rows_are_held_out():
     assert 0.12 < len(held) / 400 < 0.25
 
 
-@pytest.mark.parametrize("values", [np.zeros(9), [1, 1, 1, 1, 1, 1, 1, 1, 2]])
+@pytest.mark.parametrize(
+    "values", [[1, 1, 1, 1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2, 2, 2, 2], [1, 2]]
+)
 def test_times_that_hardly_differ(values):
-    train, held = Related.read(None, values, 9).hold_out(0.2, seed=0)
+    n = len(values)
+    train, held = Related.read(None, values, n).hold_out(0.2, seed=0)
     assert len(held) > 0
-    assert len(train) + len(held) == 9
+    assert len(train) > 0
+    assert len(train) + len(held) == n
+
+
+def test_rows_of_one_time_among_others_are_divided_too():
+    times = np.repeat([3, 7], [90, 10])
+    related, early = Related.read(None, times, 100), np.arange(90)
+    folds = related.folds(early, 5, seed=0)
+    assert 10 < (folds == 0).sum() < 40
+    assert set(folds) == {0, -1}
+    assert_array_equal(folds, related.folds(early, 5, seed=0))
+    assert not np.array_equal(folds, related.folds(early, 5, seed=1))
+
+
+@pytest.mark.parametrize("name", ["groups", "times"])
+def test_one_group_or_time_among_the_rows_that_count_is_refused(name):
+    X, given = RNG.normal(size=(40, 2)), {name: np.repeat([0, 1], 20)}
+    weights = np.repeat([0.0, 1.0], 20)
+    with pytest.raises(ValueError, match=f"{name} has one {name[:-1]} in all rows that count"):
+        KernelRegressor(trials=1).fit(X, X[:, 0], weights, **given)
 
 
 def test_folds_of_groups_are_of_like_size():
@@ -63,7 +85,8 @@ def test_rows_to_learn_weights_from_tell_nothing_of_the_judged():
         (GROUPS[:9], None, "one value for each of 400"),
         (None, np.where(TIMES == 3, np.nan, TIMES), "times has missing"),
         (np.array(["a", None] * 200, dtype=object), None, "groups has missing"),
-        (np.zeros(400), None, "one group"),
+        (np.zeros(400), None, "groups has one group"),
+        (None, np.zeros(400), "times has one time"),
     ],
 )
 def test_what_cannot_be_used_is_refused(groups, times, message):

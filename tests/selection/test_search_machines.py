@@ -84,6 +84,20 @@ def test_hopeless_candidates_are_given_up():
     assert results["mean_train_score"].shape == (6,)
 
 
+def test_who_is_given_up_ranks_behind_all_others_even_with_a_better_mean():
+    """The folds that it was judged on may have been the easy ones: the others are upside down."""
+    folds, rows = np.repeat(np.arange(5), 18), np.arange(90)
+    y = (X[:, 0] > -0.3) == (folds < 2)
+    parts = [(np.setdiff1d(rows[folds < 2], rows[folds == f]), rows[folds == f]) for f in range(5)]
+    grid = {"C": [1e-3, 10.0], "gamma": [0.05]}
+    search = KernelSearchCV(SVC(), grid, cv=parts, early_stopping=True).fit(X[:, :1], y)
+    results = search.cv_results_
+    given_up = results["given_up"]
+    assert given_up.tolist() == [True, False]
+    assert results["mean_test_score"][0] > results["mean_test_score"][1]
+    assert results["rank_test_score"].tolist() == [2, 1]
+
+
 def test_early_stopping_with_several_metrics_wants_to_know_which():
     search = KernelSearchCV(
         SVC(), {"C": [1.0]}, early_stopping=True, refit=False, scoring=["accuracy", "f1_macro"]

@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -269,12 +270,24 @@ def options(r: Random, table: dict[str, Any]) -> list[str]:
         given.append(f"--task={r.choice(['classification', 'regression'])}")
     if r.random() < 0.1:
         given.append(f"--metric={r.choice(['roc_auc', 'log_loss', 'f1', 'rmse', 'mae'])}")
-    return given + ["--json"] * (r.random() < 0.2)
+    for option in ("group", "time-column", "weight"):
+        if names and r.random() < 0.05:
+            given.append(f"--{option}={names[r.integers(len(names))]}")
+    if r.random() < 0.1:
+        given.append(f"--compress={r.integers(1, 50)}")
+    if r.random() < 0.03:
+        given[1] = "--time=3s"
+    return given + ["--json"] * (r.random() < 0.2) + ["--no-rows"] * (r.random() < 0.1)
 
 
 def check_command(r: Random, folder: Path, name: str, table: dict[str, Any]) -> None:
+    """Fit, predict, report and check, with what each of them promises."""
+    files, chosen = [name], options(r, table)
+    if r.random() < 0.05:  # the same rows twice
+        files.append(f"./2{name.removeprefix('./')}")
+        shutil.copy(folder / name, folder / files[1])
     before = sorted(os.listdir(folder))
-    code, out, err = command(folder, "fit", name, *options(r, table))
+    code, out, err = command(folder, "fit", *files, *chosen)
     if code == 3:
         assert err.startswith("mercer: "), err
         assert sorted(os.listdir(folder)) == before
@@ -291,10 +304,18 @@ def check_command(r: Random, folder: Path, name: str, table: dict[str, Any]) -> 
         output = "p.parquet"  # no text table holds a NUL
     keep = [c for c in frame.columns if frame[c].dtype.is_numeric() and not c.startswith("pr")][:1]
     safe = ["--safe-cells"] * (r.random() < 0.3)
-    given = [f"--output={output}", *(f"--keep={c}" for c in keep), *safe]
+    explain = ["--explain"] * (r.random() < 0.3)
+    given = [f"--output={output}", *(f"--keep={c}" for c in keep), *safe, *explain]
     code, out, err = command(folder, "predict", "model.mercer", name, *given)
     assert code == 0, f"exit code {code}:\n{out}{err}"
     check_predictions(folder, output, frame, bool(safe))
+    if r.random() < 0.2:
+        code, out, err = command(folder, "report", "model.mercer", name, chosen[0], "-o=r.html")
+        assert code in (0, 3), f"exit code {code}:\n{out}{err}"
+        check_page(folder / "r.html")
+    if r.random() < 0.2:
+        code, out, err = command(folder, "check", *files, chosen[0])
+        assert code in (0, 3), f"exit code {code}:\n{out}{err}"
 
 
 def check_page(path: Path) -> None:

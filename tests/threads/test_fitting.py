@@ -8,8 +8,8 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import cross_validate
-from threadpoolctl import threadpool_info
+from sklearn.model_selection import cross_val_predict
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer import (
     SVC,
@@ -70,30 +70,36 @@ def test_a_number_of_threads_gives_the_same_bits_again(learner, n_jobs):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_one_thread_gives_the_same_bits_in_every_worker(learner):
-    model = clone(learner).set_params(n_jobs=1)
-    y = Y if is_classifier(model) else Y + 0.1 * X[:, 2]
-    folds = 2 * [(np.arange(50, 1100), np.arange(50))]
-    here, *others = (
-        cross_validate(model, X, y, cv=folds, n_jobs=jobs, return_estimator=True)["estimator"]
-        for jobs in each_worker()
-    )
+def values_of_folds(learner, n_jobs, X):
+    """The values of two fits at the rows that they have not seen, computed by joblib."""
+    model = clone(learner).set_params(n_jobs=n_jobs)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    y = y if is_classifier(model) else y + 0.1 * X[:, 2]
+    rows, n = np.arange(len(X)), len(X)
+    folds = [(rows[300:], rows[:300]), (rows[: n - 300], rows[300:])]
     method = "decision_function" if is_classifier(model) else "predict"
-    for other in others:
-        for a, b in zip(here, other, strict=True):
-            assert_array_equal(getattr(a, method)(NEW), getattr(b, method)(NEW))
+    return cross_val_predict(model, X, y, cv=folds, method=method)
 
 
-def each_worker():
-    """This process alone, then workers of joblib by its default meanwhile.
-
-    With more threads than one the processes of joblib may leave BLAS fewer, and round otherwise.
-    """
-    yield None
-    for backend in ("threading", "loky"):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs):
+    """Fits and predictions, also where BLAS was given another number of threads before."""
+    here = values_of_folds(learner, n_jobs, X)
+    with threadpool_limits(1, "blas"):
+        assert_array_equal(values_of_folds(learner, n_jobs, X), here)
+    for backend in ("threading", "loky")[n_jobs - 1 :]:  # threads have one BLAS together
         with parallel_config(backend, n_jobs=2):
-            yield None
+            assert_array_equal(values_of_folds(learner, n_jobs, X), here)
+
+
+@pytest.mark.parametrize("learner", [KernelRidge(kernel="rbf"), SVC(C=100), SVR()], ids=str)
+def test_so_it_does_with_rows_that_several_threads_of_blas_share(learner):
+    """`blas_limit` leaves BLAS one thread below 1,500 rows."""
+    rows = np.random.default_rng(1).normal(size=(1900, 6))
+    here = values_of_folds(learner, 2, rows)
+    with parallel_config("loky", n_jobs=2):
+        assert_array_equal(values_of_folds(learner, 2, rows), here)
 
 
 def test_workers_of_joblib_share_the_cores(monkeypatch):
@@ -102,6 +108,7 @@ def test_workers_of_joblib_share_the_cores(monkeypatch):
     with parallel_config("threading", n_jobs=2):
         assert Parallel()(delayed(count_jobs)(None) for _ in range(2)) == [1, 1]
         assert Parallel()(delayed(count_jobs)(3) for _ in range(2)) == [3, 3]  # as it was asked for
+        assert Parallel()(delayed(count_jobs)(-1) for _ in range(2)) == [1, 1]
     with parallel_config("loky", n_jobs=2, inner_max_num_threads=1):
         assert Parallel()(delayed(count_jobs)(None) for _ in range(2)) == [1, 1]
     assert Parallel(n_jobs=1)(delayed(count_jobs)(None) for _ in range(2)) == [64, 64]
@@ -126,6 +133,14 @@ def test_limits_of_blas_that_overlap_leave_it_as_it_was():
             assert blas() == 1
     with blas_threads(before + 3):
         assert blas() == before  # a limit never raises it
+        with blas_threads(before + 1, exactly=True):  # which a number that is asked for does
+            assert blas() == before + 1
+            with blas_threads(before + 1), blas_threads(before + 2, exactly=True):
+                assert blas() == before + 1
+            with blas_threads(1):
+                assert blas() == 1
+            assert blas() == before + 1
+        assert blas() == before
     assert blas() == before
 
 

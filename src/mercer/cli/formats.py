@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ from mercer.cli.errors import TableError, counted
 from mercer.cli.files import Source
 
 __all__ = ["ArrowFile", "ExcelFile", "JsonLines", "ParquetFile", "SvmlightFile", "Typed"]
+
+# it tells of each column that it takes for texts, unless someone listens
+logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 
 LARGEST = 4_000_000_000  # bytes of a sparse table that is written out
 
@@ -198,13 +202,12 @@ class ExcelFile(Typed):
                 f'{self.source.label}: to read .xlsx, pip install "mercer[formats]", or save the '
                 "sheet as CSV."
             ) from None
-        names = fastexcel.read_excel(content).sheet_names
+        workbook = fastexcel.read_excel(content)
+        names = workbook.sheet_names
         if len(names) > 1:
             self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
-        frame = pl.read_excel(
-            io.BytesIO(content), sheet_name=names[0], infer_schema_length=None,
-            raise_if_empty=False,
-        )  # fmt: skip
+        sheet = workbook.load_sheet(names[0], schema_sample_rows=None)
+        frame = _refined(pl.DataFrame(sheet))
         if frame.width == 0:
             raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
         blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
@@ -213,6 +216,30 @@ class ExcelFile(Typed):
             said = ", ".join(list(named.values())[:5]) + ", ..." * (len(blank) > 5)
             self.notes.append(f"Without a name in the header: {said}.")
         return frame.rename(named)
+
+
+def _refined(frame: pl.DataFrame) -> pl.DataFrame:
+    """A sheet without its empty rows and nameless empty columns.
+
+    Numbers that are all whole are integers, and times of midnight are dates: Excel has no types for
+    them. (`polars.read_excel` does the same, but fails at whole numbers beyond 2^63.)
+    """
+    unnamed = [c for c in frame.columns if c.startswith("__UNNAMED__")]
+    frame = frame.drop([c for c in unnamed if frame[c].null_count() == frame.height])
+    if frame.width == 0:
+        return frame
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    for column in frame.iter_columns():
+        known = column.drop_nulls()
+        if (
+            column.dtype.is_float()
+            and (known.abs() < 2**53).all()
+            and (known.floor() == known).all()
+        ):
+            frame = frame.with_columns(column.cast(pl.Int64))
+        elif column.dtype == pl.Datetime and (known.dt.truncate("1d") == known).all():
+            frame = frame.with_columns(column.cast(pl.Date))
+    return frame
 
 
 @contextmanager

@@ -12,11 +12,11 @@ import polars as pl
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.columns import Column, used_columns
 from mercer.selection.spellings import is_missing_mark, spelled_number
+from mercer.selection.tasks import LARGEST
 
 __all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
-LARGEST = 1e18  # of a target, and 1 / its least range: squares of single precision
 
 
 def read_target(

@@ -34,6 +34,7 @@ class Match(Distance):
     """
 
     kind = "categories"
+    definite_up_to = 1.0  # it is half the squared distance of indicators
 
     def __init__(self, weights: Any = None):
         self.weights = weights

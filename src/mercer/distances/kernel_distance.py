@@ -41,6 +41,10 @@ class KernelDistance(Distance):
         self.kernel = kernel
 
     @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return 2.0 if self.kernel.positive_definite is True else 0.0
+
+    @property
     def kind(self) -> str:  # type: ignore[override]
         return self.kernel.kind
 

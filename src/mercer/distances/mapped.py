@@ -79,6 +79,10 @@ class MappedMinkowski(Distance):
         return self._norm.metric and bool(rank == A.shape[-1])
 
     @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return self._norm.definite_up_to
+
+    @property
     def differentiable(self) -> bool:  # type: ignore[override]
         return self._norm.differentiable
 

@@ -57,6 +57,10 @@ class Mixed(Composite, Distance):
     def reflexive(self) -> bool:  # type: ignore[override]
         return all(distance.reflexive for distance, _ in self.parts)
 
+    @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return 1.0 if all(rho.definite_up_to >= 1 for rho, _ in self.parts) else 0.0
+
     def validate(self) -> None:
         check_parts(self.parts, Distance, "distance")
         for distance, columns in self.parts:

@@ -94,6 +94,8 @@ class Jaccard(ReadsSets, Distance):
     array([[0.6667]])
     """
 
+    definite_up_to = 1.0  # 1 - k for a positive semidefinite k, which is 1 for twins
+
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 1.0, apart=True)
 
@@ -128,6 +130,7 @@ class Dice(ReadsSets, Distance):
     """
 
     metric = False
+    definite_up_to = 1.0  # as for Jaccard
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 0.5, apart=True)

@@ -85,6 +85,10 @@ class Edit(Distance):
     def metric(self) -> bool:  # type: ignore[override]
         return self.variant != "osa" and (not self.normalised or self.variant in ("lcs", "hamming"))
 
+    @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return 1.0 if self.variant == "hamming" and not self.normalised else 0.0
+
     def validate(self) -> None:
         if not (isinstance(self.variant, str) and self.variant in VARIANTS):
             raise ValueError(f"variant={self.variant!r} is not known: give one of {[*VARIANTS]}.")

@@ -64,6 +64,11 @@ class Minkowski(Distance):
         return self.p == 0 or self.p >= 1
 
     @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        # for p > 2 no power is, from three columns on (Koldobsky 1991)
+        return self.exponent if self.p <= 2 else 0.0
+
+    @property
     def differentiable(self) -> bool:  # type: ignore[override]
         return 1 <= self.p < np.inf
 
@@ -179,6 +184,7 @@ class Mahalanobis(Distance):
     """
 
     exponent = 2.0
+    definite_up_to = 2.0
     differentiable = True
 
     def __init__(
@@ -291,6 +297,10 @@ class Cosine(Distance):
     >>> Cosine()([[1.0, 0.0]], [[0.0, 2.0]]).round(4)
     array([[1.5708]])
     """
+
+    # the angle is π times the share of great circles that separate x and z, a distance of sets; a
+    # zero vector is like one more axis
+    definite_up_to = 1.0
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):

@@ -16,7 +16,8 @@ class FromDistance(Radial):
     r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
 
     It is positive semidefinite for every γ exactly if :math:`\rho^p` is conditionally negative
-    definite (Schoenberg 1938). Not every distance is: `check_mercer` tests the kernel on a sample.
+    definite (Schoenberg 1938). ``rho.definite_up_to`` is the largest p for which this is known; for
+    other powers `check_mercer` tests the kernel on a sample.
 
     Parameters
     ----------
@@ -42,8 +43,6 @@ class FromDistance(Radial):
     array([[0.3679]])
     """
 
-    positive_definite = None
-
     def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
         self.rho = rho
         self.gamma = gamma
@@ -52,6 +51,10 @@ class FromDistance(Radial):
     @property
     def distance(self) -> Distance:
         return self.rho
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return True if self.power <= self.rho.definite_up_to else None
 
     def validate(self) -> None:
         if not isinstance(self.rho, Distance):

@@ -52,6 +52,13 @@ class Matern(OfMetric):
         self.length_scale = length_scale
         self.metric = metric
 
+    @property
+    def definite_power(self) -> float:  # type: ignore[override]
+        # t^ν K_ν(t) is completely monotone in t² for every ν, and in t itself for ν <= 1/2: minus
+        # its derivative is t^(ν - 1/2) sqrt(t) K_(1 - ν)(t), and both factors are (Miller & Samko
+        # 2001, "Completely monotonic functions")
+        return 1.0 if self.nu <= 0.5 else 2.0
+
     def validate(self) -> None:
         if not (is_number(self.nu) and self.nu > 0):
             raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")

@@ -1,7 +1,8 @@
 """Kernels that are a decreasing function of a distance; the Matérn family is in matern.py.
 
 Each has a parameter ``metric``, a distance to use in place of its own: with weights for each
-feature, a Mahalanobis distance, or a distance between categories.
+feature, a Mahalanobis distance, or a distance between categories. Not every kernel is positive
+semidefinite with every distance: the attribute ``positive_definite`` says so where it is known.
 """
 
 from __future__ import annotations
@@ -34,14 +35,24 @@ MANHATTAN = Minkowski(1)
 
 
 class OfMetric(Radial):
-    """Abstract: a radial kernel with a parameter ``metric``; None means its ``usual`` distance."""
+    """Abstract: a radial kernel with a parameter ``metric``; None means its ``usual`` distance.
+
+    It is positive semidefinite if the distance to its ``definite_power`` is conditionally negative
+    definite. For other distances that depends on the samples, so that it says None.
+    """
 
     metric: Distance | None
     usual: Distance = EUCLID
+    #: q, if the profile is a mixture of functions exp(-s ρ ** q) with s >= 0
+    definite_power: float = 2.0
 
     @property
     def distance(self) -> Distance:
         return self.usual if self.metric is None else self.metric
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return True if self.definite_power <= self.distance.definite_up_to else None
 
     def validate(self) -> None:
         if self.metric is None:
@@ -120,6 +131,7 @@ class Laplacian(OfMetric):
     """
 
     usual = MANHATTAN
+    definite_power = 1.0
 
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
         self.gamma = gamma
@@ -152,6 +164,8 @@ class ExponentialPower(OfMetric):
         the kernel would not be positive semidefinite.
     metric : Distance, optional
         A distance to use in place of the Euclidean distance. None means the Euclidean distance.
+        The kernel is positive semidefinite for powers up to ``metric.definite_up_to``: up to p for
+        ``Minkowski(p)`` with p <= 2.
 
     Notes
     -----
@@ -173,6 +187,10 @@ class ExponentialPower(OfMetric):
         self.scale = scale
         self.power = power
         self.metric = metric
+
+    @property
+    def definite_power(self) -> float:  # type: ignore[override]
+        return self.power
 
     def validate(self) -> None:
         check_positive("scale", self.scale)

@@ -33,11 +33,12 @@ class Axis:
 
     def at(self, value: float) -> float:
         """The position of a value."""
-        low, high = self.low, self.high
+        low, high, value = float(self.low), float(self.high), float(value)  # numpy's warn
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
-        size = max(abs(low), abs(high))  # without it the differences of huge numbers overflow
-        share = (value / size - low / size) / (high / size - low / size)
+        if not math.isfinite(high - low):  # of huge numbers, whose quarters are exact
+            low, high, value = low / 4, high / 4, value / 4
+        share = (value - low) / (high - low) if high > low else 0.5
         return round(self.start + share * (self.end - self.start), 2)
 
     def ticks(self) -> Iterator[tuple[float, str]]:

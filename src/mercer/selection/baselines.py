@@ -92,7 +92,10 @@ def fit_baseline(
     elif not texts and sum(levels[j] for j in codes) < MANY_LEVELS:
         learner = RidgeCV(alphas=ALPHAS)
     else:
-        learner = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3)
+        # R² of the one row that a fold of few rows may have would be undefined
+        learner = GridSearchCV(
+            Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3, scoring="neg_mean_squared_error"
+        )
     # the matrices are small: several threads of BLAS would wait for each other
     with warnings.catch_warnings(), blas_threads(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early

@@ -32,6 +32,14 @@ class Related:
     groups: np.ndarray | None = None
     times: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        name, codes = ("times", self.times) if self.groups is None else ("groups", self.groups)
+        if codes is not None and not np.ptp(codes):
+            raise ValueError(
+                f"{name} has one {name[:-1]} in all rows that count (those of weight > 0): at "
+                "least two are needed."
+            )
+
     @classmethod
     def read(cls, groups: Any, times: Any, n: int) -> Related | None:
         """From one value for each of n rows; None if there are neither.
@@ -39,7 +47,7 @@ class Related:
         Raises
         ------
         ValueError
-            Both are given, values are missing or of another number, or there is one group.
+            Both are given, values are missing or of another number, or all are the same.
         """
         if groups is None and times is None:
             return None
@@ -57,9 +65,7 @@ class Related:
             raise ValueError(f"{name} has missing values: leave those rows out.")
         if values.dtype.kind == "O" and name == "groups":
             values = values.astype(str)
-        kinds, codes = np.unique(values, return_inverse=True)
-        if name == "groups" and len(kinds) < 2:
-            raise ValueError(f"groups has one group, {kinds[0]!r}: at least two are needed.")
+        codes = np.unique(values, return_inverse=True)[1]
         return cls(groups=codes) if name == "groups" else cls(times=codes)
 
     def take(self, rows: np.ndarray) -> Self:
@@ -103,7 +109,11 @@ class Related:
             times = self.times[rows]
             begin = np.sort(times)[max(1, int(len(rows) - wanted)) - 1]
             later = times > begin  # rows of one time stay together
-            return later if later.any() else times == times.max()
+            later = later if later.any() else times == times.max()
+            if later.all():  # these rows have one time: any of them may be the latest
+                random = np.random.default_rng(seed).permutation(len(rows))
+                later[random[max(1, int(wanted)) :]] = False
+            return later
         codes, sizes = np.unique(self.groups[rows], return_counts=True)
         random = np.random.default_rng(seed).permutation(len(codes))
         total = np.cumsum(sizes[random])

@@ -16,10 +16,12 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
 
-__all__ = ["Classification", "FirstOutput", "Regression", "Task", "task_of"]
+__all__ = ["LARGEST", "Classification", "FirstOutput", "Regression", "Task", "task_of"]
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
+LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision
+LEAST = 1e-20  # of its range, likewise
 
 
 class Task(ABC):
@@ -134,6 +136,7 @@ class Regression(Task):
                 "numbers; for classes use KernelClassifier."
             ) from None
         _check_target(y, n)
+        _check_size(y)
         return cls(), y
 
     def targets(self, y: np.ndarray) -> np.ndarray:
@@ -213,6 +216,18 @@ def _check_target(y: np.ndarray, n: int) -> None:
         raise ValueError(
             f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
             "finite target: leave them out."
+        )
+
+
+def _check_size(y: np.ndarray) -> None:
+    """Refuse numbers whose squares float32 cannot hold."""
+    largest = float(np.abs(y).max(initial=0))
+    spread = float(np.ptp(y)) if largest <= LARGEST and len(y) else largest
+    if largest > LARGEST or 0 < spread < LEAST:
+        much = "much" if largest > LARGEST else "little"
+        raise ValueError(
+            f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
+            "give it in other units."
         )
 
 

@@ -66,6 +66,16 @@ class DistanceContract:
         detour = (D[:, :, None] + D[None, :, :]).min(axis=1)
         assert (detour + 1e-7 >= D).all()
 
+    def test_powers_that_make_a_kernel_do(self, bound, encoded):
+        power = bound.definite_up_to
+        if not power:
+            pytest.skip("the distance names no power that makes a kernel")
+        D = bound.block(encoded, encoded) ** power
+        centred = D - D.mean(axis=0) - D.mean(axis=1)[:, None] + D.mean()
+        assert np.linalg.eigvalsh(centred)[-1] <= 1e-9 * np.abs(D).sum(), (
+            f"exp(-γ ρ^{power}) is not positive semidefinite, as definite_up_to says"
+        )
+
     def test_raw_is_a_power_of_the_distance(self, bound, encoded):
         raw, D = bound.raw(encoded, encoded), bound.block(encoded, encoded)
         assert_allclose(raw, D**bound.exponent, rtol=1e-9, atol=1e-9)

@@ -22,8 +22,8 @@ __all__ = ["blas_threads", "paying_threads"]
 MEASURED = 1024  # rows of the matrices on which the threads are timed
 
 _lock = threading.Lock()
-_limits: list[int] = []
-_most = 1  # what BLAS used before the first of these limits; they never raise it
+_limits: list[tuple[int, bool]] = []  # numbers, and whether they are upper limits only
+_most = 1  # what BLAS used before the first of these; upper limits never raise it
 _set: Any = None  # the limiter of threadpoolctl that holds now, which can restore the number
 
 
@@ -35,8 +35,11 @@ def _blas() -> Any:
 
 
 @contextmanager
-def blas_threads(number: int) -> Iterator[None]:
+def blas_threads(number: int, *, exactly: bool = False) -> Iterator[None]:
     """Context in which BLAS uses at most so many threads.
+
+    Or exactly as many, also where a variable such as OPENBLAS_NUM_THREADS gave it fewer: sums of
+    more threads round otherwise. The smallest number counts of those that hold at a time.
 
     Examples
     --------
@@ -44,11 +47,12 @@ def blas_threads(number: int) -> Iterator[None]:
     >>> with blas_threads(1):
     ...     _ = np.eye(3) @ np.eye(3)  # in one thread
     """
-    _change(number, _limits.append)
+    limit = (number, not exactly)
+    _change(limit, _limits.append)
     try:
         yield
     finally:
-        _change(number, _limits.remove)
+        _change(limit, _limits.remove)
 
 
 @contextmanager
@@ -81,11 +85,11 @@ def paying_threads() -> Iterator[None]:
         yield
 
 
-def _change(number: int, how: Any) -> None:
+def _change(limit: tuple[int, bool], how: Any) -> None:
     global _set, _most
     with _lock:
         before = min(_limits, default=None)
-        how(number)
+        how(limit)
         after = min(_limits, default=None)
         if after == before:
             return
@@ -95,16 +99,21 @@ def _change(number: int, how: Any) -> None:
         elif _set is None:
             found = [each for each in _blas().lib_controllers if each.user_api == "blas"]
             _most = max((each.num_threads for each in found), default=1)
-            _set = _blas().limit(limits=min(after, _most), user_api="blas")
+            _set = _blas().limit(limits=_threads_of(after), user_api="blas")
         else:
             # the new one starts from the number of the old one, which alone knows the first
-            _blas().limit(limits=min(after, _most), user_api="blas")
+            _blas().limit(limits=_threads_of(after), user_api="blas")
         # From version 3.8 on, threadpoolctl ignores other threads than the one that set a limit
         # first, until that one lets go. Here any thread may be the next.
         for library in _blas().lib_controllers:
             let_go = getattr(library, "clear_controlling_thread", None)
             if let_go is not None:
                 let_go()
+
+
+def _threads_of(limit: tuple[int, bool]) -> int:
+    number, upper = limit
+    return min(number, _most) if upper else number
 
 
 def _after_fork() -> None:

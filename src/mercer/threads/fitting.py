@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from mercer.threads.blas import blas_threads
-from mercer.threads.schedule import cores, count_jobs
+from mercer.threads.schedule import blas_share
 
 __all__ = ["fitting", "forget"]
 
@@ -25,15 +24,12 @@ def fitting(fit: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
     """Decorate the ``fit`` of an estimator with a parameter ``n_jobs``.
 
     Two fits of one object at the same time would mix their results, so the second one raises
-    RuntimeError. With a number as ``n_jobs`` BLAS has as many threads, but not more than there are
-    cores, so that the result is the same to the last bit in every process that fits with it.
+    RuntimeError. BLAS keeps to ``n_jobs`` as well: see `blas_share`.
     """
 
     @functools.wraps(fit)
     def alone(self: S, *arguments: P.args, **options: P.kwargs) -> R:
-        known = getattr(self, "n_jobs", None)
-        limit = nullcontext() if known is None else blas_threads(min(count_jobs(known), cores()))
-        with _claimed(self), limit:
+        with _claimed(self), blas_share(getattr(self, "n_jobs", None)):
             return fit(self, *arguments, **options)
 
     return alone

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from itertools import chain, islice
 from numbers import Integral
@@ -22,7 +22,7 @@ from typing import Any
 from mercer.threads.blas import blas_threads
 from mercer.threads.stop import Stop
 
-__all__ = ["blas_limit", "count_jobs", "ordered_map"]
+__all__ = ["blas_limit", "blas_share", "count_jobs", "ordered_map"]
 
 
 @contextmanager
@@ -44,6 +44,18 @@ def blas_limit(n: int) -> Iterator[None]:
             _here.limited = False
 
 
+def blas_share(n_jobs: int | None) -> AbstractContextManager[None]:
+    """Context of work with ``n_jobs``, which BLAS keeps to as well.
+
+    With a number of threads BLAS has exactly as many, but not more than there are cores: so the
+    result is the same to the last bit in every process, also where joblib or a variable of the
+    environment gave BLAS fewer. None leaves BLAS alone.
+    """
+    if n_jobs is None:
+        return nullcontext()
+    return blas_threads(min(count_jobs(n_jobs), cores()), exactly=n_jobs > 0)
+
+
 def cores() -> int:
     """Number of cores that this process may use."""
     try:
@@ -56,7 +68,7 @@ def count_jobs(n_jobs: int | None) -> int:
     """Number of threads for ``n_jobs``, as in scikit-learn; None means all cores of the process.
 
     Where several workers of joblib share the cores (``GridSearchCV(n_jobs=4)``), None means this
-    worker's share of them.
+    worker's share of them, from which negative numbers count back.
     """
     if n_jobs is None:
         return min(cores(), _share_of_worker() or cores())
@@ -64,7 +76,7 @@ def count_jobs(n_jobs: int | None) -> int:
         raise TypeError(f"n_jobs={n_jobs!r}: give the number of threads, or None for all cores.")
     if n_jobs == 0:
         raise ValueError("n_jobs=0: give the number of threads, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, count_jobs(None) + 1 + int(n_jobs))
 
 
 def _share_of_worker() -> int | None:
@@ -92,7 +104,8 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
     first = list(islice(items, 2))  # a single task needs no thread
     jobs, share = (1, 1) if len(first) < 2 else _threads_here(count_jobs(n_jobs))
     if jobs == 1:
-        yield from map(task, chain(first, items))
+        with blas_share(n_jobs):
+            yield from map(task, chain(first, items))
         return
     with blas_threads(1), _threads(jobs) as pool:
         flying: deque = deque()
