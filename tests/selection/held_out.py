@@ -28,8 +28,8 @@ class HeldOutPredictions:
         search = Trials(
             task, features, M, y, metric, weights=weights, budget=Budget(), memory=10**9, seed=0
         )
-        self.folds = search._folds(n)[1] if folds is None else folds
-        search._folds = lambda count: (np.arange(n), self.folds)
+        self.folds = search.rungs.folds(n)[1] if folds is None else folds
+        search.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
         names = [*BASELINES, *(Candidate.of(entry).name for entry in schedule)]

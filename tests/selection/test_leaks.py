@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import trials
+from mercer.selection import rungs
 from mercer.selection.baselines import BASELINES, fit_baseline
 from mercer.selection.candidates import candidates
 from mercer.selection.encoding import TableEncoder
@@ -61,7 +61,7 @@ def corrupted(kind, y, rows):
 def aside(request, monkeypatch):
     """As for a small table, and as for one that has rows to spare for learning weights."""
     if request.param == "rows set aside":
-        monkeypatch.setattr(trials, "SMALL_ROWS", 10)
+        monkeypatch.setattr(rungs, "SMALL_ROWS", 10)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])

@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.limits import LIMITS, Limits
 from mercer.selection import budget, finals, trials
+from mercer.selection import clock as clocks
+from mercer.selection import rungs as rungs_of_search
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.encoding import TableEncoder
@@ -44,10 +46,11 @@ def clock(monkeypatch):
 @pytest.fixture
 def rungs(monkeypatch):
     """Two rungs, for tables that are small."""
-    monkeypatch.setattr(trials, "ONE_RUNG_ROWS", 100)
+    monkeypatch.setattr(rungs_of_search, "ONE_RUNG_ROWS", 100)
+    monkeypatch.setattr(rungs_of_search, "SMALL_ROWS", 90)
     monkeypatch.setattr(trials, "SMALL_ROWS", 90)
-    monkeypatch.setattr(trials, "RUNGS", ((120, 30), (200, 60)))
-    monkeypatch.setattr(trials, "LEARNING_ROWS", 50)
+    monkeypatch.setattr(rungs_of_search, "RUNGS", ((120, 30), (200, 60)))
+    monkeypatch.setattr(rungs_of_search, "LEARNING_ROWS", 50)
     monkeypatch.setitem(LIMITS, "leave one out", Limits(100, 80))
     monkeypatch.setattr(finals, "SMALLEST_RANK", 20)
     monkeypatch.setattr(finals, "EXACT_ROWS", 100)
@@ -115,7 +118,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
     ]
     model = KernelRegressor(replay=schedule, metric="rmse").fit(TABLE, WAVE)
     search = search_of(model, WAVE, "rmse")
-    rows, folds = search._folds(240)
+    rows, folds = search.rungs.folds(240)
     assert_array_equal(np.bincount(folds), [48] * 5)
     row = next(r for r in model.leaderboard_ if not r["baseline"])
     errors = []
@@ -123,7 +126,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         train, own = rows[folds != f], rows[folds == f]
         kernel = Candidate("interactions").kernel(model.encoder_.features_)
         if learn:
-            kernel, _ = search._learn(Candidate("interactions", learn=True), train, 3, f)
+            kernel = search._learn(Candidate("interactions", learn=True), train, 3, f)
         machine = Recipe().fit(search.task, kernel, search.M[train], WAVE[train])
         errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
     assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=2e-3)
@@ -132,16 +135,16 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
 def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rungs):
     model = KernelClassifier(trials=1).fit(TABLE, RING)
     search = search_of(model, RING)
-    rows, folds = search._folds(200)
-    assert len(search.spared) == 50
+    rows, folds = search.rungs.folds(200)
+    assert len(search.rungs.spared) == 50
     assert folds.max() == 0  # a quarter of the other rows, in one fold
     assert (folds == 0).sum() == 38
-    first, folds_of_first = search._folds(120)
-    assert set(first[folds_of_first == -1]) == set(search.spared) & set(first)
+    first, folds_of_first = search.rungs.folds(120)
+    assert set(first[folds_of_first == -1]) == set(search.rungs.spared) & set(first)
     for some, each, f in [(rows, folds, 0), *((first, folds_of_first, f) for f in range(3))]:
-        assert not set(search.spared) & set(some[each == f])
+        assert not set(search.rungs.spared) & set(some[each == f])
         share = np.mean(RING[some[each == f]] == "in")
-        assert abs(share - np.mean(RING[np.setdiff1d(some, search.spared)] == "in")) < 0.03
+        assert abs(share - np.mean(RING[np.setdiff1d(some, search.rungs.spared)] == "in")) < 0.03
 
 
 def test_few_are_promoted_to_more_rows(rungs):
@@ -177,12 +180,12 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
 
 
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
-    left_out = trials.Trials._expected
+    left_out = clocks.Clock.expected
 
     def expected(self, candidate, rung):
         return 1e9 if candidate.family == "gaussian" else left_out(self, candidate, rung)
 
-    monkeypatch.setattr(trials.Trials, "_expected", expected)
+    monkeypatch.setattr(clocks.Clock, "expected", expected)
     model = KernelRegressor(time=1000).fit(TABLE, WAVE)
     *tried, _ = model.schedule_
     second = {Candidate.of(entry).name for entry in tried if entry["rows"] == 200}
@@ -456,9 +459,9 @@ def test_factors_of_the_search_fit_into_a_part_of_the_memory():
     """A quarter for the factor of float32, and another for six matrices of its rank."""
     search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
     for memory in (10**5, 10**6, 10**7, 10**9):
-        search.memory = memory
+        search.rungs.memory = memory
         for rows in (100, 1000, 20_000):
-            rank = search._affordable_rank(rows, 500)
+            rank = search.rungs._affordable_rank(rows, 500)
             assert 1 <= rank <= min(500, rows)
             if rank > 1:
                 assert max(4 * rows * rank, 48 * rank**2) <= memory / 4

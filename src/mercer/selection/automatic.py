@@ -43,8 +43,9 @@ from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.related import Related
+from mercer.selection.rungs import ONE_RUNG_ROWS
 from mercer.selection.tasks import Classification, Regression, Task
-from mercer.selection.trials import ONE_RUNG_ROWS, Trials
+from mercer.selection.trials import Trials
 from mercer.selection.values import is_object_list, read_columns
 from mercer.threads import Stopped, fitting, forget, paying_threads
 
@@ -132,19 +133,18 @@ class _AutomaticKernel(BaseEstimator, ABC):
         with the best model so far, if there is one: see ``interrupted_``.
         """
         forget(self)
+        limit = seconds(self.time)
+        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         # where the clock decides what is tried, it may decide about threads too
-        clocked = self.trials is None and self.replay is None
-        with paying_threads() if clocked else nullcontext():
-            return self._search(X, y, sample_weight, groups, times)
+        with paying_threads() if np.isfinite(budget.limit) else nullcontext():
+            return self._search(budget, X, y, sample_weight, groups, times)
 
-    def _search(self, X, y, sample_weight, groups, times) -> EncodedColumns:
+    def _search(self, budget: Budget, X, y, sample_weight, groups, times) -> EncodedColumns:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
         memory = memory_budget(self.memory)
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
-        limit = seconds(self.time)
-        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         table, task, y, weights, kept = self._read(X, y, sample_weight)
         related = Related.read(groups, times, len(kept))
         related = None if related is None else related.take(np.flatnonzero(kept))
@@ -263,9 +263,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
         Returns the candidate of the machine that is kept, and its entry in the schedule.
         """
-        kernel, deadline = search.winning_kernel(winner), Deadline(search.budget, LATE)
+        kernel, deadline = search.learnt.of(winner)[0], Deadline(search.budget, LATE)
         try:
-            self._report_final(winner)
+            tried = len(search.schedule) - 1
+            search.report(f"final fit: {winner.name}", tried, tried)
             if not (final.get("quick") or final.get("early")):
                 with deadline:
                     self.machine_ = fit(winner, final, kernel)
@@ -290,7 +291,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         if final.get("early"):
             self.machine_ = early or fit(EARLY, final)
             return EARLY, final
-        rows = np.sort(search.order[:QUICK_ROWS])
+        rows = np.sort(search.rungs.order[:QUICK_ROWS])
         self.machine_ = fit(winner, final, kernel, steps=1, rows=rows)
         return winner, final
 
@@ -362,14 +363,6 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def solver_(self) -> str:
         """A description of the machine: its solver, and what was chosen for it."""
         return self.machine_.description
-
-    def _report_final(self, winner: Candidate) -> None:
-        if self.progress is not None:
-            done = len(self.schedule_) - 1
-            self.progress(
-                {"trial": f"final fit: {winner.name}", "done": done, "of": done,
-                 "leaderboard": [r for r in self.leaderboard_ if not np.isnan(r["score"])]}
-            )  # fmt: skip
 
     def encode(self, X) -> EncodedColumns:
         """New rows as ``machine_`` reads them."""

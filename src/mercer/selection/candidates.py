@@ -103,6 +103,11 @@ class Candidate:
             return f"learnt metric, {self.form}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
 
+    @property
+    def alike(self) -> Candidate:
+        """What is the same for all candidates with this kernel, whatever their machine."""
+        return replace(self, machine="ridge")
+
     def kernel(self, features: list[Feature], learnt: Kernel | None = None) -> TableKernel:
         """The kernel on the encoded columns, before its weights are learnt.
 
