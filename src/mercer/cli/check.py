@@ -70,7 +70,8 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        frame, y, dropped = read_target(frame, target, tables.label, unread=tables.unread)
+        frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread)
+        dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
@@ -135,10 +136,11 @@ def _test_findings(
     held = Tables([test], replace(tables.reading, usual=tables.decimal))
     frame = held.frame(list(values))
     if target is not None:
-        frame, y_held, dropped = read_target(frame, target, held.label, varied=False)
+        height = frame.height
+        frame, y_held, _ = read_target(frame, target, held.label, varied=False)
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
-        if dropped:
-            screen.print(f"{test}: {left_out(dropped, target)}")
+        if height > len(y_held):
+            screen.print(f"{test}: {left_out(height - len(y_held), target)}")
         check_test_table(frame, y_held, columns, y, task, test)
     new = read_columns(frame)
     compared = {c.name: values[c.name] for c in columns if c.used}

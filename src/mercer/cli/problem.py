@@ -44,6 +44,8 @@ class Problem:
     task, why : str
         "classification" or "regression", and the reason.
     metric : str
+    rows : ndarray
+        The numbers, from 0, of these rows in the file.
     dropped : int
         Rows of the file that have no target.
     columns : list of Column
@@ -57,6 +59,7 @@ class Problem:
     task: str
     why: str
     metric: str
+    rows: np.ndarray
     dropped: int
     extras: Extras
     columns: list[Column] = field(default_factory=list)
@@ -72,22 +75,23 @@ class Problem:
 class Split:
     """The rows to fit to, and those that are held out, if any.
 
-    ``numbers`` are those of both among the rows of the problem; None for rows of other tables.
+    ``numbers`` are those of both in their files, from 0.
     """
 
     X_train: pl.DataFrame
     y_train: np.ndarray
     extras: Extras
+    numbers: tuple[np.ndarray, np.ndarray]
     X_held: pl.DataFrame | None = None
     y_held: Any = None
-    numbers: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    X, y, dropped = read_target(frame, options.target, tables.label, unread=tables.unread)
+    X, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
+    dropped = frame.height - len(numbers)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
     metric = metric_named(options.metric or default_metric(task, y), task).name
@@ -101,7 +105,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{X.height - len(rows)} rows of weight 0 are left out.")
-        X, y, extras = X[rows], y[rows], extras.take(rows)
+        X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
     values = read_columns(X)
     columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
@@ -116,7 +120,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         screen.print(f"• {notice}")
     if notices:
         screen.print()
-    return Problem(X, y, task, why, metric, dropped, extras, columns, notices)
+    return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices)
 
 
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
@@ -129,17 +133,19 @@ def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
-        return Split(X, y, extras, *_read_test(problem, options.test, options, screen))
+        X_held, y_held, numbers = _read_test(problem, options.test, options, screen)
+        return Split(X, y, extras, (problem.rows, numbers), X_held, y_held)
     if X.height < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
-        return Split(X, y, extras)
+        return Split(X, y, extras, (problem.rows, problem.rows[:0]))
     related = Related.read(extras.groups, extras.times, X.height)
     if related is None:
         rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
-    return Split(X[rows], y[rows], extras.take(rows), X[others], y[others], (rows, others))
+    numbers = problem.rows[rows], problem.rows[others]
+    return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others])
 
 
 def _check_parts(
@@ -158,15 +164,14 @@ def _check_parts(
 
 def _read_test(
     problem: Problem, test: Path, options: FitOptions, screen: Terminal
-) -> tuple[pl.DataFrame, Any]:
-    """The table of --test, and its targets, which the model can be scored on."""
-    usual = next((c.decimal for c in problem.columns if c.decimal), "")
-    tables = Tables([test], replace(options.reading, usual=usual))
+) -> tuple[pl.DataFrame, Any, np.ndarray]:
+    """The table of --test, its targets, which the model can be scored on, and its row numbers."""
+    tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
-    X, y, dropped = read_target(frame, options.target, str(test), varied=False)
+    X, y, rows = read_target(frame, options.target, str(test), varied=False)
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
-    if dropped:
-        screen.print(f"{test}: {left_out(dropped, options.target)}\n")
+    if frame.height > len(rows):
+        screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
     check_test_table(X, y, problem.columns, problem.y, problem.task, test)
-    return X, y
+    return X, y, rows
