@@ -1,6 +1,11 @@
 """Sphinx configuration: numpydoc API pages and an executed gallery."""
 
+import sys
+from pathlib import Path
+
 import mercer
+
+sys.path.append(str(Path(__file__).parent))  # mathml.py
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -11,9 +16,10 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx_gallery.gen_gallery",
 ]
+html_math_renderer = "mathml"
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"  # the docstrings say types, shapes and ranges
@@ -40,4 +46,7 @@ html_theme_options = {
     "navigation_with_keys": True,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "header_links_before_dropdown": 6,
 }
+# these pages have nothing below them that a side bar could show
+html_sidebars = {name: [] for name in ("index", "tutorial", "start", "search", "genindex")}

@@ -227,7 +227,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
-        seed=options.seed,
+        seed=options.seed, notices=problem.notices, doubts=problem.doubts,
         rows=split.numbers, values=not options.no_rows,
         time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
     )  # fmt: skip

@@ -114,7 +114,7 @@ def summary(
         "task_reason": problem.why,
         "rows_without_target": problem.dropped,
         "columns": columns_facts(model.columns_),
-        "notices": [*problem.notices, *model.notices_],
+        "notices": [*problem.notices, *problem.doubts, *model.notices_],
         "leaderboard": model.leaderboard_,
         "winner": model.winner_name_,
         "solver": model.solver_,

@@ -51,7 +51,9 @@ class Problem:
     columns : list of Column
         What each column is, by all rows: ``mercer check`` says the same.
     notices : list of str
-        What was found in reading and in a review of the table.
+        What was found in reading.
+    doubts : list of str
+        What a review of the table found that speaks against a score.
     """
 
     X: pl.DataFrame
@@ -64,6 +66,7 @@ class Problem:
     extras: Extras
     columns: list[Column] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> dict[str, Column]:
@@ -115,12 +118,14 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         *find_leaks(used, values, y, task),
         *(find_order_in_time(used, values) if related is None and options.test is None else []),
     ]
-    notices = [*tables.notes, *(finding.text for finding in findings)]
+    notices, doubts = tables.notes, [finding.text for finding in findings]
     for notice in notices:
         screen.print(f"• {notice}")
-    if notices:
+    for doubt in doubts:
+        screen.print(line(("! ", "yellow"), doubt))
+    if notices or doubts:
         screen.print()
-    return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices)
+    return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices, doubts)
 
 
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:

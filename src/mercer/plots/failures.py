@@ -30,6 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 BINS = 10  # bins of the calibration curve
+SHORT = 3  # characters of a name that stands in place of a number
 POINTS = 1500  # most residuals that are drawn
 DRAWN = 150  # most points of a curve
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -45,6 +46,14 @@ class Confusion:
 
     classes: list[str]
     matrix: np.ndarray
+
+    @property
+    def labels(self) -> list[str]:
+        """What stands beside rows and columns: the names, or their numbers if one is long."""
+        longest = max(map(len, self.classes))
+        if longest <= SHORT or (len(self.classes) <= 4 and longest <= 3 * SHORT):
+            return self.classes
+        return [str(number) for number in range(1, len(self.classes) + 1)]
 
     @property
     def recall(self) -> np.ndarray:

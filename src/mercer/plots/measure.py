@@ -76,6 +76,7 @@ def report_data(
     metric: str | None = None,
     target: str = "target",
     notices: Sequence[str] = (),
+    doubts: Sequence[str] = (),
     dropped_rows: int = 0,
     command: str = "",
     model_path: str = "",
@@ -110,6 +111,8 @@ def report_data(
         Name of the target.
     notices : sequence of str
         Shown after the notices of the model.
+    doubts : sequence of str
+        What speaks against the score, such as rows in the order of time; shown beside it.
     dropped_rows : int
         Number of rows without a target.
     command, model_path, data_path, seed
@@ -212,6 +215,7 @@ def report_data(
         suspicion=suspicion,
         stored=_stored(kept),
         notices=[*getattr(model, "notices_", []), *notices],
+        doubts=list(doubts),
         dropped_rows=dropped_rows,
     )  # fmt: skip
     return data if values else data.without_values()

@@ -54,10 +54,10 @@ class HeldOut:
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
         value = self.baselines[self.as_good]
+        where = "within" if self.low <= value <= self.high else ("above", "below")[value < self.low]
         return (
-            f"A simpler model does as well: the baseline {self.as_good!r} scores "
-            f"{value:.4g}, "
-            f"{'within' if self.low <= value <= self.high else 'beyond'} the interval."
+            f"A simpler model does as well: the baseline {self.as_good!r} scores {value:.4g}, "
+            f"{where} the interval."
         )
 
 
