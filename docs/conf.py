@@ -41,6 +41,8 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "Mercer"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["mercer.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": True,

@@ -330,7 +330,7 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     except (FileExistsError, PermissionError) as error:
         _fail(errors, error, OUTPUT)
-    except (ValueError, TypeError, MemoryError, FileNotFoundError) as error:
+    except (ValueError, TypeError, MemoryError, FileNotFoundError, IsADirectoryError) as error:
         _fail(errors, error, DATA)
     except OSError as error:
         _fail(errors, error, OUTPUT)
@@ -363,6 +363,8 @@ def _plain(error: Exception) -> str:
     if not isinstance(error, OSError) or error.filename is None:
         return str(error)
     said = f"{error.filename}: {error.strerror}."
+    if error.errno == errno.EISDIR:
+        said = f"{error.filename} is a folder. Give the name of a file."
     if error.errno in FULL:
         said += (
             " It was not written; a file that was there is unchanged. Free some space, or give "

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.errors import counted
+from mercer.cli.errors import check_columns, counted, of_option
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
@@ -62,6 +62,9 @@ def check_table(
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
     kinds = kinds_given(kind)
+    if kernel is not None:
+        with of_option():
+            as_kernel(kernel)  # a wrong name is refused before any work
     tables = Tables(given, reading)
     frame = tables.frame()
     facts: dict = {"file": " ".join(map(str, given)), "rows": frame.height}
@@ -79,6 +82,8 @@ def check_table(
         screen.print(_balance(y, task, target))
         if dropped:
             screen.print(left_out(dropped, target))
+    for option, names in (("--kind", kinds), ("--drop", drop)):
+        check_columns(option, names, tables.label, frame.columns, target)
     values = read_columns(frame)
     columns = columns_of(values, kinds, drop, tables)
     screen.print()

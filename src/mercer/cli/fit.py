@@ -86,7 +86,7 @@ def search_and_refit(
     final = _refit(model, problem, split, options, steps, budget) or model
     rows = split.numbers[0] if final is model else problem.rows
     keep_numbers(final, rows)
-    return Outcome(model, score, final, len(rows))
+    return Outcome(model, score, final, len(rows), doubts=split.doubts)
 
 
 def with_report(
@@ -227,7 +227,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
-        seed=options.seed, notices=problem.notices, doubts=problem.doubts,
+        seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],
         rows=split.numbers, values=not options.no_rows,
         time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
     )  # fmt: skip

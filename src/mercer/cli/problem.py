@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, counted
+from mercer.cli.errors import TableError, check_columns, counted, of_option
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
@@ -31,6 +31,8 @@ from mercer.selection.values import read_columns
 __all__ = ["Problem", "Split", "columns_of", "read_problem", "split_rows"]
 
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
+MANY = 0.1  # of the rows: so many different values has a column that tells rows apart
+SHARED = 0.02  # of the rows to score on that are in the other table too, from which on it is said
 FEWEST_ROWS = 20  # with fewer, nothing is held out
 
 
@@ -78,7 +80,8 @@ class Problem:
 class Split:
     """The rows to fit to, and those that are held out, if any.
 
-    ``numbers`` are those of both in their files, from 0.
+    ``numbers`` are those of both in their files, from 0; ``doubts`` say what speaks against a score
+    on the one after a fit to the other.
     """
 
     X_train: pl.DataFrame
@@ -87,6 +90,7 @@ class Split:
     numbers: tuple[np.ndarray, np.ndarray]
     X_held: pl.DataFrame | None = None
     y_held: Any = None
+    doubts: list[str] = field(default_factory=list)
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
@@ -97,7 +101,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     dropped = frame.height - len(numbers)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
-    metric = metric_named(options.metric or default_metric(task, y), task).name
+    with of_option():
+        metric = metric_named(options.metric or default_metric(task, y), task).name
     name = options.train.name if not options.more else tables.label
     sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
@@ -109,6 +114,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{X.height - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
+    for option, names in (("--kind", options.kinds), ("--drop", options.drop)):
+        check_columns(option, names, tables.label, X.columns, options.target)
     values = read_columns(X)
     columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
@@ -136,6 +143,35 @@ def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> lis
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
+    split = _split(problem, options, screen)
+    doubts = _shared_rows(problem.columns, split)
+    for doubt in doubts:
+        screen.print(line(("! ", "yellow"), f"{doubt}\n"))
+    return replace(split, doubts=doubts)
+
+
+def _shared_rows(columns: list[Column], split: Split) -> list[str]:
+    """What to say of rows that are on both sides, if that is no chance.
+
+    Where no column has many values, as in a table of a few categories, rows are equal by chance.
+    """
+    train, held = split.X_train, split.X_held
+    if held is None or not any(c.used and c.distinct > MANY * train.height for c in columns):
+        return []
+    names = [c.name for c in columns if c.used and not train[c.name].dtype.is_nested()]
+    alike = held.select(pl.col(name).cast(train[name].dtype, strict=False) for name in names)
+    new, known = (rows.hash_rows().to_numpy() for rows in (alike, train.select(names)))
+    count = int(np.isin(new, known).sum())
+    if count < SHARED * held.height:
+        return []
+    return [
+        f"{count} of the {held.height} rows to score on are equal to rows that the model learns "
+        "from. If these are copies, the score is too good: leave them out, or keep copies together "
+        "with --group."
+    ]
+
+
+def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
         X_held, y_held, numbers = _read_test(problem, options.test, options, screen)

@@ -266,7 +266,8 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         suffix = next((s for magic, s in BEGINNINGS.items() if begin.startswith(magic)), ".csv")
     if suffix not in FORMATS and suffix not in DELIMITED:
         raise TableError(
-            f"{source.label}: the name ends in {suffix or 'nothing'!r}; give {SUFFIXES}."
+            f"{source.label}: the name {f'ends in {suffix!r}' if suffix else 'has no ending'}, "
+            f"which would say what the file is; give {SUFFIXES}."
         )
     with source.opened() as file:
         if not file.read(1):

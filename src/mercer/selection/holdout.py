@@ -15,6 +15,9 @@ from mercer.selection.tasks import Classification, Regression, Task
 __all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out"]
 
 
+ROUNDING = 1e-9  # of an end of the interval
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """The score on rows that no fit has seen.
@@ -54,7 +57,8 @@ class HeldOut:
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
         value = self.baselines[self.as_good]
-        where = "within" if self.low <= value <= self.high else ("above", "below")[value < self.low]
+        low, high = self.low - ROUNDING, self.high + ROUNDING
+        where = "within" if low <= value <= high else "below" if value < low else "above"
         return (
             f"A simpler model does as well: the baseline {self.as_good!r} scores {value:.4g}, "
             f"{where} the interval."
