@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.selection.baselines import BASELINES
+from mercer.selection.baselines import baselines
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.metrics import Metric
@@ -32,8 +32,8 @@ class HeldOutPredictions:
         search.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
-        names = [*BASELINES, *(Candidate.of(entry).name for entry in schedule)]
-        self.of = dict(zip(names, self._kept, strict=True))
+        names = [*baselines(features), *(Candidate.of(entry).name for entry in schedule)]
+        self.of = dict(zip(names, self._kept))  # and not the mean of two, if there is one
 
     def _keep(self, y, predicted, *_):
         judged = self.folds >= 0

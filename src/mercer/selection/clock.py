@@ -42,7 +42,9 @@ class Clock:
         learning, each = 0.0, candidate.learn and self.rungs.spared is None
         if candidate.learn and not self.learnt.known(candidate):
             count = self.rungs.learning_rows
-            if candidate.family == "metric":
+            if candidate.family == "screened":
+                learning = Costs.screening(rows, len(self.finals.features))
+            elif candidate.family == "metric":
                 learning = Costs.metric(count, len(candidate.numbers(self.finals.features)))
             else:
                 learning = Costs.interactions(count, entry, LEARNING_STEPS)

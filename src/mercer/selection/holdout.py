@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import EncodedColumns
-from mercer.selection.baselines import BASELINES, fit_baseline
+from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.metrics import decision_weights, interval, metric_named
 from mercer.selection.tasks import Classification, Regression, Task
 
@@ -109,19 +109,19 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     predicted, decided = _answers(model, M, y)
     score = metric(y, decided, task.classes)
     low, high = interval(metric, y, decided, task.classes, seed)
-    baselines, answers = {}, {}
-    for name in BASELINES:
+    names, scores, answers = baselines(model.encoder_.features_), {}, {}
+    for name in names:
         fitted = fit_baseline(name, model.encoder_.features_, M_train, y_train, model.task)
         answers[name] = decided = task.answers(fitted, M)
         if metric.counts_hits:
             known = task.answers(fitted, M_train)
             factors = decision_weights(metric, y_train, known, task.classes)
             decided = metric.decided(decided, factors)
-        baselines[name] = metric(y, decided, task.classes)
+        scores[name] = metric(y, decided, task.classes)
     best_edge = low if metric.higher_is_better else high
-    as_good = next((b for b in BASELINES if metric.sign() * (baselines[b] - best_edge) >= 0), None)
+    as_good = next((b for b in names if metric.sign() * (scores[b] - best_edge) >= 0), None)
     return HeldOut(
-        metric.name, score, low, high, baselines, as_good, len(y), len(y_train), y, predicted,
+        metric.name, score, low, high, scores, as_good, len(y), len(y_train), y, predicted,
         answers,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.encoding import Feature
 from mercer.selection.interactions import learn_interactions
+from mercer.selection.screening import foremost
 from mercer.threads import count_jobs
 
 __all__ = [
@@ -83,6 +84,10 @@ def learn_kernel(
         )  # fmt: skip
         kernel = candidate.kernel(features, found.kernel)
         return kernel.bind(kernel.encode(M)), len(found.errors)
+    if candidate.family == "screened":
+        columns = [j for j, f in enumerate(features) if f.kind in ("scaled", "code")]
+        kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
+        return kernel.bind(kernel.encode(M)), 1
     kernel, X = candidate.bound(features, M)
     jobs = learning_jobs(memory, len(M), n_jobs)
     learnt = learn_interactions(kernel, X, Y, weights, steps=steps, n_jobs=jobs, on_step=on_step)

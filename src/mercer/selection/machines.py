@@ -53,9 +53,19 @@ class Machine(ABC):
         """Of the rows of an encoded table, (n, outputs)."""
 
     @property
+    def parts(self) -> tuple[Machine, ...]:
+        """The machine itself; of a mean of two both, the better one first."""
+        return (self,)
+
+    @property
     @abstractmethod
     def stored(self) -> np.ndarray:
         """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the stored rows are: "training rows", "support vectors" or "centres"."""
 
     @abstractmethod
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
@@ -104,6 +114,10 @@ class RidgeMachine(Machine):
             return self.learner.centres_
         return np.arange(self.learner.X_fit_.shape[0])
 
+    @property
+    def kind(self) -> str:
+        return "centres" if self.learner.solver_ == "low_rank" else "training rows"
+
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         coef = self.learner.dual_coef_.astype(np.float64)
         return self.learner.cross_gram(M).dense() * coef[:, outputs].T
@@ -145,6 +159,10 @@ class MarginMachine(Machine):
     @property
     def stored(self) -> np.ndarray:
         return self.learner.support_
+
+    @property
+    def kind(self) -> str:
+        return "support vectors"
 
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         k = len(self.learner.classes_)

@@ -49,7 +49,8 @@ class Rungs:
     learning_rows : int
         Most rows that the weights of columns are learnt from.
     spared : ndarray or None
-        The rows that weights are learnt from; None for a small table.
+        The rows that weights are learnt from, and that columns are chosen by; None for a small
+        table.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Rungs:
         most = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), learning_rows(memory)))
         self.learning_rows, self.spared = min(most, FOLD_LEARNING_ROWS), None
         if n > SMALL_ROWS:
-            self.learning_rows, count = most, min(most, n // 3)
+            self.learning_rows, count = most, min(LEARNING_ROWS, n // 3)
             self.spared = (
                 self.order[:count] if related is None else related.first(self.order, count, seed)
             )

@@ -20,7 +20,7 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge_penalty import PENALTIES, affordable
-from mercer.selection.baselines import BASELINES, fit_baseline
+from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.clock import PROMOTED, Clock
@@ -30,6 +30,7 @@ from mercer.selection.finals import EXACT_ROWS, Finals
 from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.learning import LearntKernels
 from mercer.selection.machines import Machine, Recipe
+from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.metrics import Metric, decision_weights
 from mercer.selection.related import Related
 from mercer.selection.rungs import SMALL_ROWS, Rung, Rungs, gathered
@@ -40,6 +41,7 @@ from mercer.threads import blas_limit, ordered_map
 __all__ = ["Trials"]
 
 PATIENCE = 8  # candidates without a better one, after which the search of a small table ends
+HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 
 
@@ -76,6 +78,8 @@ class Trials:
         Whether Ctrl-C ended the search.
     decision_weights : dict
         Name of a candidate -> the factors of its probabilities that suit the metric.
+    partner : tuple or None
+        The candidate whose mean with the winner is better than the winner, and its penalty.
     """
 
     def __init__(
@@ -103,6 +107,8 @@ class Trials:
         self.notices: list[str] = []
         self.interrupted = False
         self.decision_weights: dict[str, np.ndarray] = {}
+        self.partner: tuple[Candidate, float] | None = None
+        self.held = HeldPredictions(task, int(HELD_SHARE * memory))
         self.finals = Finals(features, M, budget, memory, Costs())
         columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
         self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
@@ -121,7 +127,7 @@ class Trials:
         order = candidates(self.features, self.task.name)[:trials]
         first, *rest = self.rungs.plan()
         try:
-            for baseline in BASELINES:
+            for baseline in baselines(self.features):
                 self._try_baseline(baseline, first)
             share = self.clock.first_share(order, rest[0]) if rest else 1.0
             done = self._try_all(order, first, share, len(order))
@@ -140,7 +146,7 @@ class Trials:
     def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
-        for baseline in BASELINES:
+        for baseline in baselines(self.features):
             self._try_baseline(baseline, (entries[0]["rows"], entries[0]["rank"]))
         for i, entry in enumerate(entries):
             candidate = Candidate.of(entry)
@@ -220,6 +226,7 @@ class Trials:
         row |= {"learner": learner, "kernel": repr(kernel), "penalty": penalty}
         row["place"] = len(self.schedule)
         self.board.enter(row)
+        self.held.keep(row, candidate, predicted)
         self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
         return row
 
@@ -339,8 +346,9 @@ class Trials:
 
     def _learn(self, candidate, rows, steps: int | None, fold: int | None = None) -> TableKernel:
         """The candidate's kernel, learnt from as many of the rows as there is time for."""
-        some = np.random.default_rng(self.seed).permutation(rows)[: self.rungs.learning_rows]
-        return self.learnt.learn(candidate, some, steps, fold)
+        if candidate.family != "screened":  # which takes no time worth saving
+            rows = np.random.default_rng(self.seed).permutation(rows)[: self.rungs.learning_rows]
+        return self.learnt.learn(candidate, rows, steps, fold)
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.weights is None else self.weights[rows]
@@ -377,11 +385,36 @@ class Trials:
         """Rank the leaderboard; returns the winner, and the entry of its final fit."""
         winner = self.board.winner()
         candidate = Candidate.of(self.schedule[winner["place"]])
+        if final is None or "mean" in final:
+            self._try_means(winner)
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
         said = self.board.close()
         self.notices += [] if said is None else [said]
         self.schedule.append(final)
         return candidate, final
+
+    def _try_means(self, winner: dict) -> None:
+        """Find the partner of the winner, whose mean with it is better out of fold, if any."""
+        began, (rows, folds) = self.budget.spent(), self.rungs.folds(winner["rows"])
+        found = self.held.partner(winner, self.y[rows], folds >= 0, self._weights(rows))
+        if found is None:
+            return
+        other, partner, predicted = found
+        name = mean_name(winner["name"], other["name"])
+        row = self._row(name, rows, folds, predicted, began)
+        if self.metric.sign() * (row["score"] - winner["score"]) < 0:
+            return  # a smaller loss alone is not asked for
+        row |= {key: f"{winner[key]}; {other[key]}" for key in ("learner", "kernel")}
+        self.board.enter(row | {"penalty": winner["penalty"]})
+        self.partner = partner, other["penalty"]
+
+    def plan_partner(self) -> dict | None:
+        """The entry of the final fit of the partner; None if there is none, or no time for it."""
+        if self.partner is None:
+            return None
+        candidate, penalty = self.partner
+        plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"])
+        return None if plan is None else asdict(candidate) | plan
 
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
