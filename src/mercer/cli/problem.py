@@ -159,9 +159,9 @@ def _shared_rows(columns: list[Column], split: Split) -> list[str]:
     if held is None or not any(c.used and c.distinct > MANY * train.height for c in columns):
         return []
     names = [c.name for c in columns if c.used and not train[c.name].dtype.is_nested()]
-    alike = held.select(pl.col(name).cast(train[name].dtype, strict=False) for name in names)
-    new, known = (rows.hash_rows().to_numpy() for rows in (alike, train.select(names)))
-    count = int(np.isin(new, known).sum())
+    known = [train[name] for name in names]
+    new = [held[name].cast(train[name].dtype, strict=False) for name in names]
+    count = int(np.isin(_row_hashes(new), _row_hashes(known)).sum())
     if count < SHARED * held.height:
         return []
     return [
@@ -169,6 +169,10 @@ def _shared_rows(columns: list[Column], split: Split) -> list[str]:
         "from. If these are copies, the score is too good: leave them out, or keep copies together "
         "with --group."
     ]
+
+
+def _row_hashes(columns: list[pl.Series]) -> np.ndarray:
+    return pl.DataFrame({str(i): c for i, c in enumerate(columns)}).hash_rows().to_numpy()
 
 
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:

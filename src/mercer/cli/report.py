@@ -80,7 +80,7 @@ def _checked(estimator, y: np.ndarray, table: str, target: str) -> np.ndarray:
     if unknown:
         raise TableError(
             f"--target {target}: {table} holds {unknown[0]!r} there, which the model never "
-            f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Give the column that it was "
-            "fitted to, and leave rows of other classes out."
+            f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Give the column that "
+            "it was fitted to, and leave rows of other classes out."
         )
     return y
