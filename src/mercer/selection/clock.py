@@ -18,7 +18,7 @@ from mercer.selection.rungs import Rung, Rungs
 
 __all__ = ["PROMOTED", "Clock"]
 
-PROMOTED = 3  # candidates that go on to the second rung
+PROMOTED = 3  # candidates that go on to the second rung, if none of the later ones is better
 RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
 
 

@@ -40,7 +40,9 @@ from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["Trials"]
 
-PATIENCE = 8  # candidates without a better one, after which the search of a small table ends
+#: candidates without a better one, after which the search of a small table ends, as that of a
+#: second rung does after fewer
+PATIENCE = 8
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 
@@ -130,13 +132,13 @@ class Trials:
             for baseline in baselines(self.features):
                 self._try_baseline(baseline, first)
             share = self.clock.first_share(order, rest[0]) if rest else 1.0
-            done = self._try_all(order, first, share, len(order))
+            small = len(self.M) <= SMALL_ROWS
+            done = self._try_all(order, first, share, PATIENCE if small else len(order))
             for rung in rest:
-                best = self.board.ranked(first[0])[:PROMOTED]
-                if len(best) < 2:
+                promoted = self._promoted(first[0])
+                if len(promoted) < 2:
                     break  # there is nothing to choose from
-                promoted = [Candidate.of(self.schedule[row["place"]]) for row in best]
-                self._try_all(promoted, rung, 1.0, done + len(best), done)
+                self._try_all(promoted, rung, 1.0, PROMOTED - 1, done)
         except KeyboardInterrupt:
             if not self.schedule:
                 raise
@@ -155,9 +157,15 @@ class Trials:
         final = next((entry for entry in schedule if entry.get("final")), None)
         return self._finish(final)
 
-    def _try_all(self, order, rung, share: float, total: int, done: int = 0) -> int:
+    def _promoted(self, rows: int) -> list[Candidate]:
+        """All candidates of a rung, the best first, then the best one of another family."""
+        ranked = [Candidate.of(self.schedule[r["place"]]) for r in self.board.ranked(rows)]
+        others = [c for c in ranked if c.family != ranked[0].family]
+        return list(dict.fromkeys([ranked[0], *others[:1], *ranked]))
+
+    def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
-        tried = 0
+        tried, start = 0, len(self.schedule)
         for i, candidate in enumerate(order):
             if done and candidate.machine == "svc" and rung[0] == self.schedule[0]["rows"]:
                 continue  # on the same rows it would be the same
@@ -165,7 +173,7 @@ class Trials:
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
                 continue  # another one may be cheaper
-            self.report(candidate.name, done + i, total)
+            self.report(candidate.name, done + i, done + len(order))
             row = self._try(candidate, rung)
             tried += 1
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
@@ -174,7 +182,12 @@ class Trials:
                     "were tried."
                 )
                 return tried
-            if self._is_settled(row):
+            since = row["place"] - max(self.board.winner()["place"], start)
+            if since >= patience:
+                if not done:
+                    self.notices.append(
+                        f"None of the last {since} candidates was better, so no more were tried."
+                    )
                 return tried
         if not done and tried < len(order):
             self.notices.append(
@@ -182,17 +195,6 @@ class Trials:
                 "rows."
             )
         return tried
-
-    def _is_settled(self, row: dict) -> bool:
-        """Whether the search of a small table has gone on long enough without a better row."""
-        if len(self.M) > SMALL_ROWS:
-            return False
-        since = row["place"] - self.board.winner()["place"]
-        if since >= PATIENCE:
-            self.notices.append(
-                f"None of the last {since} candidates was better, so no more were tried."
-            )
-        return since >= PATIENCE
 
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
