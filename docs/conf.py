@@ -1,6 +1,11 @@
 """Sphinx configuration: numpydoc API pages and an executed gallery."""
 
+import sys
+from pathlib import Path
+
 import mercer
+
+sys.path.append(str(Path(__file__).parent))  # mathml.py
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -11,9 +16,10 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx_gallery.gen_gallery",
 ]
+html_math_renderer = "mathml"
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"  # the docstrings say types, shapes and ranges
@@ -35,9 +41,14 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "Mercer"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["mercer.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": True,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "header_links_before_dropdown": 6,
 }
+# these pages have nothing below them that a side bar could show
+html_sidebars = {name: [] for name in ("index", "tutorial", "start", "search", "genindex")}

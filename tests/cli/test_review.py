@@ -169,3 +169,20 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(capsys, monk
     code, _, said = command(capsys, "fit", "t.csv", "--target", "y", "-o", "locked/m.mercer")
     assert code == 4
     assert "locked: the folder cannot be written to." in said
+
+
+def test_copies_on_both_sides_of_the_split_are_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    table = pl.DataFrame({"a": random.normal(size=100), "y": random.normal(size=100)})
+    few = table.with_columns(a=pl.Series([i % 4 for i in range(100)]))
+    doubled = pl.concat([table, table])
+    for frame, said in ((doubled, True), (table, False), (pl.concat([few, few]), False)):
+        frame.write_csv("t.csv")
+        with pytest.raises(SystemExit) as done:
+            run(["fit", "t.csv", "--target", "y", "--trials", "1", "--force"])
+        assert done.value.code == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert ("are equal to rows that the model learns from" in text) is said
+        page = Path("model.html").read_text("utf-8")
+        assert ("are equal to rows that the model learns from" in page) is said

@@ -208,10 +208,12 @@ def report(
     model: Path,
     table: Path,
     /,
-    *,
+    *more: Path,
     target: str,
     output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
     encoding: str = "utf-8",
+    sep: str | None = None,
+    decimal: Decimal | None = None,
     no_rows: Flag = False,
     force: Flag = False,
 ) -> int:
@@ -223,22 +225,30 @@ def report(
         A model file from mercer fit.
     table
         New rows: the training columns and the target.
+    more
+        More files with the same columns.
     target
         The column that the model predicts.
     output
         The report, a file that ends in .html.
     encoding
         Of the table, if it is text.
+    sep
+        Between the fields, if it is text. Default: as the first rows show.
+    decimal
+        The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     no_rows
         Keep the values of single rows out of the report.
     force
         Replace an existing report.
     """
+    from mercer.cli.options import reading_given
     from mercer.cli.report import report_table
 
     return report_table(
-        model, table, target=target, output=output, encoding=encoding, no_rows=no_rows, force=force
-    )
+        model, [table, *more], target=target, output=output,
+        reading=reading_given(encoding, sep, decimal), no_rows=no_rows, force=force,
+    )  # fmt: skip
 
 
 @app.command(sort_key=3)
@@ -325,7 +335,7 @@ def run(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     except (FileExistsError, PermissionError) as error:
         _fail(errors, error, OUTPUT)
-    except (ValueError, TypeError, MemoryError, FileNotFoundError) as error:
+    except (ValueError, TypeError, MemoryError, FileNotFoundError, IsADirectoryError) as error:
         _fail(errors, error, DATA)
     except OSError as error:
         _fail(errors, error, OUTPUT)
@@ -358,6 +368,8 @@ def _plain(error: Exception) -> str:
     if not isinstance(error, OSError) or error.filename is None:
         return str(error)
     said = f"{error.filename}: {error.strerror}."
+    if error.errno == errno.EISDIR:
+        said = f"{error.filename} is a folder. Give the name of a file."
     if error.errno in FULL:
         said += (
             " It was not written; a file that was there is unchanged. Free some space, or give "

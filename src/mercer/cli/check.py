@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.errors import counted
+from mercer.cli.errors import check_columns, counted, of_option
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
@@ -62,6 +62,9 @@ def check_table(
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
     kinds = kinds_given(kind)
+    if kernel is not None:
+        with of_option():
+            as_kernel(kernel)  # a wrong name is refused before any work
     tables = Tables(given, reading)
     frame = tables.frame()
     facts: dict = {"file": " ".join(map(str, given)), "rows": frame.height}
@@ -70,7 +73,8 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        frame, y, dropped = read_target(frame, target, tables.label, unread=tables.unread)
+        frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread)
+        dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
@@ -78,6 +82,8 @@ def check_table(
         screen.print(_balance(y, task, target))
         if dropped:
             screen.print(left_out(dropped, target))
+    for option, names in (("--kind", kinds), ("--drop", drop)):
+        check_columns(option, names, tables.label, frame.columns, target)
     values = read_columns(frame)
     columns = columns_of(values, kinds, drop, tables)
     screen.print()
@@ -135,10 +141,11 @@ def _test_findings(
     held = Tables([test], replace(tables.reading, usual=tables.decimal))
     frame = held.frame(list(values))
     if target is not None:
-        frame, y_held, dropped = read_target(frame, target, held.label, varied=False)
+        height = frame.height
+        frame, y_held, _ = read_target(frame, target, held.label, varied=False)
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
-        if dropped:
-            screen.print(f"{test}: {left_out(dropped, target)}")
+        if height > len(y_held):
+            screen.print(f"{test}: {left_out(height - len(y_held), target)}")
         check_test_table(frame, y_held, columns, y, task, test)
     new = read_columns(frame)
     compared = {c.name: values[c.name] for c in columns if c.used}

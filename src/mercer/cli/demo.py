@@ -18,6 +18,8 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
     ``run`` is `mercer.cli.app.run`; it ends with SystemExit.
     """
     screen = Terminal()
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(0, "--folder names a file; give a folder", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "penguins.csv"
     table.write_bytes(files("mercer").joinpath("data/penguins.csv").read_bytes())

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-__all__ = ["TableError", "counted", "no_column"]
+__all__ = ["TableError", "check_columns", "counted", "no_column", "of_option"]
 
 
 class TableError(ValueError):
     """A table that cannot be read or used; the message names the file, the row and the remedy."""
+
+
+def check_columns(
+    option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
+) -> None:
+    """Refuse an option that names the target, or a column that a table has not."""
+    for name in names:
+        if name == target:
+            raise TableError(f"{option} {name}: this is the target; give another column.")
+        if name not in columns:
+            raise no_column(option, name, path, columns)
 
 
 def no_column(option: str, name: str, path: str, columns: list[str]) -> TableError:
@@ -16,10 +29,21 @@ def no_column(option: str, name: str, path: str, columns: list[str]) -> TableErr
     lower = {column.lower(): column for column in columns}
     close = difflib.get_close_matches(name.lower(), lower, 1)
     more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
-    return TableError(
-        f"{option} {name}: {path} has no such column; it has {columns[:20]}{more}."
-        + (f" Did you mean {lower[close[0]]!r}?" if close else "")
-    )
+    said = f"{option} {name}: {path} has no such column; it has {columns[:20]}{more}."
+    if close:
+        said += f" Did you mean {lower[close[0]]!r}?"
+    elif len(columns) == 1 and any(mark in columns[0] for mark in ",;\t|"):
+        said += " Its fields seem to be separated by something else: leave --sep out."
+    return TableError(said)
+
+
+@contextmanager
+def of_option() -> Iterator[None]:
+    """Errors about an argument, such as ``time='0': ...``, as those about its option."""
+    try:
+        yield
+    except ValueError as error:
+        raise TableError(f"--{error}") from error
 
 
 def counted(n: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, no_column
+from mercer.cli.errors import TableError, check_columns
 from mercer.cli.options import FitOptions
 from mercer.selection.values import as_dates, as_numbers, read_columns
 
@@ -33,8 +33,7 @@ def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.Dat
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
     for option, name in given.items():
-        if name is not None and name not in X.columns:
-            raise no_column(option, name, path, X.columns)
+        check_columns(option, [] if name is None else [name], path, X.columns, options.target)
     if options.group is not None and options.time_column is not None:
         raise TableError("--group and --time-column are both given: give one of them.")
     weights = groups = times = None
@@ -43,7 +42,7 @@ def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.Dat
         weights = as_numbers(values)
         bad = ~(np.isfinite(weights) & (weights >= 0))
         if bad.any() or not weights.any():
-            where = f"row {int(np.argmax(bad)) + 1} has {values[np.argmax(bad)]!r}"
+            where = f"row {int(np.argmax(bad)) + 1} has {values[[np.argmax(bad)]].tolist()[0]!r}"
             raise TableError(
                 f"--weight {options.weight}: {where if bad.any() else 'all are 0'}; give numbers "
                 ">= 0, some of them > 0."

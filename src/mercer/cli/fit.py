@@ -20,6 +20,7 @@ from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.options import FitOptions
 from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
+from mercer.cli.row_numbers import keep_numbers
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save
@@ -28,7 +29,7 @@ from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.budget import Budget, seconds
-from mercer.selection.holdout import HeldOut, score_held_out
+from mercer.selection.holdout import HeldOut, score_alone, score_held_out
 
 __all__ = ["fit_table"]
 
@@ -79,15 +80,15 @@ def search_and_refit(
     model.progress = None
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
+    before = None if options.compress is None else _compress(model, split, options.compress)
     score = _score(model, encoded, split, options, steps)
     if options.compress is not None:
-        before, model = score, model.compress(split.X_train, options.compress)
-        score = _score(model, encoded, split, options, steps)
         model.notices_.append(_loss(before, score, options.compress))
     del encoded  # the fit to all rows needs the memory
     final = _refit(model, problem, split, options, steps, budget) or model
-    final_rows = len(split.y_train) if final is model else len(problem.y)
-    return Outcome(model, score, final, final_rows)
+    rows = split.numbers[0] if final is model else problem.rows
+    keep_numbers(final, rows)
+    return Outcome(model, score, final, len(rows), doubts=split.doubts)
 
 
 def with_report(
@@ -214,14 +215,21 @@ def _refitted(model: Any, problem: Problem, options: FitOptions) -> Any:
     return final if options.compress is None else final.compress(problem.X, options.compress)
 
 
-def _loss(before: HeldOut | None, after: HeldOut | None, rank: int) -> str:
+def _compress(model: Any, split: Split, rank: int) -> float | None:
+    """Compress a model; returns the score that it had on the rows that are held out."""
+    before = None if split.X_held is None else score_alone(model, (split.X_held, split.y_held))
+    model.compress(split.X_train, rank)
+    return before
+
+
+def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
     """What the compression has cost, in a sentence."""
     said = f"The machine was compressed to {rank} centres."
     if before is None or after is None:
         return said
     return (
         f"{said} On the rows held out its {after.metric} is {after.score:.4f}; before it was "
-        f"{before.score:.4f}."
+        f"{before:.4f}."
     )
 
 
@@ -232,7 +240,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
-        seed=options.seed,
+        seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],
         rows=split.numbers, values=not options.no_rows,
         time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
     )  # fmt: skip

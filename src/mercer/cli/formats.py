@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,18 +32,30 @@ logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 LARGEST = 4_000_000_000  # bytes of a sparse table that is written out
 
 
-class Typed:
-    """Abstract: a table whose columns have types; ``_read`` gives it whole."""
+class Typed(ABC):
+    """Abstract: a table whose columns have types."""
 
     texts = False
-    kind: str
 
     def __init__(self, source: Source):
         self.source = source
         self.notes: list[str] = []
 
+    @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time."""
+
+
+class Whole(Typed):
+    """Abstract: a file that is read whole, by ``_read``, or in parts where polars can do that."""
+
+    kind: str
+
+    @abstractmethod
+    def _read(self, content: bytes) -> pl.DataFrame:
+        """The table in the bytes of a file; any error is one of the file."""
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         if rows is not None and self.source.plain and self._begins() in self.sliced:
             yield from self._slices(rows)
             return
@@ -68,9 +81,6 @@ class Typed:
             start += rows
         self.source.check_unchanged()
 
-    def _read(self, content: bytes) -> pl.DataFrame:
-        raise NotImplementedError
-
     def _blamed(self, read: Callable[[], Any]) -> Any:
         try:
             with _quiet():
@@ -85,7 +95,7 @@ class Typed:
             ) from error
 
 
-class ParquetFile(Typed):
+class ParquetFile(Whole):
     kind = "Parquet"
     sliced: ClassVar = {b"PAR1": partial(pl.scan_parquet, hive_partitioning=False)}
 
@@ -93,7 +103,7 @@ class ParquetFile(Typed):
         return pl.read_parquet(io.BytesIO(content))
 
 
-class ArrowFile(Typed):
+class ArrowFile(Whole):
     """Arrow's file format, which Feather is too, and its stream format."""
 
     kind = "Arrow"
@@ -107,8 +117,6 @@ class ArrowFile(Typed):
 
 class JsonLines(Typed):
     """One JSON object in each line; a name that is not there is a missing value."""
-
-    kind = "JSON lines"
 
     def __init__(self, source: Source, encoding: str):
         super().__init__(source)
@@ -160,7 +168,7 @@ class JsonLines(Typed):
         return found
 
 
-class SvmlightFile(Typed):
+class SvmlightFile(Whole):
     """Lines such as ``1 3:0.5 7:2``: a target, and the values of some features; others are 0."""
 
     kind = "svmlight"
@@ -189,7 +197,7 @@ class SvmlightFile(Typed):
         return pl.DataFrame(columns)
 
 
-class ExcelFile(Typed):
+class ExcelFile(Whole):
     """The first sheet of a workbook."""
 
     kind = "Excel"

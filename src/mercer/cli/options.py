@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import TableError
+from mercer.cli.errors import TableError, of_option
 from mercer.cli.tables import Reading
 from mercer.gram import memory_budget
 from mercer.selection.budget import seconds
@@ -92,12 +92,14 @@ class FitOptions:
             raise TableError(f"--seed {self.seed}: give a whole number, at least 0.")
         if self.trials is not None and self.trials < 1:
             raise TableError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
-        seconds(self.time)
-        memory_budget(self.memory)
+        with of_option():
+            seconds(self.time)
+            memory_budget(self.memory)
         if self.metric is not None and self.metric not in METRICS:
             raise TableError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
-            metric_named(self.metric, self.task)
+            with of_option():
+                metric_named(self.metric, self.task)
         kinds_given(self.kind)
         reading_given(self.encoding, self.sep, self.decimal)
         inputs = [*self.tables, self.test] if self.test else self.tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mercer
@@ -36,6 +36,8 @@ class Outcome:
         What the report shows that was written.
     unreported : str
         Why there is no report, if it failed.
+    doubts : list of str
+        What speaks against the score, beside what speaks against the table.
     """
 
     model: Any
@@ -44,6 +46,7 @@ class Outcome:
     final_rows: int
     report: ReportData | None = None
     unreported: str = ""
+    doubts: list[str] = field(default_factory=list)
 
 
 def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Terminal) -> None:
@@ -114,7 +117,7 @@ def summary(
         "task_reason": problem.why,
         "rows_without_target": problem.dropped,
         "columns": columns_facts(model.columns_),
-        "notices": [*problem.notices, *model.notices_],
+        "notices": [*problem.notices, *problem.doubts, *outcome.doubts, *model.notices_],
         "leaderboard": model.leaderboard_,
         "winner": model.winner_name_,
         "solver": model.solver_,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +16,7 @@ import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.cli.options import refuse_existing
+from mercer.cli.row_numbers import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
@@ -66,15 +66,13 @@ def predict_table(
             f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
         )
-    columns = getattr(estimator, "columns_", [])
-    usual = next((c.decimal for c in columns if c.decimal), "")
-    tables = Tables(given, replace(reading, usual=usual))
+    tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
     refuse_existing([output], True, inputs=tables.paths)
     work = _Predictions(estimator, tables, keep, suffix, explain)
     surprises = work.look()
     with written_whole(output) as file:
         rows = _write(file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None)
-    _show(tables, usual, surprises, rows, output)
+    _show(tables, surprises, rows, output)
     if work.reasons is not None:
         _show_reasons(work.reasons)
     return 0
@@ -122,8 +120,8 @@ class _Predictions:
                 readable = self._readable(block)
                 answers = predictions(self.estimator, readable)
                 if self.explain:
-                    reasons = self.reasons = self.estimator.reasons(readable)
-                    answers |= reasons.texts()
+                    self.reasons = in_file(self.estimator, self.estimator.reasons(readable))
+                    answers |= self.reasons.texts()
             except ValueError as error:  # columns that are lacking or are something else now
                 raise TableError(f"{self.tables.label}: {error}") from error
             taken = [name for name in kept if name in answers]
@@ -209,9 +207,9 @@ def _quoted(text: pl.Expr) -> pl.Expr:
     return pl.when(live).then("'" + text).otherwise(text).name.keep()
 
 
-def _show(tables: Tables, usual: str, surprises: Surprises | None, rows: int, output: Path) -> None:
+def _show(tables: Tables, surprises: Surprises | None, rows: int, output: Path) -> None:
     """How many predictions there are, and what a user should know of the new rows."""
-    screen = Terminal()
+    screen, usual = Terminal(), tables.reading.usual
     said = [*tables.notes, *([] if surprises is None else surprises.sentences())]
     if tables.decimal and usual and tables.decimal != usual:
         signs = {".": "points", ",": "commas"}
@@ -231,7 +229,7 @@ def _show_reasons(reasons: Reasons) -> None:
     elif reasons.kind == "support vectors":
         which += ", its support vectors"
     Terminal().print(
-        "Rows in because_1 ... and not_like_1 are rows of the training table with a target, "
-        f"counted from 1 without the header. {which}.",
+        "Rows in because_1 ... and not_like_1 are rows of the training table, counted from 1 "
+        f"without the header. {which}.",
         soft_wrap=True,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, counted
+from mercer.cli.errors import TableError, check_columns, counted, of_option
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
@@ -31,6 +31,8 @@ from mercer.selection.values import read_columns
 __all__ = ["Problem", "Split", "columns_of", "read_problem", "split_rows"]
 
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
+MANY = 0.1  # of the rows: so many different values has a column that tells rows apart
+SHARED = 0.02  # of the rows to score on that are in the other table too, from which on it is said
 FEWEST_ROWS = 20  # with fewer, nothing is held out
 
 
@@ -44,12 +46,16 @@ class Problem:
     task, why : str
         "classification" or "regression", and the reason.
     metric : str
+    rows : ndarray
+        The numbers, from 0, of these rows in the file.
     dropped : int
         Rows of the file that have no target.
     columns : list of Column
         What each column is, by all rows: ``mercer check`` says the same.
     notices : list of str
-        What was found in reading and in a review of the table.
+        What was found in reading.
+    doubts : list of str
+        What a review of the table found that speaks against a score.
     """
 
     X: pl.DataFrame
@@ -57,10 +63,12 @@ class Problem:
     task: str
     why: str
     metric: str
+    rows: np.ndarray
     dropped: int
     extras: Extras
     columns: list[Column] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> dict[str, Column]:
@@ -72,25 +80,29 @@ class Problem:
 class Split:
     """The rows to fit to, and those that are held out, if any.
 
-    ``numbers`` are those of both among the rows of the problem; None for rows of other tables.
+    ``numbers`` are those of both in their files, from 0; ``doubts`` say what speaks against a score
+    on the one after a fit to the other.
     """
 
     X_train: pl.DataFrame
     y_train: np.ndarray
     extras: Extras
+    numbers: tuple[np.ndarray, np.ndarray]
     X_held: pl.DataFrame | None = None
     y_held: Any = None
-    numbers: tuple[np.ndarray, np.ndarray] | None = None
+    doubts: list[str] = field(default_factory=list)
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    X, y, dropped = read_target(frame, options.target, tables.label, unread=tables.unread)
+    X, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
+    dropped = frame.height - len(numbers)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
-    metric = metric_named(options.metric or default_metric(task, y), task).name
+    with of_option():
+        metric = metric_named(options.metric or default_metric(task, y), task).name
     name = options.train.name if not options.more else tables.label
     sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
@@ -101,7 +113,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{X.height - len(rows)} rows of weight 0 are left out.")
-        X, y, extras = X[rows], y[rows], extras.take(rows)
+        X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
+    for option, names in (("--kind", options.kinds), ("--drop", options.drop)):
+        check_columns(option, names, tables.label, X.columns, options.target)
     values = read_columns(X)
     columns = columns_of(values, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
@@ -111,12 +125,14 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         *find_leaks(used, values, y, task),
         *(find_order_in_time(used, values) if related is None and options.test is None else []),
     ]
-    notices = [*tables.notes, *(finding.text for finding in findings)]
+    notices, doubts = tables.notes, [finding.text for finding in findings]
     for notice in notices:
         screen.print(f"• {notice}")
-    if notices:
+    for doubt in doubts:
+        screen.print(line(("! ", "yellow"), doubt))
+    if notices or doubts:
         screen.print()
-    return Problem(X, y, task, why, metric, dropped, extras, columns, notices)
+    return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices, doubts)
 
 
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
@@ -127,19 +143,54 @@ def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> lis
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
+    split = _split(problem, options, screen)
+    doubts = _shared_rows(problem.columns, split)
+    for doubt in doubts:
+        screen.print(line(("! ", "yellow"), f"{doubt}\n"))
+    return replace(split, doubts=doubts)
+
+
+def _shared_rows(columns: list[Column], split: Split) -> list[str]:
+    """What to say of rows that are on both sides, if that is no chance.
+
+    Where no column has many values, as in a table of a few categories, rows are equal by chance.
+    """
+    train, held = split.X_train, split.X_held
+    if held is None or not any(c.used and c.distinct > MANY * train.height for c in columns):
+        return []
+    names = [c.name for c in columns if c.used and not train[c.name].dtype.is_nested()]
+    known = [train[name] for name in names]
+    new = [held[name].cast(train[name].dtype, strict=False) for name in names]
+    count = int(np.isin(_row_hashes(new), _row_hashes(known)).sum())
+    if count < SHARED * held.height:
+        return []
+    return [
+        f"{count} of the {held.height} rows to score on are equal to rows that the model learns "
+        "from. If these are copies, the score is too good: leave them out, or keep copies together "
+        "with --group."
+    ]
+
+
+def _row_hashes(columns: list[pl.Series]) -> np.ndarray:
+    return pl.DataFrame({str(i): c for i, c in enumerate(columns)}).hash_rows().to_numpy()
+
+
+def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
-        return Split(X, y, extras, *_read_test(problem, options.test, options, screen))
+        X_held, y_held, numbers = _read_test(problem, options.test, options, screen)
+        return Split(X, y, extras, (problem.rows, numbers), X_held, y_held)
     if X.height < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
-        return Split(X, y, extras)
+        return Split(X, y, extras, (problem.rows, problem.rows[:0]))
     related = Related.read(extras.groups, extras.times, X.height)
     if related is None:
         rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
-    return Split(X[rows], y[rows], extras.take(rows), X[others], y[others], (rows, others))
+    numbers = problem.rows[rows], problem.rows[others]
+    return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others])
 
 
 def _check_parts(
@@ -158,15 +209,14 @@ def _check_parts(
 
 def _read_test(
     problem: Problem, test: Path, options: FitOptions, screen: Terminal
-) -> tuple[pl.DataFrame, Any]:
-    """The table of --test, and its targets, which the model can be scored on."""
-    usual = next((c.decimal for c in problem.columns if c.decimal), "")
-    tables = Tables([test], replace(options.reading, usual=usual))
+) -> tuple[pl.DataFrame, Any, np.ndarray]:
+    """The table of --test, its targets, which the model can be scored on, and its row numbers."""
+    tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
-    X, y, dropped = read_target(frame, options.target, str(test), varied=False)
+    X, y, rows = read_target(frame, options.target, str(test), varied=False)
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
-    if dropped:
-        screen.print(f"{test}: {left_out(dropped, options.target)}\n")
+    if frame.height > len(rows):
+        screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
     check_test_table(X, y, problem.columns, problem.y, problem.task, test)
-    return X, y
+    return X, y, rows

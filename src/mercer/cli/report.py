@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 
 from mercer.cli.errors import TableError, counted
 from mercer.cli.options import refuse_existing
-from mercer.cli.tables import read_table
+from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load
@@ -22,11 +22,11 @@ SECONDS = 60.0  # that the report may take
 
 def report_table(
     model: Path,
-    table: Path,
+    given: list[Path],
     *,
     target: str,
     output: Path,
-    encoding: str,
+    reading: Reading,
     no_rows: bool,
     force: bool,
 ) -> int:
@@ -34,31 +34,38 @@ def report_table(
     screen = Terminal()
     if output.suffix.lower() != ".html":
         raise TableError(f"--output {output}: the name must end in .html.")
-    refuse_existing([output], force, inputs=[model, table])
+    refuse_existing([output], force, inputs=[model, *given])
     estimator = load(model)
     if not hasattr(estimator, "leaderboard_"):
         raise ModelFileError(
             f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
             "mercer fit writes it."
         )
-    X, y, dropped = read_target(read_table(table, encoding), target, str(table), varied=False)
+    tables = Tables(given, reading.after(estimator.columns_))
+    refuse_existing([output], True, inputs=tables.paths)
+    frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
+    X, y, rows = read_target(frame, target, tables.label, varied=False, unread=tables.unread)
+    dropped = frame.height - len(rows)
+    for sentence in tables.notes:
+        screen.print(f"• {sentence}", soft_wrap=True)
     if dropped:
         screen.print(left_out(dropped, target))
-    y = _checked(estimator, y, table, target)
+    y = _checked(estimator, y, tables.label, target)
     try:
         data = report_data(
             estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
-            model_path=str(model), data_path=str(table), values=not no_rows, time=SECONDS,
+            model_path=str(model), data_path=tables.label, rows=(rows, rows), values=not no_rows,
+            time=SECONDS,
         )  # fmt: skip
     except ValueError as error:  # columns that are lacking or are something else now
-        raise TableError(f"{table}: {error}") from error
+        raise TableError(f"{tables.label}: {error}") from error
     write_report(output, data)
     screen.print(data.verdict, soft_wrap=True)
     screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
     return 0
 
 
-def _checked(estimator, y: np.ndarray, table: Path, target: str) -> np.ndarray:
+def _checked(estimator, y: np.ndarray, table: str, target: str) -> np.ndarray:
     """The targets as the model's; those that it cannot have are refused."""
     if not is_classifier(estimator):
         if y.dtype.kind not in "fiub":
@@ -73,6 +80,7 @@ def _checked(estimator, y: np.ndarray, table: Path, target: str) -> np.ndarray:
     if unknown:
         raise TableError(
             f"--target {target}: {table} holds {unknown[0]!r} there, which the model never "
-            f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Leave those rows out."
+            f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Give the column that "
+            "it was fitted to, and leave rows of other classes out."
         )
     return y

@@ -7,8 +7,8 @@ that names the file, the row where there is one, and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from mercer.cli.errors import TableError, counted
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, SvmlightFile, Typed
 from mercer.cli.text_types import TextTypes
+from mercer.selection.columns import Column
 
 __all__ = ["Reading", "Tables", "read_table"]
 
@@ -48,6 +49,10 @@ class Reading:
     separator: str | None = None
     decimal: str = ""
     usual: str = ""
+
+    def after(self, columns: Iterable[Column]) -> Reading:
+        """The same for a new table, where these are the columns of the training table."""
+        return replace(self, usual=next((c.decimal for c in columns if c.decimal), ""))
 
 
 def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None = None) -> Any:
@@ -109,14 +114,16 @@ class Tables:
         self.decimal = self.reading.decimal
         self.commas: list[str] = []
         self.unread: dict[str, str] = {}
-        self._notes: list[str] = []
-        if len(sources) > 1:
-            self._notes.append(f"Read from {len(sources)} files.")
+        self._notes = [f"Read from {len(sources)} files."] if len(sources) > 1 else []
 
     @property
     def notes(self) -> list[str]:
         found = [note for part in self.parts for note in part.notes]
         return list(dict.fromkeys(self._notes + found))
+
+    def note(self, said: str) -> None:
+        """Add to `notes`."""
+        self._notes.append(said)
 
     def frame(self, expected: Sequence[str] = ()) -> pl.DataFrame:
         """All rows.
@@ -224,7 +231,7 @@ class _Pass:
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
                 some = ", ".join(tables.commas[:5]) + ", ..." * (len(tables.commas) > 5)
-                tables._notes.append(f"Numbers have decimal commas: {some}.")
+                tables.note(f"Numbers have decimal commas: {some}.")
         for name in self.names:
             alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
             different = {frame.dtypes[0] for frame in alike}
@@ -240,7 +247,7 @@ class _Pass:
                 ) from None
             if _is_nested(dtype):
                 tables.unread[name] = str(dtype)
-                tables._notes.append(
+                tables.note(
                     f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "
                     "date, true or false, or a list of these."
                 )
@@ -259,7 +266,8 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         suffix = next((s for magic, s in BEGINNINGS.items() if begin.startswith(magic)), ".csv")
     if suffix not in FORMATS and suffix not in DELIMITED:
         raise TableError(
-            f"{source.label}: the name ends in {suffix or 'nothing'!r}; give {SUFFIXES}."
+            f"{source.label}: the name {f'ends in {suffix!r}' if suffix else 'has no ending'}, "
+            f"which would say what the file is; give {SUFFIXES}."
         )
     with source.opened() as file:
         if not file.read(1):

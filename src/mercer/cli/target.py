@@ -25,9 +25,10 @@ def read_target(
     path: str,
     varied: bool = True,
     unread: dict[str, str] | None = None,
-) -> tuple[pl.DataFrame, Any, int]:
-    """(other columns, targets, rows left out, which had none); to learn from if ``varied``.
+) -> tuple[pl.DataFrame, Any, np.ndarray]:
+    """(other columns, targets, their row numbers); to learn from if ``varied``.
 
+    Rows without a target are left out.
     ``unread`` names the columns of the file that are no columns of the frame, and what they hold.
     """
     if target in (unread or {}):
@@ -62,7 +63,7 @@ def read_target(
             "nothing to predict. Give another --target."
         )
     others = {c.name: c.filter(known) for c in frame.iter_columns() if c.name != target}
-    return pl.DataFrame(others), y, frame.height - len(y)
+    return pl.DataFrame(others), y, np.flatnonzero(known.to_numpy())
 
 
 def left_out(rows: int, target: str) -> str:

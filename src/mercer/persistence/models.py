@@ -137,9 +137,10 @@ def model_bytes(model: Any) -> bytes:
         raise _unsaved(name, error) from error
     never = [f"{each} ({why})" for each in foreign if (why := why_unloadable(each))]
     if never:
+        part = "Save its best_estimator_ alone, or use " if _can_be_parted(model) else "Use "
         raise ModelFileError(
             f"{name} holds {', '.join(never)}, which could not be loaded without running foreign "
-            "code. Use a kernel object or name in place of a callable, and define your own "
+            f"code. {part}a kernel object or name in place of a callable, and define your own "
             "classes at the top level of a module that can be imported; or use pickle where you "
             "trust every reader."
         )
@@ -164,6 +165,14 @@ def model_bytes(model: Any) -> bytes:
     except Exception as error:
         raise _unsaved(name, error) from error
     return archived.getvalue()
+
+
+def _can_be_parted(model: Any) -> bool:
+    """Whether this is a search whose best model can be saved without it."""
+    try:
+        return bool(model_bytes(model.best_estimator_))
+    except (AttributeError, ModelFileError):
+        return False
 
 
 def _unsaved(name: str, error: Exception) -> ModelFileError:

@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "JUDGED",
+    "is_known",
     "is_own_class",
     "may_be_trusted",
     "sorted_types",
@@ -21,8 +22,47 @@ __all__ = [
     "why_unloadable",
 ]
 
-# skops does not know this one by itself; it is data: three arrays and a shape
-ALSO_TRUSTED = {"scipy.sparse._csr.csr_array", "sklearn.metrics._scorer._PassthroughScorer"}
+# skops does not know these by itself. They are data: their objects are made by taking attributes
+# as they are, and run no code but their own.
+ALSO_TRUSTED = {
+    "numpy.dtype",
+    "numpy.number",  # in make_column_selector(dtype_include=np.number)
+    "scipy.sparse._csr.csr_array",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._MultimetricScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.model_selection._split._CVIterableWrapper",
+    "sklearn.utils._bunch.Bunch",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+}
+# Public names that may stand in a search: how it splits rows, and functions that make numbers of
+# arrays. Not trusted: distributions of scipy, which write programs of their attributes; and
+# splines, whose compiled code believes what the attributes say about memory.
+PUBLIC = {
+    "sklearn.model_selection": (
+        "GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut LeaveOneOut LeavePGroupsOut LeavePOut "
+        "PredefinedSplit RepeatedKFold RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold "
+        "StratifiedKFold StratifiedShuffleSplit TimeSeriesSplit"
+    ),
+    "sklearn.metrics": (
+        "accuracy_score average_precision_score balanced_accuracy_score brier_score_loss "
+        "d2_absolute_error_score d2_brier_score d2_log_loss_score d2_pinball_score "
+        "explained_variance_score f1_score fbeta_score jaccard_score log_loss matthews_corrcoef "
+        "max_error mean_absolute_error mean_absolute_percentage_error mean_gamma_deviance "
+        "mean_pinball_loss mean_poisson_deviance mean_squared_error mean_squared_log_error "
+        "median_absolute_error precision_score r2_score recall_score roc_auc_score "
+        "root_mean_squared_error root_mean_squared_log_error top_k_accuracy_score"
+    ),
+    "sklearn.feature_selection": (
+        "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression"
+    ),
+}
 # of these, what is safe is on a list already; the rest (subprocess.Popen, functools.partial,
 # scikit-learn's trees) is not, and no user has to know why
 JUDGED = {"mercer", "numpy", "scipy", "sklearn", "skops", *sys.stdlib_module_names}
@@ -30,18 +70,16 @@ FUNCTIONS = (FunctionType, BuiltinFunctionType)
 
 
 def sorted_types(content: bytes) -> tuple[list[str], list[str]]:
-    """Names in a skops archive that skops does not trust: classes of this library, and others."""
+    """Names in a skops archive that skops does not trust: those that are safe, and others."""
     from skops.io import get_untrusted_types
 
     names = get_untrusted_types(data=content)
-    own = [name for name in names if is_own_class(name)]
-    return own, [name for name in names if name not in own]
+    safe = [name for name in names if is_own_class(name) or is_known(name)]
+    return safe, [name for name in names if name not in safe]
 
 
 def is_own_class(name: str) -> bool:
     """Whether a dotted name is a class defined in this library (not merely reachable from it)."""
-    if name in ALSO_TRUSTED:
-        return True
     module, _, attribute = name.rpartition(".")
     if module.split(".")[0] != "mercer":
         return False
@@ -50,6 +88,18 @@ def is_own_class(name: str) -> bool:
     except ImportError:
         return False
     return isinstance(found, type) and found.__module__ == module
+
+
+def is_known(name: str) -> bool:
+    """Whether a dotted name is that of data, or of a pure function, of numpy or scikit-learn."""
+    module, _, attribute = name.rpartition(".")
+    if name in ALSO_TRUSTED:
+        return True
+    for package, names in PUBLIC.items():
+        if module.startswith(f"{package}.") and attribute in names.split():
+            found = getattr(import_module(package), attribute, None)
+            return getattr(found, "__module__", None) == module
+    return False
 
 
 def may_be_trusted(name: str) -> bool:

@@ -184,6 +184,8 @@ class ReportData:
         How many training rows the model file holds, and which.
     has_values : bool
         Whether the report holds values of single rows.
+    notices, doubts : list of str
+        What to know about the data and the search, and what speaks against the score.
     dropped_rows : int
         Rows without a target.
     """
@@ -217,8 +219,8 @@ class ReportData:
     stored: str = ""
     has_values: bool = True
     notices: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     dropped_rows: int = 0
-    metric_note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -226,15 +228,12 @@ class ReportData:
         score, trivial = self.score, self._unseen("trivial")
         if score.value != score.value:
             return f"{score.rows} held-out rows are too few to measure how good the model is."
+        rows = "rows that it had not seen" if self.fitted_rows else "these rows"
         if score.metric == "accuracy":
-            share = score.text()
-            sentence = (
-                f"The model predicts the right class for {share} of the rows that it had not seen"
-            )
+            of = f"the {rows}" if self.fitted_rows else rows
+            sentence = f"The model predicts the right class for {score.text()} of {of}"
         else:
-            sentence = (
-                f"On rows that it had not seen, the model reaches {score.phrase} {score.text()}"
-            )
+            sentence = f"On {rows}, the model reaches {score.phrase} {score.text()}"
         if trivial is None:
             return sentence + "."
         guess = "the most frequent class" if self.task == "classification" else "the mean"
@@ -261,11 +260,16 @@ class ReportData:
         """What is for and against the score: (whether it is fine, a sentence)."""
         score, found = self.score, []
         rows = f"{score.rows:,} row{'s' if score.rows != 1 else ''}"
-        text = f"The score is from {rows} that no fit has seen"
+        text = f"The score is from {rows}{' that no fit has seen' * bool(self.fitted_rows)}"
         if score.interval_text():
             text += f"; its 95% interval is {score.interval_text()}"
         few = score.rows < FEW_ROWS
         found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
+        if not self.fitted_rows:
+            found.append((
+                False, "The model file does not tell whether it has learnt from some of these rows:"
+                " if it has, the score is too good.",
+            ))  # fmt: skip
         linear = self._unseen("linear")
         if linear is not None and not self.simpler:  # which says the contrary
             found.append((
@@ -283,11 +287,7 @@ class ReportData:
             count = self.suspicion.count
             are = "row has a target that is" if count == 1 else "rows have targets that are"
             found.append((False, f"{count:,} training {are} hard to believe: see the list below."))
-        if self.notices:
-            count = len(self.notices)
-            found.append((False, f"There {'is a notice' if count == 1 else f'are {count} notices'} "
-                                 "about the data: see what to do next."))  # fmt: skip
-        return found
+        return found + [(False, doubt) for doubt in self.doubts]
 
     def without_values(self) -> ReportData:
         """The same without values of single rows: cells, targets, residuals, levels and ranges."""

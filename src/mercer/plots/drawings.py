@@ -120,7 +120,8 @@ def confusion_drawing(confusion: Confusion) -> dict[str, Any]:
         for i, j in np.argwhere(confusion.matrix).tolist()
     ]  # fmt: skip
     every = -(-k // 20)
-    ticks = [(i + 1, round((i + 0.5) * size, 2)) for i in range(0, k, every)]
+    labels = confusion.labels
+    ticks = [(labels[i], round((i + 0.5) * size, 2)) for i in range(0, k, every)]
     return {"cells": cells, "size": round(size, 2), "ticks": ticks}
 
 

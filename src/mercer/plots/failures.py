@@ -20,16 +20,17 @@ from sklearn.metrics import (
 from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import RawRows
-from mercer.plots.relevance import Z95
+from mercer.selection.metrics import wilson
 from mercer.selection.values import as_numbers, missing_values
 
 __all__ = [
     "Calibration", "Confusion", "Intervals", "Rates", "Residuals", "Segment", "Threshold",
     "WorstRow", "calibration", "class_rates", "confusion", "prediction_intervals", "residuals",
-    "weak_segments", "wilson", "worst_rows",
+    "weak_segments", "worst_rows",
 ]  # fmt: skip
 
 BINS = 10  # bins of the calibration curve
+SHORT = 3  # characters of a name that stands in place of a number
 POINTS = 1500  # most residuals that are drawn
 DRAWN = 150  # most points of a curve
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -45,6 +46,14 @@ class Confusion:
 
     classes: list[str]
     matrix: np.ndarray
+
+    @property
+    def labels(self) -> list[str]:
+        """What stands beside rows and columns: the names, or their numbers if one is long."""
+        longest = max(map(len, self.classes))
+        if longest <= SHORT or (len(self.classes) <= 4 and longest <= 3 * SHORT):
+            return self.classes
+        return [str(number) for number in range(1, len(self.classes) + 1)]
 
     @property
     def recall(self) -> np.ndarray:
@@ -191,14 +200,6 @@ def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibratio
     low, high = wilson(observed, counts)
     brier = float(np.mean((p - happened) ** 2))
     return Calibration(event, stated, observed, low, high, counts, brier)
-
-
-def wilson(p: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's 95% interval of shares p of n rows."""
-    z = Z95
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return centre - half, centre + half
 
 
 def confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:

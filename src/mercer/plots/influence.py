@@ -15,7 +15,7 @@ from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import rows_of
 from mercer.selection.machines import MarginMachine, Recipe, RidgeMachine
 from mercer.selection.tasks import Classification, Regression, Task
-from mercer.threads import blas_threads
+from mercer.threads import blas_limit
 
 __all__ = ["InfluenceDisplay"]
 
@@ -123,7 +123,7 @@ class InfluenceDisplay:
         y = np.asarray(y)
         size = min(len(y), max_samples)
         measure = _automatic if hasattr(estimator, "encoder_") else _cloned
-        with blas_threads(1) if size < EXACT_ROWS else blas_threads(2):
+        with blas_limit(size):
             if time is not None and size > 400:
                 few = sample_rows(len(y), 400, random_state)
                 measure(estimator, take(X, few), y[few], folds, random_state)

@@ -46,7 +46,7 @@ from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.summaries import column_summaries, target_summary
 from mercer.plots.words import KernelWords, kernel_words
 from mercer.selection.holdout import HeldOut, score_held_out
-from mercer.selection.metrics import Metric, interval, metric_named
+from mercer.selection.metrics import METRICS, Metric, interval, metric_named
 from mercer.threads import blas_threads
 
 __all__ = ["report_data"]
@@ -76,6 +76,7 @@ def report_data(
     metric: str | None = None,
     target: str = "target",
     notices: Sequence[str] = (),
+    doubts: Sequence[str] = (),
     dropped_rows: int = 0,
     command: str = "",
     model_path: str = "",
@@ -110,6 +111,8 @@ def report_data(
         Name of the target.
     notices : sequence of str
         Shown after the notices of the model.
+    doubts : sequence of str
+        What speaks against the score, such as rows in the order of time; shown beside it.
     dropped_rows : int
         Number of rows without a target.
     command, model_path, data_path, seed
@@ -200,7 +203,7 @@ def report_data(
         texts=texts,
         confusion=None
         if task == "regression"
-        else confusion(y_test, _decided(model, None, predicted), classes),
+        else confusion(y_test, _decided(model, METRICS["accuracy"], predicted), classes),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
         intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
@@ -212,6 +215,7 @@ def report_data(
         suspicion=suspicion,
         stored=_stored(kept),
         notices=[*getattr(model, "notices_", []), *notices],
+        doubts=list(doubts),
         dropped_rows=dropped_rows,
     )  # fmt: skip
     return data if values else data.without_values()
@@ -243,11 +247,10 @@ def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
     return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
 
 
-def _decided(model: Any, scorer: Metric | None, predicted: np.ndarray) -> np.ndarray:
-    """Probabilities times the model's decision weights, for what counts predicted classes."""
+def _decided(model: Any, scorer: Metric, predicted: np.ndarray) -> np.ndarray:
+    """What is scored of a model's answers, by its own decision weights if it has some."""
     weights = getattr(model, "decision_weights_", None)
-    counts = scorer is None or scorer.counts_hits
-    return predicted if weights is None or not counts else predicted * weights
+    return predicted if weights is None else scorer.decided(predicted, weights)
 
 
 def _score(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,13 @@ from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import Rows, rows_of, typical_row
 from mercer.selection.machines import Recipe, RidgeMachine
+from mercer.selection.metrics import Z95
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.values import as_numbers
-from mercer.threads import blas_threads
+from mercer.threads import blas_limit
 
 __all__ = ["RelevanceDisplay"]
 
-Z95 = 1.959963984540054  # the normal distribution's 97.5% point
-SMALL = 2000  # rows; with fewer, several threads of BLAS would wait for each other
 PILOT = 300  # rows of the fit that says how long others take
 FITS = 12.0  # that there should be time for: ten columns, all columns, and the choice of them
 MOVED = 200  # rows whose predictions choose the columns
@@ -146,7 +144,7 @@ class RelevanceDisplay:
         y, y_test = y[rows], y_test[test]
         names = list(train.kinds)
         refit = _refit(estimator)
-        with blas_threads(1) if len(y) < SMALL else nullcontext():
+        with blas_limit(len(y)):
             if time is not None:
                 fewer = _affordable(refit, train, y, unseen, clock, classifier, random)
                 train, y = train[fewer], y[fewer]

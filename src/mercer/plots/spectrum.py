@@ -13,7 +13,7 @@ __all__ = ["SpectrumDisplay"]
 
 
 class SpectrumDisplay:
-    r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \dots` of K / n, in decreasing order.
+    r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.
 
     If they fall fast, few directions of feature space matter, and a low-rank model is enough. If
     they hardly fall, every sample is similar only to itself.

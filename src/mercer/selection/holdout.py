@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic import KernelClassifier
 from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.metrics import decision_weights, interval, metric_named
-from mercer.selection.tasks import Classification, Regression
+from mercer.selection.tasks import Classification, Regression, Task
 
-__all__ = ["HeldOut", "hold_out", "score_held_out"]
+__all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out"]
+
+
+ROUNDING = 1e-9  # of an end of the interval
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,11 @@ class HeldOut:
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
         value = self.baselines[self.as_good]
+        low, high = self.low - ROUNDING, self.high + ROUNDING
+        where = "within" if low <= value <= high else "below" if value < low else "above"
         return (
-            f"A simpler model does as well: the baseline {self.as_good!r} scores "
-            f"{value:.4g}, "
-            f"{'within' if self.low <= value <= self.high else 'beyond'} the interval."
+            f"A simpler model does as well: the baseline {self.as_good!r} scores {value:.4g}, "
+            f"{where} the interval."
         )
 
 
@@ -100,44 +103,53 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         Rows and targets that the model was fitted on, and to score on. X is a table, or its
         encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
-    metric = metric_named(model.metric_, model.task)
-    classification = isinstance(model, KernelClassifier)
-    classes: Any = model.classes_ if classification else None
-    task = Classification(classes) if classification else Regression()
-    X, y = held_out
-    y = np.asarray(y)
-    if classification:
-        unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
-        if unknown:
-            raise ValueError(
-                f"The rows to score on have the target value {unknown[0]!r}, but the training rows "
-                f"do not have it: use only their classes, {classes.tolist()[:20]}."
-            )
-    M_train, M = _encoded(model, train[0]), _encoded(model, X)
-    predicted = model.machine_(M)
-    decided = predicted
-    if classification and metric.counts_hits:
-        decided = predicted * model.decision_weights_
-    score = metric(y, decided, classes)
-    low, high = interval(metric, y, decided, classes, seed)
-    names = baselines(model.encoder_.features_)
-    scores, answers = {}, {}
+    metric, task = metric_named(model.metric_, model.task), _task(model)
+    y_train, y = np.asarray(train[1]), np.asarray(held_out[1])
+    M_train, M = _encoded(model, train[0]), _encoded(model, held_out[0])
+    predicted, decided = _answers(model, M, y)
+    score = metric(y, decided, task.classes)
+    low, high = interval(metric, y, decided, task.classes, seed)
+    names, scores, answers = baselines(model.encoder_.features_), {}, {}
     for name in names:
-        fitted = fit_baseline(
-            name, model.encoder_.features_, M_train, np.asarray(train[1]), model.task
-        )
-        answers[name] = task.answers(fitted, M)
-        decided = answers[name]
-        if classification and metric.counts_hits:
+        fitted = fit_baseline(name, model.encoder_.features_, M_train, y_train, model.task)
+        answers[name] = decided = task.answers(fitted, M)
+        if metric.counts_hits:
             known = task.answers(fitted, M_train)
-            decided = decided * decision_weights(metric, np.asarray(train[1]), known, classes)
-        scores[name] = metric(y, decided, classes)
+            factors = decision_weights(metric, y_train, known, task.classes)
+            decided = metric.decided(decided, factors)
+        scores[name] = metric(y, decided, task.classes)
     best_edge = low if metric.higher_is_better else high
     as_good = next((b for b in names if metric.sign() * (scores[b] - best_edge) >= 0), None)
     return HeldOut(
-        metric.name, score, low, high, scores, as_good, len(y), len(train[1]), y, predicted,
+        metric.name, score, low, high, scores, as_good, len(y), len(y_train), y, predicted,
         answers,
     )  # fmt: skip
+
+
+def score_alone(model: Any, held_out: tuple) -> float:
+    """The score of the model in `score_held_out`, without the baselines and the interval."""
+    metric, y = metric_named(model.metric_, model.task), np.asarray(held_out[1])
+    return metric(y, _answers(model, _encoded(model, held_out[0]), y)[1], _task(model).classes)
+
+
+def _answers(model: Any, M: EncodedColumns, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What a model predicts for the rows that it is scored on, and what is scored of it."""
+    metric, classes = metric_named(model.metric_, model.task), _task(model).classes
+    if classes is None:
+        predicted = model.machine_(M)
+        return predicted, predicted
+    unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"The rows to score on have the target value {unknown[0]!r}, but the training rows "
+            f"do not have it: use only their classes, {classes.tolist()[:20]}."
+        )
+    predicted = model.machine_(M)
+    return predicted, metric.decided(predicted, model.decision_weights_)
+
+
+def _task(model: Any) -> Task:
+    return Regression() if model.task == "regression" else Classification(model.classes_)
 
 
 def _encoded(model: Any, X: Any) -> EncodedColumns:

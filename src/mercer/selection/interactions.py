@@ -89,7 +89,7 @@ def learn_interactions(
     With G = K + λ W⁻¹, C = G⁻¹ and α = C y the leave-one-out residuals are e_i = α_i / C_ii
     (Rasmussen & Williams 2006, eq. 5.12). For v_i = w_i e_i / C_ii,
 
-    .. math:: \mathrm{d} \textstyle\sum_i w_i e_i^2
+    .. math:: \mathrm{d} \sum_i w_i e_i^2
         = 2 \langle C \,\mathrm{diag}(v \circ e)\, C - (C v) \alpha^\top, \mathrm{d} G \rangle,
 
     one n x n matrix for all weights, against which each column's

@@ -11,12 +11,16 @@ import sklearn.metrics as skm
 
 __all__ = [
     "METRICS",
+    "Z95",
     "Metric",
     "decision_weights",
     "default_metric",
     "interval",
     "metric_named",
+    "wilson",
 ]
+
+Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 
 RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy says little
 
@@ -76,6 +80,13 @@ class Metric:
     def sign(self) -> int:
         """1 if higher is better, else -1."""
         return 1 if self.higher_is_better else -1
+
+    def decided(self, predicted: np.ndarray, factors: Any) -> np.ndarray:
+        """What is scored: probabilities times `decision_weights`, if classes are counted.
+
+        Probabilities that are scored themselves, and numbers, stay as they are.
+        """
+        return predicted * factors if self.counts_hits else predicted
 
 
 def _roc_auc(y, P, classes, w):
@@ -222,17 +233,11 @@ def interval(
     """95% interval of a score: Wilson's interval for accuracy, else percentiles of 500 draws.
 
     After ``time`` seconds there are no further draws than the first 50.
-
-    References
-    ----------
-    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 1927.
     """
     n = len(y)
     if metric.name == "accuracy":
-        p, z = metric(y, predicted, classes), 1.959964
-        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return float(centre - half), float(centre + half)
+        low, high = wilson(metric(y, predicted, classes), n)
+        return float(low), float(high)
     rng = np.random.default_rng(seed)
     scores = []
     begun = monotonic()
@@ -245,3 +250,16 @@ def interval(
         np.nanpercentile(scores, [2.5, 97.5]) if not np.isnan(scores).all() else (np.nan,) * 2
     )
     return float(low), float(high)
+
+
+def wilson(p: Any, n: Any) -> tuple[Any, Any]:
+    """Wilson's 95% interval of shares p of n rows; both may be arrays.
+
+    References
+    ----------
+    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 1927.
+    """
+    z = Z95
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return centre - half, centre + half

@@ -6,7 +6,7 @@ this sum has a share in the prediction: the rows with the largest shares are rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,11 @@ class Reasons:
     against_shares: np.ndarray
     kind: str
     stored: int
+
+    def renumbered(self, numbers: np.ndarray) -> Reasons:
+        """The same, where row i of the fit has the number ``numbers[i]``."""
+        rows, against = (np.where(r >= 0, numbers[r], -1) for r in (self.rows, self.against))
+        return replace(self, rows=rows, against=against)
 
     def texts(self) -> dict[str, list[str]]:
         """Columns of texts such as "row 17 (23%)", with rows counted from 1; "" for none.

@@ -6,6 +6,7 @@ guess: a column that tells the target may be a good measurement, and the user is
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -127,7 +128,8 @@ def find_leaks(
                     "leak",
                     column.name,
                     f"{column.name} tells the target almost without error: {how}. If it is known "
-                    f"only after the answer, leave it out: --drop {column.name}.",
+                    f"only after the answer, leave it out: --drop "
+                    f"{shlex.quote(str(column.name))}.",
                 )
             )
     return found
@@ -240,7 +242,8 @@ def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> 
                 column.name,
                 f"The rows are in the order of {column.name}. Rows that are held out at random lie "
                 "between rows that the model has learnt from, so that their score is too good if "
-                "later rows are to be predicted. Give the latest rows as --test instead.",
+                f"later rows are to be predicted: then fit with --time-column "
+                f"{shlex.quote(str(column.name))}, which holds out the latest rows.",
             )
         )
     return found

@@ -394,7 +394,7 @@ class Trials:
             known = None if w is None else w[judged]
             factors = decision_weights(self.metric, y[judged], predicted[judged], classes, known)
             self.decision_weights[name] = factors
-            decided = predicted * factors if self.metric.counts_hits else predicted
+            decided = self.metric.decided(predicted, factors)
 
         def score(own: np.ndarray) -> float:
             return self.metric(y[own], decided[own], classes, None if w is None else w[own])

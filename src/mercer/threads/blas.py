@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -78,10 +78,8 @@ def paying_threads() -> Iterator[None]:
     seconds()  # the first call takes longer
     several = seconds()
     with blas_threads(1):
-        busy = several > seconds()
-        if busy:
-            yield
-    if not busy:
+        alone = seconds()
+    with blas_threads(1) if several > alone else nullcontext():
         yield
 
 

@@ -1,0 +1,33 @@
+"""Formulas as MathML, which browsers show by themselves: no script, no fonts, no network.
+
+Sphinx loads MathJax from a server otherwise. docutils, which Sphinx is made of, writes the MathML.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+
+
+def _inline(writer: Any, node: nodes.math) -> None:
+    writer.body.append(_mathml(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def _block(writer: Any, node: nodes.math_block) -> None:
+    writer.body.append(f'<div class="formula">{_mathml(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def _mathml(node: nodes.Node, *, as_block: bool) -> str:
+    text = node.astext()
+    if "\\\\" in text and "\\begin" not in text:  # several lines, as in the renderer of MathJax
+        text = f"\\begin{{aligned}}{text}\\end{{aligned}}"
+    return latex2mathml.tex2mathml(text, as_block=as_block)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
