@@ -10,7 +10,9 @@ __version__ = "0.1.0"
 _HOME = {
     "FeatureMachineClassifier": "mercer.learners.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.feature_machine",
+    "KernelKMeans": "mercer.learners.kmeans",
     "KernelLogisticRegression": "mercer.learners.logistic",
+    "KernelPerceptron": "mercer.learners.kernel_perceptron",
     "KernelRidge": "mercer.learners.ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge_classifier",
     "KernelClassifier": "mercer.selection.automatic",
@@ -21,6 +23,7 @@ _HOME = {
     "NuSVC": "mercer.learners.svc",
     "NuSVR": "mercer.learners.svr",
     "OneClassSVM": "mercer.learners.one_class",
+    "Perceptron": "mercer.learners.perceptron",
     "SVC": "mercer.learners.svc",
     "SVR": "mercer.learners.svr",
     "show_versions": "mercer.environment",
