@@ -70,6 +70,16 @@ def known(learner):
             "check_mixed_and_other_kinds": "a table may hold anything: cells are read as texts",
             "check_weights": "a row of weight 2 is in one fold, a row given twice in two",
         }
+    if isinstance(learner, KernelPerceptron):
+        return {
+            "check_order_of_training_samples": "its path is that of the samples",
+            "check_weights": "a weight is a factor of a step, as in scikit-learn",
+        }
+    if isinstance(learner, KernelKMeans):
+        return {
+            "check_lengths_of_x_and_y": "y is not used",
+            "check_searches": "KernelSearchCV shares matrices, which lack k(x, x) of new samples",
+        }
     return {}
 
 

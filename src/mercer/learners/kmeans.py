@@ -342,6 +342,12 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         rounding = ROUNDING * float(np.finfo(self.X_fit_.dtype).eps) * np.abs(diag)[:, None]
         return np.sqrt(np.where(squares > rounding, squares, 0.0))
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the inertia of X around the centres; y is not used."""
+        nearest = self.transform(X).min(axis=1)
+        w = np.ones(len(nearest)) if sample_weight is None else np.asarray(sample_weight)
+        return -float(w @ nearest**2)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "X_fit_" in vars(self)
 
@@ -409,10 +415,11 @@ def _largest_eigenvalues(product: Any, n: int, count: int) -> np.ndarray:
         A = np.stack([product(e) for e in np.eye(n)])
         return np.linalg.eigvalsh((A + A.T) / 2)[::-1][:count]
     make: Any = LinearOperator  # whose arguments its stub does not know
-    operator, sharp = make((n, n), matvec=product, dtype=np.float64), dict(tol=SHARP)
+    operator = make((n, n), matvec=product, dtype=np.float64)
+    solve: Any = eigsh
     v0 = np.random.RandomState(0).normal(size=n)
     try:
-        values = eigsh(operator, count, which="LA", v0=v0, return_eigenvectors=False, **sharp)
+        values = solve(operator, count, which="LA", v0=v0, tol=SHARP, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         raise ValueError(
             "The eigenvalues of K were not found: give the number of clusters, and correction=None."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 from mercer.gram import FactoredGram, GramOperator
 from mercer.gram.row_sources import RowSource
 from mercer.solvers.result import Reason, Result
-from mercer.threads import raise_if_stopped
+from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["KMeansResult", "KMeansSolver"]
 
@@ -74,7 +75,7 @@ class _Space(ABC):
     """Feature space as Lloyd's method reads it."""
 
     diag: np.ndarray
-    centres: np.ndarray | None = None
+    centres: Any = None  # (clusters, rank), in the space of a factor
 
     @abstractmethod
     def products(self, rows: np.ndarray) -> np.ndarray:
@@ -145,7 +146,7 @@ class KMeansSolver:
 
     def solve_factor(self, K: FactoredGram, weights: np.ndarray) -> KMeansResult:
         """The same for K = F Fᵀ, with centres in the space of F's rows."""
-        return self._best(_Centres(K, self.clusters), weights)
+        return self._best(_Centres(K, self), weights)
 
     def _best(self, space: _Space, weights: np.ndarray) -> KMeansResult:
         random = np.random.RandomState(self.seed) if isinstance(self.seed, int) else self.seed
@@ -155,6 +156,8 @@ class KMeansSolver:
             if best is None or found.objective < best.objective:
                 best = found
         assert best is not None
+        if not np.isfinite(best.objective):
+            raise np.linalg.LinAlgError("The inertia is not finite.")
         return best.ordered()
 
     def _first(self, space: _Space, weights: np.ndarray, random) -> np.ndarray:
@@ -286,9 +289,9 @@ class _Sums(_Space):
 class _Centres(_Space):
     """Centres in the space of the rows of a factor F."""
 
-    def __init__(self, K: FactoredGram, clusters: int):
+    def __init__(self, K: FactoredGram, solver: KMeansSolver):
         self.K, self.diag = K, np.asarray(K.diag(), np.float64)
-        self.centres = np.zeros((clusters, K.rank))
+        self.centres, self.n_jobs = np.zeros((solver.clusters, K.rank)), solver.n_jobs
 
     def products(self, rows: np.ndarray) -> np.ndarray:
         F = self.K.factor(rows)
@@ -297,18 +300,26 @@ class _Centres(_Space):
 
     def place(self, labels: np.ndarray, weights: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         sums = np.zeros_like(self.centres)
-        for rows, F in self.K.strips():
-            sums += _indicators(labels[rows], weights[rows], len(sums), F.dtype) @ F
+
+        def strip(part: tuple) -> np.ndarray:
+            rows, F = part
+            return _indicators(labels[rows], weights[rows], len(sums), F.dtype) @ F
+
+        for part in ordered_map(strip, self.K.strips(), self.n_jobs):
+            sums += part
         self.centres = sums / np.where(sizes > 0, sizes, 1)[:, None]
         return np.einsum("cj,cj->c", self.centres, self.centres)
 
     def nearest(self, labels, squares, sizes):
         C = np.ascontiguousarray(self.centres.T.astype(self.K.dtype))
         offsets = np.where(sizes > 0, squares, np.inf)
-        parts = [
-            _two_nearest(-2 * np.asarray(F @ C, np.float64).T + offsets[:, None], labels[rows])
-            for rows, F in self.K.strips()
-        ]
+
+        def strip(part: tuple) -> tuple[np.ndarray, ...]:
+            rows, F = part
+            D = -2 * np.asarray(F @ C, np.float64).T + offsets[:, None]
+            return _two_nearest(D, labels[rows])
+
+        parts = ordered_map(strip, self.K.strips(), self.n_jobs)
         return tuple(np.concatenate(part) for part in zip(*parts))
 
     def by_batches(self, labels, weights, batch: int, steps: int, random) -> np.ndarray:

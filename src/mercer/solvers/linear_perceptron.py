@@ -139,6 +139,8 @@ class LinearPerceptronSolver:
                 machine.v, machine.lag, machine.q, self.decay, self.shrink, self.fit_intercept,
                 machine.state, rows, values, times,
             )  # fmt: skip
+            if not np.isfinite(machine.state).all():
+                raise np.linalg.LinAlgError("The values of a perceptron are not finite.")
             machine.mistakes.append(made)
             if self.keeps_history:
                 machine.history.append((rows[:made].copy(), times[:made].copy()))
