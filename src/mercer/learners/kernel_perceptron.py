@@ -25,7 +25,7 @@ from mercer.threads import fitting
 
 __all__ = ["KernelPerceptron"]
 
-ROOM = 1e-6  # largest relative error of K's entries, where K is computed in float32
+ROOM = 1e-5  # largest relative error of K's entries, where K is computed in float32
 STRIP = 256  # new samples whose votes are counted at a time
 
 
