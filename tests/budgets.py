@@ -124,6 +124,16 @@ LEARNERS: dict[str, Learner] = {
         lambda kernel, **p: mercer.FeatureMachineRegressor(**p), 0, VECTORS
     ),
     "KernelLogisticRegression": Learner(mercer.KernelLogisticRegression, 5),
+    "Perceptron": Learner(lambda kernel, memory, n_jobs: mercer.Perceptron(max_iter=5), 2, VECTORS),
+    "KernelPerceptron": Learner(lambda **p: mercer.KernelPerceptron(max_iter=3, **p), 2),
+    "KernelPerceptron, votes": Learner(
+        lambda **p: mercer.KernelPerceptron(max_iter=3, combine="vote", **p), 2
+    ),
+    "KernelPerceptron, budget": Learner(
+        lambda **p: mercer.KernelPerceptron(max_iter=3, budget=100, **p), 2
+    ),
+    "KernelKMeans": Learner(lambda **p: mercer.KernelKMeans(5, max_iter=10, n_init=1, **p)),
+    "KernelKMeans, low rank": Learner(lambda **p: mercer.KernelKMeans(5, solver="low_rank", **p)),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(
         lambda kernel, memory, n_jobs: mercer.KernelClassifier(

@@ -14,6 +14,7 @@
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
+#include "perceptron.hpp"
 #include "sets.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
@@ -48,6 +49,9 @@ struct Loops {
     const LinearLoops<double>& linear64;
     const NearestLoops<float>& nearest32;
     const NearestLoops<double>& nearest64;
+    const PerceptronVoteLoops& perceptron_votes;
+    const PerceptronLoops<float>& perceptron32;
+    const PerceptronLoops<double>& perceptron64;
     const PowerLoops<float>& powers32;
     const PowerLoops<double>& powers64;
     const SetLoops<float>& sets32;

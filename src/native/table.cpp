@@ -22,6 +22,9 @@ extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
 extern const NearestLoops<float> nearest32;
 extern const NearestLoops<double> nearest64;
+extern const PerceptronVoteLoops perceptron_votes;
+extern const PerceptronLoops<float> perceptron32;
+extern const PerceptronLoops<double> perceptron64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
 extern const SetLoops<float> sets32;
@@ -49,6 +52,9 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::linear64,
     MERCER_ISA::nearest32,
     MERCER_ISA::nearest64,
+    MERCER_ISA::perceptron_votes,
+    MERCER_ISA::perceptron32,
+    MERCER_ISA::perceptron64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
     MERCER_ISA::sets32,

@@ -12,7 +12,9 @@ from mercer import (
     SVR,
     FeatureMachineClassifier,
     FeatureMachineRegressor,
+    KernelKMeans,
     KernelLogisticRegression,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeClassifier,
     LinearSVC,
@@ -20,6 +22,7 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    Perceptron,
 )
 from mercer.kernels import RBF
 from mercer.threads import ordered_map
@@ -35,6 +38,9 @@ LEARNERS = [
     OneClassSVM,
     LinearSVC,
     LinearSVR,
+    Perceptron,
+    KernelPerceptron,
+    KernelKMeans,
 ]
 rng = np.random.default_rng(0)
 X, classes = rng.normal(size=(30, 3)), np.arange(30) % 2

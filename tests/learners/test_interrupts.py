@@ -22,7 +22,9 @@ from mercer import (
     FeatureMachineClassifier,
     FeatureMachineRegressor,
     KernelClassifier,
+    KernelKMeans,
     KernelLogisticRegression,
+    KernelPerceptron,
     KernelRegressor,
     KernelRidge,
     KernelRidgeClassifier,
@@ -32,6 +34,7 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    Perceptron,
 )
 from mercer.solvers.smo import SmoSolver
 
@@ -53,6 +56,13 @@ LEARNERS = [
     KernelRidge(kernel="rbf", alpha="auto"),
     KernelRidgeClassifier(kernel="rbf"),
     KernelLogisticRegression(kernel="rbf"),
+    Perceptron(),
+    Perceptron(combine="vote"),
+    KernelPerceptron(),
+    KernelPerceptron(combine="vote"),
+    KernelPerceptron(budget=5),
+    KernelKMeans(3, n_init=1),
+    KernelKMeans(3, n_init=1, solver="low_rank", rank=5),
     FeatureMachineClassifier(),
     FeatureMachineRegressor(),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),

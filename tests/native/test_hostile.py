@@ -155,6 +155,8 @@ def test_no_function_is_missing():
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     tested |= {"all_subsequences", "all_subsequences_scaled", "gap_weighted"}  # ..._strings.py
     tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
+    tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
+    tested |= {"perceptron_epoch", "perceptron_votes"}
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

@@ -78,6 +78,10 @@ def logistic(rng: Random) -> dict:
     return {"C": scale(rng, -8, 8), "solver": str(rng.choice(["auto", "low_rank"])), **kernel(rng)}
 
 
+def combined(rng: Random) -> str:
+    return str(rng.choice(["last", "average", "vote"]))
+
+
 #: each learner with the parameters that it draws
 LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.SVC: lambda rng: svm(rng) | {"probability": bool(rng.random() < 0.1)},
@@ -90,6 +94,18 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelRidge: ridge,
     mercer.KernelRidgeClassifier: ridge,
     mercer.KernelLogisticRegression: logistic,
+    mercer.Perceptron: lambda rng: {"max_iter": 20, "combine": combined(rng)},
+    mercer.KernelPerceptron: lambda rng: {
+        "max_iter": 20,
+        "combine": combined(rng),
+        "eta0": scale(rng, -3, 3),
+        **kernel(rng),
+    },
+    mercer.KernelKMeans: lambda rng: {
+        "n_clusters": int(rng.integers(1, 5)),
+        "solver": str(rng.choice(["auto", "low_rank", "mini_batch"])),
+        **kernel(rng),
+    },
     mercer.FeatureMachineRegressor: features,
     mercer.FeatureMachineClassifier: features,
     mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},

@@ -7,7 +7,9 @@ from mercer import (
     SVC,
     SVR,
     KernelClassifier,
+    KernelKMeans,
     KernelLogisticRegression,
+    KernelPerceptron,
     KernelRegressor,
     KernelRidge,
     KernelRidgeClassifier,
@@ -35,6 +37,9 @@ def learners(kernel):
         KernelRidge(kernel=kernel),
         KernelRidgeClassifier(kernel=kernel),
         KernelLogisticRegression(kernel=kernel),
+        KernelPerceptron(kernel=kernel),
+        KernelPerceptron(kernel=kernel, combine="vote"),
+        KernelKMeans(2, kernel=kernel, n_init=10, random_state=0),
         KernelRidge(kernel=kernel, solver="low_rank", rank=28, random_state=0),
         KernelRidge(kernel=kernel, solver="conjugate_gradient", tol=1e-10),
         KernelSearchCV(SVC(kernel=kernel, tol=1e-6), {"C": [0.5, 2.0]}, cv=3),
@@ -64,6 +69,16 @@ def known(learner):
             "check_order_of_training_samples": "other folds choose other penalties",
             "check_mixed_and_other_kinds": "a table may hold anything: cells are read as texts",
             "check_weights": "a row of weight 2 is in one fold, a row given twice in two",
+        }
+    if isinstance(learner, KernelPerceptron):
+        return {
+            "check_order_of_training_samples": "its path is that of the samples",
+            "check_weights": "a weight is a factor of a step, as in scikit-learn",
+        }
+    if isinstance(learner, KernelKMeans):
+        return {
+            "check_lengths_of_x_and_y": "y is not used",
+            "check_searches": "KernelSearchCV shares matrices, which lack k(x, x) of new samples",
         }
     return {}
 

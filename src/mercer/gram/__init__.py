@@ -3,6 +3,7 @@
 from mercer.gram.build import gram
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
+from mercer.gram.labelled import LabelledGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
@@ -17,6 +18,7 @@ __all__ = [
     "FactoredGram",
     "FeatureGram",
     "GramOperator",
+    "LabelledGram",
     "LowRankGram",
     "MatrixPart",
     "Means",

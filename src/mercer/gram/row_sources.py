@@ -97,6 +97,31 @@ class RowSource(ABC):
         """The same block for steps of two variables, which may read only few of its values."""
         return Square(self.block(rows, place))
 
+    def lines(
+        self, rows: np.ndarray, wanted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """K between some rows, in any order, of which perhaps only some are read.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Distinct.
+        wanted : ndarray of bool
+            Those of the rows that will be read first.
+
+        Returns
+        -------
+        table : ndarray
+        slots : ndarray of int
+            The line of each row in the table, -1 where it is not there.
+        columns : ndarray of int
+            The column of each row there.
+        """
+        ascending = np.sort(rows)
+        every = np.arange(len(rows))
+        block = self.block(ascending, np.searchsorted(ascending, rows))
+        return np.ascontiguousarray(block), every, every
+
     @abstractmethod
     def add(
         self, rows: np.ndarray, change: np.ndarray, g: np.ndarray, again: np.ndarray | None = None
@@ -181,6 +206,9 @@ class HeldRows(RowSource):
         if len(rows) == len(self.values) and np.array_equal(rows, np.arange(len(rows))):
             return self.values
         return gather(self.values, rows, rows, self.n_jobs)
+
+    def lines(self, rows, wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.values, rows, rows
 
     def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
         return beta @ np.abs(self.values[rows])
@@ -330,6 +358,10 @@ class CachedRows(RowSource):
 
         for _ in ordered_map(strip, range(0, len(self.slot_of), step), self.n_jobs):
             pass
+
+    def lines(self, rows, wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self.fetch(rows[wanted][: len(self.values)])
+        return self.values, self.slot_of[rows], rows
 
     def block(self, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Compute only the block: many variables of a working set do not change, and the whole row

@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.gram import GramOperator, LowRankGram, gram, memory_budget
 from mercer.gram.memory import in_megabytes
 from mercer.kernels import Kernel, Precomputed, as_kernel
+from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.histograms import histogram_gamma
 from mercer.learners.limits import SQUARES
 from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
@@ -207,6 +209,19 @@ class KernelLearner(BaseEstimator):
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """The kernel bound to the training samples, in the same way as ``fit`` does it."""
+        return kernel.bind(training.X, training.y)
+
+    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
+        """The same for a learner that needs k(x, z) = k(z, x) and has a parameter gamma, which
+        uses the weights of the rows where it is "scale"."""
+        if not kernel.symmetric:
+            raise TypeError(
+                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
+            )
+        scale = isinstance(self.kernel, str) and self.get_params(deep=False)["gamma"] == "scale"
+        if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
+            learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
+            kernel = kernel.copied(gamma=learnt(training.X, training.weights))
         return kernel.bind(training.X, training.y)
 
     def entry_room(self, training: Training) -> float:

@@ -20,8 +20,6 @@ from mercer.gram import GramOperator, LowRankGram, RowSource, gram, memory_budge
 from mercer.gram.precision import in_single_precision
 from mercer.gram.row_sources import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.kernels import Kernel
-from mercer.kernels.bandwidths import scale_gamma
-from mercer.kernels.histograms import histogram_gamma
 from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.finite import finite_values
 from mercer.learners.limits import LIMITS
@@ -108,15 +106,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        if not kernel.symmetric:
-            raise TypeError(
-                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
-            )
-        scale = isinstance(self.kernel, str) and self.gamma == "scale"
-        if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
-            learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
-            kernel = kernel.copied(gamma=learnt(training.X, training.weights))
-        return super().bind_kernel(kernel, training)
+        return self.bind_symmetric(kernel, training)
 
     @abstractmethod
     def _bounds(self, training: Training) -> np.ndarray:

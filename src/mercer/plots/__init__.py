@@ -1,19 +1,23 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
+from mercer.plots.cluster_map import ClusterDisplay
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
+from mercer.plots.mistakes import MistakeDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.report import save_report
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
+    "ClusterDisplay",
     "DecisionSurfaceDisplay",
     "GramDisplay",
     "InfluenceDisplay",
     "MarginDisplay",
+    "MistakeDisplay",
     "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",

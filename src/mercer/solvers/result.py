@@ -27,6 +27,10 @@ class Reason(Enum):
         "stopped without further progress: the tolerance is below what the precision allows; "
         "loosen tol, or use float64"
     )
+    UNCHANGED = (
+        "stopped because its loss no longer falls while mistakes remain: the classes may not be "
+        "separable by this kernel"
+    )
     INFEASIBLE = "found no solution: the constraints contradict each other"
     SINGULAR = (
         "met a singular matrix and gives the least-squares solution of minimum norm: raise the "

@@ -1,0 +1,103 @@
+"""KernelKMeans beside tslearn's and numpy's, and a million rows by low rank."""
+
+import importlib.util
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import make_blobs
+
+from harness import Section, interleaved, options, peak_memory
+from mercer import KernelKMeans
+from mercer.kernels import RBF
+from mercer.threads import count_jobs
+
+N, D, K = 10_000, 20, 20
+MANY = 1_000_000
+SECONDS = str(Path(tempfile.gettempdir()) / "mercer_clusters_seconds")
+
+
+def problem(n: int) -> np.ndarray:
+    """Overlapping clouds."""
+    return make_blobs(n, D, centers=K, cluster_std=6.0, random_state=0)[0]
+
+
+def numpy_kmeans(G: np.ndarray, k: int, seed: int, max_iter: int) -> float:
+    """Lloyd's method by products of K with indicators, from random labels; the inertia."""
+    diag, labels = G.diagonal(), np.random.RandomState(seed).randint(k, size=len(G))
+    for _ in range(max_iter):
+        shares = np.eye(k)[labels]
+        shares /= np.maximum(shares.sum(axis=0), 1)
+        products = G @ shares
+        squares = np.einsum("ic,ic->c", shares, products)
+        after = (squares - 2 * products).argmin(axis=1)
+        if (after == labels).all():
+            break
+        labels = after
+    sizes = np.bincount(labels, minlength=k)
+    return float(diag.sum() - sizes @ squares)
+
+
+def main() -> None:
+    args = options()
+    n = 2000 if args.quick else N
+    section = Section(
+        "clusters",
+        f"k-means with an RBF kernel, n = {n:,}, d = {D}, k = {K}, one start, K computed within "
+        "each run; median of interleaved runs. Ratio: to mercer's seconds.",
+        ["library", "seconds", "ratio", "inertia"],
+    )
+    X, gamma, inertia = problem(n), 0.02 / D, {}
+
+    def ours() -> None:
+        model = KernelKMeans(K, kernel=RBF(gamma), n_init=1, random_state=0).fit(X)
+        inertia["mercer"] = model.inertia_
+
+    def by_numpy() -> None:
+        inertia["numpy"] = numpy_kmeans(RBF(gamma)(X), K, 0, 300)
+
+    runs = {"mercer": ours, "numpy": by_numpy}
+    seconds = interleaved(runs, 1 if args.quick else 3)
+    if importlib.util.find_spec("tslearn"):
+        warnings.simplefilter("ignore")
+        from tslearn.clustering import KernelKMeans as TheirKMeans
+
+        def theirs() -> None:
+            params = {"gamma": gamma}
+            model = TheirKMeans(K, kernel="rbf", kernel_params=params, n_init=1, random_state=0)
+            inertia["tslearn"] = model.fit(X[:, :, None]).inertia_
+
+        seconds |= interleaved({"tslearn": theirs}, 1)
+    for name, took in seconds.items():
+        ratio = took / seconds["mercer"]
+        section.row(name, f"{took:.2f}", f"{ratio:.1f}", f"{inertia[name]:.2f}")
+    many = 50_000 if args.quick else MANY
+    code = f"""
+import time
+import numpy as np
+from mercer import KernelKMeans
+from mercer.kernels import RBF
+X = np.random.default_rng(0).normal(size=({many}, 10)).astype(np.float32)
+model = KernelKMeans({K}, kernel=RBF(0.05), solver="low_rank", rank=100, n_init=1, max_iter=30,
+                     memory="3GB", random_state=0)
+model.fit(X[:1000])
+# measured
+began = time.perf_counter()
+model.fit(X)
+open({SECONDS!r}, "w").write(str(time.perf_counter() - began))
+"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peak = peak_memory(code)
+    took = float(Path(SECONDS).read_text())
+    section.note(
+        f"{many:,} rows of 10 float32 columns by rank 100, 30 iterations: {took:.0f} s, "
+        f"{peak:,.0f} MB beside the samples"
+    )
+    section.note(f"{count_jobs(None)} threads")
+    section.finish(args.write)
+
+
+if __name__ == "__main__":
+    main()
