@@ -78,14 +78,16 @@ class CentredGram(GramOperator):
                 "K between new samples (rows) and these training samples (columns)."
             )
         self.K = K
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = means is None
         self.row_means = np.asarray(K @ np.ones(n, K.dtype), np.float64) / n
         self.means = means or Means(self.row_means, float(self.row_means.mean()))
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        means = self.row_means[i][:, None] + (self.means.columns[j] - self.means.all)
-        return (self.K.block(i, j) - means).astype(self.dtype, copy=False)
+        block = self.K.block(i, j)  # a new array: no other of its size is needed
+        block -= self.row_means[i][:, None]
+        block -= self.means.columns[j] - self.means.all
+        return block
 
     def diag(self) -> np.ndarray:
         k = min(self.shape)
@@ -127,7 +129,7 @@ class ShiftedGram(GramOperator):
             )
         self.K = K
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = K.symmetric
 
     @property
