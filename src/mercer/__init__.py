@@ -10,7 +10,10 @@ __version__ = "0.1.0"
 _HOME = {
     "FeatureMachineClassifier": "mercer.learners.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.feature_machine",
+    "KernelCCA": "mercer.learners.cca",
+    "KernelDiscriminant": "mercer.learners.discriminant",
     "KernelLogisticRegression": "mercer.learners.logistic",
+    "KernelPCA": "mercer.learners.pca",
     "KernelRidge": "mercer.learners.ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge_classifier",
     "KernelClassifier": "mercer.selection.automatic",
