@@ -1,6 +1,8 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
+from mercer.plots.correlations import CanonicalCorrelationDisplay
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
+from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
@@ -10,7 +12,9 @@ from mercer.plots.report import save_report
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
+    "CanonicalCorrelationDisplay",
     "DecisionSurfaceDisplay",
+    "EmbeddingDisplay",
     "GramDisplay",
     "InfluenceDisplay",
     "MarginDisplay",
