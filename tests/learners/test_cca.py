@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import KernelCCA
 from mercer.kernels import RBF, Match, Sigmoid, Spectrum, TableKernel
+from mercer.testing import parametrize_with_object_checks
+from objects import SharedSymbols
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -20,6 +22,13 @@ Y = SHARED @ RNG.normal(size=(2, 3)) + 0.4 * RNG.normal(size=(N, 3))
 @parametrize_with_checks([KernelCCA(), KernelCCA(1, alpha=0.1, solver="low_rank")])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@parametrize_with_object_checks(
+    [(KernelCCA(1, alpha=0.1, kernel=SharedSymbols(), kernel_y="rbf"), "strings")]
+)
+def test_object_conventions(check):
+    check()
 
 
 def linear(X, Y):

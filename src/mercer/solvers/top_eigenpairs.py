@@ -223,14 +223,17 @@ def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
     F̃ Q / √λ, and the means (m,). O(n m²) operations.
     """
     require(K, "factor", "factor_eigenpairs")
-    n, total = K.shape[0], np.zeros(K.rank)
+    # one pass, since strips may be costly: centred by the mean of the first, then by what is left
+    near, total, A = None, np.zeros(K.rank), np.zeros((K.rank, K.rank))
     for _, F in K.strips():
-        total += np.asarray(F.sum(axis=0, dtype=np.float64)).ravel()
-    mean = total / n
-    A = np.zeros((K.rank, K.rank))
-    for _, F in K.strips():
-        F = (F.toarray() if sp.issparse(F) else F) - mean.astype(F.dtype)
-        A += F.T @ F
+        F = F.toarray() if sp.issparse(F) else F
+        near = F.mean(axis=0, dtype=np.float64).astype(F.dtype) if near is None else near
+        C = F - near
+        total += C.sum(axis=0, dtype=np.float64)
+        A += C.T @ C
+    rest = total / K.shape[0]
+    A -= np.outer(total, rest)
+    mean = rest if near is None else near + rest
     refuse_overflow(A)
     values, Q = scipy.linalg.eigh(A, overwrite_a=True, check_finite=False)
     return Eigenpairs(Q[:, ::-1], values=values[::-1], solver="LAPACK"), mean
