@@ -332,6 +332,16 @@ def test_biases_may_move_the_border_of_two_classes():
     assert_allclose(logit(found(columns(np.zeros(1)))[0, 1]), found.bias[1] - found.bias[0])
 
 
+def test_a_class_without_a_row_has_the_mean_of_the_other_biases():
+    """Few rows may lack a rare class; its bias would make it impossible for every new row."""
+    S = RNG.normal(size=(300, 4))
+    codes = np.argmax(S[:, :3] + RNG.gumbel(size=(300, 3)) + [0.0, 1.0, 0.0], axis=1)
+    found = fit_softmax(S, codes)
+    assert_allclose(found.bias[3], found.bias[:3].mean())
+    assert found.bias[:3].std() > 0.1
+    assert found(np.array([[0.0, 0.0, 0.0, 9.0]]))[0, 3] > 0.9
+
+
 def test_wrong_arguments_are_named():
     scores, codes, w = problem()
     with pytest.raises(ValueError, match=r"method='platt': give \"sigmoid\", \"isotonic\""):

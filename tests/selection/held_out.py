@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.selection.baselines import BASELINES
+from mercer.selection.baselines import baselines
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.metrics import Metric
@@ -28,12 +28,12 @@ class HeldOutPredictions:
         search = Trials(
             task, features, M, y, metric, weights=weights, budget=Budget(), memory=10**9, seed=0
         )
-        self.folds = search._folds(n)[1] if folds is None else folds
-        search._folds = lambda count: (np.arange(n), self.folds)
+        self.folds = search.rungs.folds(n)[1] if folds is None else folds
+        search.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
-        names = [*BASELINES, *(Candidate.of(entry).name for entry in schedule)]
-        self.of = dict(zip(names, self._kept, strict=True))
+        names = [*baselines(features), *(Candidate.of(entry).name for entry in schedule)]
+        self.of = dict(zip(names, self._kept))  # and not the mean of two, if there is one
 
     def _keep(self, y, predicted, *_):
         judged = self.folds >= 0

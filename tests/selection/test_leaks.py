@@ -13,8 +13,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import trials
-from mercer.selection.baselines import BASELINES, fit_baseline
+from mercer.selection import rungs
+from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.candidates import candidates
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.holdout import hold_out, score_held_out
@@ -61,7 +61,7 @@ def corrupted(kind, y, rows):
 def aside(request, monkeypatch):
     """As for a small table, and as for one that has rows to spare for learning weights."""
     if request.param == "rows set aside":
-        monkeypatch.setattr(trials, "SMALL_ROWS", 10)
+        monkeypatch.setattr(rungs, "SMALL_ROWS", 10)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
@@ -88,7 +88,7 @@ def test_held_out_targets_reach_the_scores_alone(fit, y):
     after = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out][::-1]))
     assert after.score != before.score
     assert_array_equal(after.predicted, before.predicted)
-    for name in BASELINES:
+    for name in baselines(FEATURES):
         assert_array_equal(after.baseline_predictions[name], before.baseline_predictions[name])
 
 

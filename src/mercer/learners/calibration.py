@@ -206,10 +206,16 @@ def fit_softmax(
     weights: np.ndarray | None = None,
     with_bias: bool = True,
 ) -> SoftmaxCalibration:
-    """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`."""
+    """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`.
+
+    A class without a row here has the mean of the other biases: that no row of it was judged does
+    not tell that it is rare.
+    """
     scores, codes, weights = _rows(scores, codes, weights)
     T = _targets(codes, weights, scores.shape[1], 1)
-    return SoftmaxCalibration(*_most_likely(scores, T, weights, with_bias))
+    slope, bias = _most_likely(scores, T, weights, with_bias)
+    met = np.isin(np.arange(len(bias)), codes)
+    return SoftmaxCalibration(slope, np.where(met, bias, bias[met].mean()))
 
 
 def _fit_sides(

@@ -90,7 +90,7 @@ def learning_curve(
 ) -> LearningCurve | None:
     """Fit the winning machine to parts of the rows; None where none of two sizes is in time."""
     task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
-    machine, classes = model.machine_, task.classes
+    machine, classes = model.machine_.parts[0], task.classes
     M, Z = model.encode(X), model.encode(holdout[0])
     low = isinstance(machine, RidgeMachine) and machine.learner.solver_ == "low_rank"
     order = np.random.default_rng(seed).permutation(len(y))

@@ -174,7 +174,7 @@ def _automatic(
     model: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Answers without the row, and its influence or None, of the machine of the search."""
-    M, machine = rows_of(model, X).data, model.machine_
+    M, machine = rows_of(model, X).data, model.machine_.parts[0]
     task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
     exact = isinstance(machine, RidgeMachine) and machine.learner.solver_ != "low_rank"
     if exact and len(y) <= EXACT_ROWS:

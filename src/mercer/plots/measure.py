@@ -61,7 +61,7 @@ SCALES = {
     "normal": "A number is replaced by the value of a standard normal variable of the same rank.",
     "level": "An integer of few values is a category too.",
 }
-ROLES = {"trivial": "trivial", "linear (spline)": "linear"}
+ROLES = {"trivial": "trivial", "linear (spline)": "linear", "linear (sparse)": "linear"}
 
 
 def report_data(
@@ -338,13 +338,9 @@ def _stored(model: Any) -> str:
     """How many training rows the model keeps, in words."""
     machine = kernel_machine(model)[1]
     if hasattr(machine, "machine_"):
-        count, kind = len(machine.stored_rows_), "training rows"
-        learner = machine.machine_.learner
-        if hasattr(learner, "support_"):
-            kind = "training rows, the support vectors"
-        elif learner.solver_ == "low_rank":
-            kind = "training rows, the centres"
-        return f"{count:,} {kind}"
+        kind = machine.machine_.kind
+        which = "" if kind == "training rows" else f", the {kind}"
+        return f"{len(machine.stored_rows_):,} training rows{which}"
     kept = getattr(machine, "X_fit_", None)
     return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
 

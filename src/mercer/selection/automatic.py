@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -39,12 +39,14 @@ from mercer.selection.learning import (
     learning_rows,
 )
 from mercer.selection.machines import Machine, Recipe, compressed
+from mercer.selection.means import MeanMachine, mean_name
 from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.related import Related
+from mercer.selection.rungs import ONE_RUNG_ROWS
 from mercer.selection.tasks import Classification, Regression, Task
-from mercer.selection.trials import ONE_RUNG_ROWS, Trials
+from mercer.selection.trials import Trials
 from mercer.selection.values import is_object_list, read_columns
 from mercer.threads import Stopped, fitting, forget, paying_threads
 
@@ -52,6 +54,7 @@ __all__ = ["KernelClassifier", "KernelRegressor"]
 
 QUICK_ROWS = 5000  # most rows of a final fit after an interruption
 LATE = 0.05  # part of the time by which a final fit may exceed it
+Fitted: TypeAlias = tuple[Machine, np.ndarray]  # and the numbers of the rows that it has stored
 EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
 
 
@@ -132,19 +135,18 @@ class _AutomaticKernel(BaseEstimator, ABC):
         with the best model so far, if there is one: see ``interrupted_``.
         """
         forget(self)
+        limit = seconds(self.time)
+        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         # where the clock decides what is tried, it may decide about threads too
-        clocked = self.trials is None and self.replay is None
-        with paying_threads() if clocked else nullcontext():
-            return self._search(X, y, sample_weight, groups, times)
+        with paying_threads() if np.isfinite(budget.limit) else nullcontext():
+            return self._search(budget, X, y, sample_weight, groups, times)
 
-    def _search(self, X, y, sample_weight, groups, times) -> EncodedColumns:
+    def _search(self, budget: Budget, X, y, sample_weight, groups, times) -> EncodedColumns:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
         memory = memory_budget(self.memory)
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
-        limit = seconds(self.time)
-        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         table, task, y, weights, kept = self._read(X, y, sample_weight)
         related = Related.read(groups, times, len(kept))
         related = None if related is None else related.take(np.flatnonzero(kept))
@@ -178,18 +180,27 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.interrupted_ = "search" if search.interrupted else None
         self.notices_ += search.notices
         began = budget.spent()
-        winner, self.schedule_[-1] = self._fit_final(search, fit, early, winner, final)
-        self.winner_ = asdict(winner)
-        self.winner_name_ = winner.name
+        winner, final = self._fit_final(search, fit, early, winner, final)
+        if search.partner is not None or "mean" in final:
+            final = self._fit_partner(search, fit, winner, final)
+        self.schedule_[-1] = final
+        self.winner_, self.winner_name_ = asdict(winner), winner.name
+        if "mean" in final:
+            self.winner_name_ = mean_name(winner.name, Candidate.of(final["mean"]).name)
         if task.classes is not None:
             ones = np.ones(len(task.classes))
-            self.decision_weights_ = search.decision_weights.get(winner.name, ones)
+            self.decision_weights_ = search.decision_weights.get(self.winner_name_, ones)
         self.seconds_ = budget.spent()
         self.final_seconds_ = self.seconds_ - began
         return M
 
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
+
+    def _candidates(self) -> list[Candidate]:
+        """The winner, and its partner if they have a mean."""
+        partner = self.schedule_[-1].get("mean")
+        return [Candidate.of(entry) for entry in (self.winner_, partner) if entry is not None]
 
     @fitting
     def refit(self, X, y, sample_weight=None) -> Self:
@@ -200,14 +211,17 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
-        features, kernel = self.encoder_.features_, self.kernel_
+        features, final = self.encoder_.features_, self.schedule_[-1]
+        kernels = [part.learner.kernel_ for part in self.machine_.parts]
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
+        if self.encoder_.features_ != features:
+            kernels = []
         M = self.encoder_.transform(table)
-        self.machine_ = self._fit_machine(
-            task, M, y, weights, memory_budget(self.memory), Candidate.of(self.winner_),
-            self.schedule_[-1], kernel if self.encoder_.features_ == features else None,
-        )  # fmt: skip
+        fit = partial(self._fit_machine, task, M, y, weights, memory_budget(self.memory))
+        plans = [final, *([final["mean"]] if "mean" in final else [])]
+        kernels += [None] * len(plans)
+        self._keep(task, *map(fit, self._candidates(), plans, kernels))
         return self
 
     @fitting
@@ -254,8 +268,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def _fit_final(
         self,
         search: Trials,
-        fit: Callable[..., Machine],
-        early: Machine | None,
+        fit: Callable[..., Fitted],
+        early: Fitted | None,
         winner: Candidate,
         final: dict,
     ) -> tuple[Candidate, dict]:
@@ -263,12 +277,13 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
         Returns the candidate of the machine that is kept, and its entry in the schedule.
         """
-        kernel, deadline = search.winning_kernel(winner), Deadline(search.budget, LATE)
+        kernel, deadline = search.learnt.of(winner)[0], Deadline(search.budget, LATE)
         try:
-            self._report_final(winner)
+            tried = len(search.schedule) - 1
+            search.report(f"final fit: {winner.name}", tried, tried)
             if not (final.get("quick") or final.get("early")):
                 with deadline:
-                    self.machine_ = fit(winner, final, kernel)
+                    self._keep(search.task, fit(winner, final, kernel))
                 return winner, final
         except (KeyboardInterrupt, Stopped):
             over = deadline.is_over()
@@ -287,12 +302,46 @@ class _AutomaticKernel(BaseEstimator, ABC):
                     f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} "
                     f"centres on at most {QUICK_ROWS} rows."
                 )
+        search.partner = None
         if final.get("early"):
-            self.machine_ = early or fit(EARLY, final)
+            self._keep(search.task, early or fit(EARLY, final))
             return EARLY, final
-        rows = np.sort(search.order[:QUICK_ROWS])
-        self.machine_ = fit(winner, final, kernel, steps=1, rows=rows)
+        rows = np.sort(search.rungs.order[:QUICK_ROWS])
+        self._keep(search.task, fit(winner, final, kernel, steps=1, rows=rows))
         return winner, final
+
+    def _fit_partner(
+        self, search: Trials, fit: Callable[..., Fitted], winner: Candidate, final: dict
+    ) -> dict:
+        """Put the mean of the winner and its partner in its place, if there is time for both.
+
+        Returns the entry of the final fit in the schedule.
+        """
+        plan, deadline = final.get("mean") or search.plan_partner(), Deadline(search.budget, LATE)
+        try:
+            if plan is None:
+                raise Stopped
+            partner, tried = Candidate.of(plan), len(search.schedule) - 1
+            search.report(f"final fit: {partner.name}", tried, tried)
+            with deadline:
+                other = fit(partner, plan, search.learnt.of(partner)[0])
+        except (KeyboardInterrupt, Stopped):
+            if plan is not None and not deadline.is_over():
+                self.interrupted_ = "final fit"
+            self.notices_.append(
+                f"There was no time to fit two machines: the model is {winner.name!r} alone."
+            )
+            return {key: value for key, value in final.items() if key != "mean"}
+        self._keep(search.task, (self.machine_, self._stored), other)
+        return final | {"mean": plan}
+
+    def _keep(self, task: Task, fitted: Fitted, other: Fitted | None = None) -> None:
+        """Take a machine, or the mean of two; each comes with the numbers of its stored rows."""
+        machine, numbers = fitted
+        if other is not None:
+            machine = MeanMachine(machine, other[0], (numbers, other[1]), task.plain())
+            numbers = machine.stored
+        self.machine_, self._stored = machine, numbers
 
     def _fit_machine(
         self,
@@ -306,10 +355,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         kernel: TableKernel | None = None,
         steps: int = LEARNING_STEPS,
         rows: np.ndarray | None = None,
-    ) -> Machine:
+    ) -> Fitted:
         """The machine of a candidate, fitted as the entry ``final`` of a schedule says.
 
         Weights are learnt in at most ``steps`` steps, and only ``rows`` are used if they are given.
+        With it come the numbers of the rows that it has stored.
         """
         if rows is not None:
             M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
@@ -325,8 +375,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
             seed=self._seed,
         )  # fmt: skip
         machine = recipe.fit(task, kernel, M, y, weights)
-        self._stored = fitted[machine.stored]
-        return machine
+        return machine, fitted[machine.stored]
 
     def _kernel_for(
         self, candidate: Candidate, task: Task, M: Any, y: np.ndarray, weights: Any,
@@ -345,12 +394,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
     @property
     def kernel_(self) -> Any:
-        """The winning kernel, bound to the encoded columns of ``encoder_``."""
+        """The winning kernel, bound to the encoded columns of ``encoder_``; of a mean the first."""
         return self.machine_.learner.kernel_
 
     @property
     def X_fit_(self) -> Any:
-        """The encoded rows that the machine compares new rows with."""
+        """The encoded rows that the machine compares new rows with; of a mean, the first one."""
         return self.machine_.learner.X_fit_
 
     @property
@@ -362,14 +411,6 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def solver_(self) -> str:
         """A description of the machine: its solver, and what was chosen for it."""
         return self.machine_.description
-
-    def _report_final(self, winner: Candidate) -> None:
-        if self.progress is not None:
-            done = len(self.schedule_) - 1
-            self.progress(
-                {"trial": f"final fit: {winner.name}", "done": done, "of": done,
-                 "leaderboard": [r for r in self.leaderboard_ if not np.isnan(r["score"])]}
-            )  # fmt: skip
 
     def encode(self, X) -> EncodedColumns:
         """New rows as ``machine_`` reads them."""
@@ -384,14 +425,22 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def relevance(self) -> dict[str, float]:
         """The learnt weight of each column in the kernel, the largest first.
 
-        Empty if the winner has no learnt weights. A weight of 0 means that the column does not
-        matter.
+        Empty if the winner has no learnt weights; of a mean of two, the first learnt ones. A weight
+        of 0 means that the column does not matter. If columns were chosen, they have equal weights.
         """
         check_is_fitted(self)
-        if not self.winner_["learn"]:
+        learnt = [
+            (candidate, part.learner.kernel_)
+            for candidate, part in zip(self._candidates(), self.machine_.parts)
+            if candidate.learn
+        ]
+        if not learnt:
             return {}
-        features, kernel = self.encoder_.features_, cast(Any, self.kernel_)
-        if self.winner_["family"] == "metric":
+        features, (candidate, kernel) = self.encoder_.features_, learnt[0]
+        if candidate.family == "screened":
+            read = [j for _, columns in kernel.parts for j in columns]
+            weights = {features[j].label: 1 / len(read) for j in read}
+        elif candidate.family == "metric":
             (metric, columns), *_ = kernel.parts
             squares = np.square(metric.metric.linear_map)
             squares = squares if squares.ndim == 1 else squares.sum(axis=0)

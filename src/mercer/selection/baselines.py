@@ -1,6 +1,7 @@
 """What a kernel machine must beat: the constant, and an additive linear model on splines.
 
 Of texts the linear model reads words, or triples of characters where there are no words, by tf-idf.
+Of a wide table it is a model of few columns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LassoCV, LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
@@ -25,12 +27,21 @@ from mercer.samples import EncodedColumns, Strings
 from mercer.selection.encoding import Feature
 from mercer.threads import blas_threads
 
-__all__ = ["BASELINES", "fit_baseline"]
+__all__ = ["SPARSE", "baselines", "fit_baseline"]
 
-BASELINES = ("trivial", "linear (spline)")
+SPARSE = "linear (sparse)"
+WIDE = 100  # with more columns, the linear baseline is sparse
+KEPT = (3, 10, 30, 100)  # columns of a sparse baseline for classes
+SPARSE_VALUES = 2_000_000  # of the rows that a sparse baseline is fitted to
 ALPHAS = np.logspace(-3, 3, 7)
 MOST_ROWS = 20_000  # that a baseline is fitted to
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
+
+
+def baselines(features: list[Feature]) -> tuple[str, ...]:
+    """The names of the baselines that suit the columns of a table."""
+    columns = sum(f.kind in ("scaled", "code") for f in features)
+    return "trivial", SPARSE if columns > WIDE else "linear (spline)"
 
 
 def fit_baseline(
@@ -45,11 +56,12 @@ def fit_baseline(
 
     Parameters
     ----------
-    name : {"trivial", "linear (spline)"}
+    name : {"trivial", "linear (spline)", "linear (sparse)"}
         The most frequent class or the mean; or logistic or ridge regression on cubic splines of
-        each number, indicators of each category, and tf-idf of each text and set. Of fewer than 5
-        rows, or one class, there is no other than the trivial one. Of more than 20,000 rows it
-        sees 20,000, which fix its few coefficients well enough.
+        each number, indicators of each category, and tf-idf of each text and set; or the lasso, and
+        for classes logistic regression on the 3 to 100 columns with the largest F values. Of fewer
+        than 5 rows, or one class, there is no other than the trivial one. Of more than 20,000 rows
+        it sees 20,000, which fix its few coefficients well enough.
     """
     if len(y) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MOST_ROWS])
@@ -57,6 +69,8 @@ def fit_baseline(
     if name == "trivial" or len(y) < 5 or np.all(y == y[0]):
         model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
         return model.fit(np.empty((len(M), 0)), y, weights)
+    if name == SPARSE:
+        return _fit_sparse(features, M, y, task, weights)
     scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
     codes = [j for j, f in enumerate(features) if f.kind == "code"]
     splines = SplineTransformer(n_knots=6, knots="quantile", include_bias=False)
@@ -84,6 +98,32 @@ def fit_baseline(
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
         given = {} if weights is None else {"learner__sample_weight": weights}
         return Pipeline([("columns", columns), ("learner", learner)]).fit(M, y, **given)
+
+
+def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task: str, weights: Any):
+    scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
+    codes = [j for j, f in enumerate(features) if f.kind == "code"]
+    most = max(1000, SPARSE_VALUES // (len(scaled) + len(codes)))
+    if len(y) > most:
+        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
+        M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+    levels = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = ColumnTransformer([("numbers", "passthrough", scaled), ("categories", levels, codes)])
+    if task == "classification":
+        few = Pipeline(
+            [("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))]
+        )
+        counts = sorted({min(k, len(scaled) + len(codes)) for k in KEPT})
+        learner: Any = GridSearchCV(few, {"few__k": counts}, cv=3)
+        weighted = "learner__learner__sample_weight"
+    else:
+        learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3)
+        weighted = "learner__sample_weight"
+    steps = [("read", FunctionTransformer(_numbers)), ("columns", columns), ("learner", learner)]
+    with warnings.catch_warnings(), blas_threads(1):
+        # of convergence, of constant columns, of classes of one row
+        warnings.simplefilter("ignore")
+        return Pipeline(steps).fit(M, y, **({} if weights is None else {weighted: weights}))
 
 
 def _read(features: list[Feature]) -> list[int]:

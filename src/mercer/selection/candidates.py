@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -24,7 +25,10 @@ from mercer.selection.encoding import OBJECTS, Feature
 
 __all__ = ["Candidate", "candidates"]
 
-RADIAL = ("gaussian", "laplacian", "metric")
+RADIAL = ("gaussian", "laplacian", "metric", "screened")
+WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
+WIDE = 30  # with more columns, those that tell most of the target are tried alone too
+KEPT = ((5, 1.0), (20, 1.0), (10, 0.3), (3, 1.0), (5, 0.3), (40, 1.0))  # how many, and the scale
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
 #: way to read texts -> longest substring of characters, and of words (0: not used)
@@ -51,13 +55,13 @@ class Candidate:
 
     Attributes
     ----------
-    family : {"interactions", "gaussian", "laplacian", "metric", "additive", "objects"}
-        "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian" and "metric" do not
-        use texts and sets.
+    family : {"interactions", "gaussian", "laplacian", "metric", "screened", "additive", "objects"}
+        "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian", "metric" and
+        "screened" do not use texts and sets. "screened" is a Gaussian kernel on few columns.
     scale : float
         Bandwidth divided by the default of the family.
     learn : bool
-        Whether the weights of the columns are learnt.
+        Whether the weights of the columns, or which columns count, are learnt.
     text : str
         The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
     columns : {"scaled", "normal", "levels", "codes"}
@@ -67,6 +71,8 @@ class Candidate:
     form : {"", "absolute", "diagonal", "full"}
         Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
         or in a Euclidean distance, or a linear map.
+    kept : int
+        Of "screened", how many columns.
     """
 
     family: str
@@ -76,6 +82,7 @@ class Candidate:
     columns: str = "scaled"
     machine: str = "ridge"
     form: str = ""
+    kept: int = 0
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
@@ -101,12 +108,25 @@ class Candidate:
             return f"additive{text}"
         if self.family == "metric":
             return f"learnt metric, {self.form}"
+        if self.family == "screened":
+            return f"gaussian of {self.kept} columns, scale {self.scale:g}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
 
-    def kernel(self, features: list[Feature], learnt: Kernel | None = None) -> TableKernel:
+    @property
+    def alike(self) -> Candidate:
+        """What is the same for all candidates with this kernel, whatever their machine."""
+        return replace(self, machine="ridge")
+
+    def kernel(
+        self,
+        features: list[Feature],
+        learnt: Kernel | None = None,
+        only: Collection[int] | None = None,
+    ) -> TableKernel:
         """The kernel on the encoded columns, before its weights are learnt.
 
-        ``learnt`` is the kernel on the numbers of a "metric" whose metric is known.
+        ``learnt`` is the kernel on the numbers of a "metric" whose metric is known, and ``only``
+        are the columns of a "screened" one.
         """
         ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
         codes = [j for j, f in enumerate(features) if f.kind == "code"]
@@ -123,11 +143,13 @@ class Candidate:
         # value on average; a mismatch of categories counts like one typical squared difference.
         scaled, levels = self._numbers(features)
         codes = sorted(codes + levels)
+        if only is not None:
+            scaled, codes = ([j for j in each if j in only] for each in (scaled, codes))
         width = len(scaled) + len(codes)
         if scaled and learnt is not None:
             parts.append((learnt, scaled))
         elif scaled:
-            radial = RBF if self.family == "gaussian" else Laplacian
+            radial = Laplacian if self.family == "laplacian" else RBF
             parts.append((radial(self.scale / width), scaled))
         if codes:
             parts.append((FromDistance(MatchDistance(), self.scale / width), codes))
@@ -193,7 +215,11 @@ def candidates(features: list[Feature], task: str = "regression") -> list[Candid
     kinds = Counter(f.kind for f in features)
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
-    plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in RADIAL)]
+    plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in WITHOUT)]
+    if numbers > WIDE:
+        few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in KEPT]
+        place = 6 if by_column else 0
+        plain[place:place] = few
     if not objects:
         return plain
     readings = _readings(features)

@@ -22,6 +22,7 @@ CHOLESKY = 6e10  # operations a second, in float32
 MACHINE = 3.3e-8  # seconds for each squared row of a support vector machine on 3,000 rows
 SMALL_FITS = 0.1  # the fits that choose C, however few the rows are
 EACH_STEP = 0.003  # a step of learning, however few the rows are
+SCREENING = 1e-6  # seconds for each value of a column and its features
 EXPONENT = 1.9  # of the rows, in the time of a support vector machine
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
@@ -73,6 +74,11 @@ class Costs:
     def interactions(n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""
         return steps * (EACH_STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
+
+    @staticmethod
+    def screening(n: int, columns: int) -> float:
+        """Which columns depend on the target."""
+        return SCREENING * n * columns
 
     @staticmethod
     def metric(n: int, columns: int) -> float:

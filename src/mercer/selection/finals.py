@@ -54,6 +54,13 @@ class Finals:
                 return less
         return final | {"rank": self.affordable(SMALLEST_RANK), "exact": False}
 
+    def whole(self, candidate: Candidate, penalty: float, rank: int | None) -> dict | None:
+        """A final fit with at least ``rank`` centres, of all rows; None if there is no time."""
+        plan = self.plan(candidate, penalty)
+        fewer = plan["rank"] is not None and plan["rank"] < (rank or self.affordable(RANKS[0]))
+        late = plan["rank"] is None and self.wanted(candidate, penalty) > self.budget.left()
+        return None if plan["rows"] or fewer or late else plan
+
     def exact(self, n: int) -> bool:
         """Whether ridge on n rows can be exact, by one Cholesky factor."""
         objects = any(f.holds_objects for f in self.features)

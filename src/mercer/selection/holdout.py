@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier
-from mercer.selection.baselines import BASELINES, fit_baseline
+from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.metrics import decision_weights, interval, metric_named
 from mercer.selection.tasks import Classification, Regression
 
@@ -120,8 +120,9 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         decided = predicted * model.decision_weights_
     score = metric(y, decided, classes)
     low, high = interval(metric, y, decided, classes, seed)
-    baselines, answers = {}, {}
-    for name in BASELINES:
+    names = baselines(model.encoder_.features_)
+    scores, answers = {}, {}
+    for name in names:
         fitted = fit_baseline(
             name, model.encoder_.features_, M_train, np.asarray(train[1]), model.task
         )
@@ -130,11 +131,11 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
         if classification and metric.counts_hits:
             known = task.answers(fitted, M_train)
             decided = decided * decision_weights(metric, np.asarray(train[1]), known, classes)
-        baselines[name] = metric(y, decided, classes)
+        scores[name] = metric(y, decided, classes)
     best_edge = low if metric.higher_is_better else high
-    as_good = next((b for b in BASELINES if metric.sign() * (baselines[b] - best_edge) >= 0), None)
+    as_good = next((b for b in names if metric.sign() * (scores[b] - best_edge) >= 0), None)
     return HeldOut(
-        metric.name, score, low, high, baselines, as_good, len(y), len(train[1]), y, predicted,
+        metric.name, score, low, high, scores, as_good, len(y), len(train[1]), y, predicted,
         answers,
     )  # fmt: skip
 

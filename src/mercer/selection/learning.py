@@ -1,4 +1,4 @@
-"""Kernels whose weights are learnt: which rows they are learnt from, and by which method."""
+"""Kernels whose weights are learnt: from how many rows, by which method, and which are known."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ import numpy as np
 
 from mercer.kernels import TableKernel
 from mercer.learners.feature_metric import Form, learn_metric
+from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.encoding import Feature
 from mercer.selection.interactions import learn_interactions
+from mercer.selection.screening import foremost
 from mercer.threads import count_jobs
 
-__all__ = ["LEARNING_STEPS", "learn_kernel", "learning_jobs", "learning_rows"]
+__all__ = [
+    "FIRST_RUNG_SHARE",
+    "LEARNING_ROWS",
+    "LEARNING_STEPS",
+    "LearntKernels",
+    "learn_kernel",
+    "learning_jobs",
+    "learning_rows",
+]
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
 FEWEST_LEARNING_ROWS = 300
 LEARNING_STEPS = 25  # of the weights of interactions
 METRIC_STEPS = 3  # two are enough as a rule
+FIRST_RUNG_SHARE = 0.5  # least part of the time of a search in which weights may be learnt
 
 #: the norm and the power of the kernels with a learnt metric
 FORMS = {"absolute": Form(1, 1.0), "diagonal": Form(2, 1.0), "full": Form(2, 1.4, full=True)}
@@ -73,7 +84,63 @@ def learn_kernel(
         )  # fmt: skip
         kernel = candidate.kernel(features, found.kernel)
         return kernel.bind(kernel.encode(M)), len(found.errors)
+    if candidate.family == "screened":
+        columns = [j for j, f in enumerate(features) if f.kind in ("scaled", "code")]
+        kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
+        return kernel.bind(kernel.encode(M)), 1
     kernel, X = candidate.bound(features, M)
     jobs = learning_jobs(memory, len(M), n_jobs)
     learnt = learn_interactions(kernel, X, Y, weights, steps=steps, n_jobs=jobs, on_step=on_step)
     return learnt.kernel, len(learnt.errors)
+
+
+class LearntKernels:
+    """The kernels that a search has learnt; each is learnt once.
+
+    Parameters
+    ----------
+    features : list of Feature
+    M, Y, weights : the encoded rows, their targets (n, outputs) and their weights or None
+    budget : Budget
+        Learning ends after half of its time.
+    memory : int
+        Bytes.
+    seed : int
+    n_jobs : int or None
+    """
+
+    def __init__(
+        self, features: list[Feature], M: Any, Y: np.ndarray, weights: np.ndarray | None, *,
+        budget: Budget, memory: int, seed: int, n_jobs: int | None,
+    ):  # fmt: skip
+        self.features, self.M, self.Y, self.weights = features, M, Y, weights
+        self.budget, self.memory, self.seed, self.n_jobs = budget, memory, seed, n_jobs
+        self._found: dict[tuple, tuple[TableKernel, int]] = {}  # with the steps taken
+
+    def known(self, candidate: Candidate) -> bool:
+        """Whether the kernel of a candidate was learnt, for all folds or for some."""
+        return any(key == candidate.alike for key, _ in self._found)
+
+    def of(self, candidate: Candidate, fold: int | None = None) -> tuple[TableKernel | None, int]:
+        """What was learnt for a fold, or for all, and in how many steps; None and 0 if nothing."""
+        return self._found.get((candidate.alike, fold), (None, 0))
+
+    def learn(
+        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
+    ) -> TableKernel:
+        """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
+        key = candidate.alike, fold
+        if key in self._found:
+            return self._found[key][0]
+
+        def enough(step: int, error: float) -> bool:
+            if steps is not None:
+                return step + 1 >= steps
+            return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
+
+        w = None if self.weights is None else self.weights[rows]
+        self._found[key] = learn_kernel(
+            candidate.alike, self.features, self.M[rows], self.Y[rows], w, self.memory,
+            self.n_jobs, on_step=enough,
+        )  # fmt: skip
+        return self._found[key][0]

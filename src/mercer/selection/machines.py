@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.kernels import Kernel
-from mercer.learners.calibration import SoftmaxCalibration
 from mercer.learners.pairs import all_pairs, by_pair
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
@@ -54,9 +53,19 @@ class Machine(ABC):
         """Of the rows of an encoded table, (n, outputs)."""
 
     @property
+    def parts(self) -> tuple[Machine, ...]:
+        """The machine itself; of a mean of two both, the better one first."""
+        return (self,)
+
+    @property
     @abstractmethod
     def stored(self) -> np.ndarray:
         """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the stored rows are: "training rows", "support vectors" or "centres"."""
 
     @abstractmethod
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
@@ -105,6 +114,10 @@ class RidgeMachine(Machine):
             return self.learner.centres_
         return np.arange(self.learner.X_fit_.shape[0])
 
+    @property
+    def kind(self) -> str:
+        return "centres" if self.learner.solver_ == "low_rank" else "training rows"
+
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         coef = self.learner.dual_coef_.astype(np.float64)
         return self.learner.cross_gram(M).dense() * coef[:, outputs].T
@@ -146,6 +159,10 @@ class MarginMachine(Machine):
     @property
     def stored(self) -> np.ndarray:
         return self.learner.support_
+
+    @property
+    def kind(self) -> str:
+        return "support vectors"
 
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         k = len(self.learner.classes_)
@@ -254,37 +271,21 @@ class Recipe:
                 n_jobs=self.n_jobs, random_state=self.seed,
             )  # fmt: skip
 
-        def outputs(X, y, weights, X_judged) -> np.ndarray:
+        # outputs for rows that were held out, (settings, n, classes); NaN for the other rows
+        outputs = np.full((len(costs), X.shape[0], len(task.classes)), np.nan)
+        for train, judged in splits(task.strata(y), self.seed):
+            known, new, w = X[train], X[judged], None if weights is None else weights[train]
             path = machine(costs[0]).new_path(list(costs))
-            found = []
-            for C in costs:
-                learner = machine(C).fit(X, y, weights, fit_path=path)
-                found.append(MarginMachine(learner, None, C, task.classes).outputs(X_judged))
-            return np.stack(found)
-
-        finish, best = _calibrated(
-            task, self._judged_outputs(task, X, y, weights, outputs), y, weights
-        )
+            for each, C in zip(outputs, costs):
+                learner = machine(C).fit(known, y[train], w, fit_path=path)
+                each[judged] = MarginMachine(learner, None, C, task.classes).outputs(new)
+        finish, best = _calibrated(task, outputs, y, weights)
         learner = machine(costs[best]).fit(X, y, weights)
         return MarginMachine(learner, finish, costs[best], task.classes)
 
-    # --- rows that a fit has not seen ---------------------------------------------------------
-
-    def _judged_outputs(self, task, X, y, weights, outputs) -> np.ndarray:
-        """Outputs for rows that were held out, (settings, n, outputs); NaN for the other rows."""
-        n, found = X.shape[0], None
-        for train, judged in splits(task.strata(y), self.seed):
-            w = None if weights is None else weights[train]
-            some = outputs(X[train], y[train], w, X[judged])
-            if found is None:
-                found = np.full((len(some), n, some.shape[2]), np.nan)
-            found[:, judged] = some
-        assert found is not None
-        return found
-
 
 def compressed(
-    machine: Machine, kernel: Kernel, M: Any, rank: int, weights: Any = None, **settings: Any
+    machine: Machine, kernel: Kernel, M: Any, rank: int, **settings: Any
 ) -> RidgeMachine:
     """A machine with few centres, whose outputs are as near as they can be to those of another.
 
@@ -301,12 +302,11 @@ def compressed(
         ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
     """
     wanted = machine.outputs(M)
-    offset = np.average(wanted, axis=0, weights=weights)
+    offset = wanted.mean(axis=0)
     # the outputs have no noise: the least penalty that leave-one-out allows
     learner = KernelRidge("auto", kernel=kernel, solver="low_rank", rank=rank, **settings)
-    learner.fit(M, wanted - offset, weights)
-    total = len(wanted) if weights is None else float(np.sum(weights))
-    return RidgeMachine(learner, machine.finish, learner.alpha_ / total, offset)
+    learner.fit(M, wanted - offset)
+    return RidgeMachine(learner, machine.finish, learner.alpha_ / len(wanted), offset)
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
@@ -356,10 +356,4 @@ def _calibrated(task: Classification, outputs: np.ndarray, y: np.ndarray, weight
         task.loss(y[judged], finish(each[judged]), w) for finish, each in zip(finishes, outputs)
     ]
     best = int(np.argmin(losses))
-    finish = finishes[best]
-    lacking = np.setdiff1d(np.arange(len(task.classes)), task.strata(y[judged]))
-    if len(lacking):  # the shift of a class that was not judged is that of the others
-        bias = finish.bias.copy()
-        bias[lacking] = np.delete(bias, lacking).mean()
-        finish = SoftmaxCalibration(finish.slope, bias)
-    return finish, best
+    return finishes[best], best

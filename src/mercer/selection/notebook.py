@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.selection.candidates import Candidate
+
 __all__ = ["fitted_html", "winner_code"]
 
 MOST = 5  # columns whose weights are shown
@@ -39,12 +41,11 @@ def fitted_html(model: Any) -> str:
 def winner_code(model: Any) -> str:
     """Python that fits the winner of the search again, without the other candidates."""
     name = type(model).__name__
-    same = [
-        entry for entry in model.schedule_
-        if not entry.get("final") and all(entry.get(k) == v for k, v in model.winner_.items())
-    ]  # fmt: skip
-    tried = [same[-1]] if same else [e for e in model.schedule_ if not e.get("final")]
     finals = [entry for entry in model.schedule_ if entry.get("final")]
+    entries = [entry for entry in model.schedule_ if not entry.get("final")]
+    used = [Candidate.of(model.winner_)] + [Candidate.of(f["mean"]) for f in finals if "mean" in f]
+    last = {Candidate.of(entry): entry for entry in entries}  # of each, that with the most rows
+    tried = [last[candidate] for candidate in used if candidate in last] or entries
     seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
     given = {"metric": model.metric, "kind": model.kind, "drop": model.drop}
     lines = [f"    {key}={value!r},\n" for key, value in given.items() if value is not None]

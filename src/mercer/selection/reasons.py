@@ -76,7 +76,7 @@ def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons:
         parts = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         found.append((*_largest(parts, stored, most), *_largest(-parts, stored, most)))
     rows, shares, against, against_shares = (np.concatenate(each) for each in zip(*found))
-    return Reasons(rows, shares, against, against_shares, _kind(machine), len(stored))
+    return Reasons(rows, shares, against, against_shares, machine.kind, len(stored))
 
 
 def _largest(parts: np.ndarray, stored: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,12 +86,6 @@ def _largest(parts: np.ndarray, stored: np.ndarray, most: int) -> tuple[np.ndarr
     rows = np.where(values > 0, stored[order], -1)
     lacking = ((0, 0), (0, most - rows.shape[1]))
     return np.pad(rows, lacking, constant_values=-1), np.pad(np.maximum(values, 0), lacking)
-
-
-def _kind(machine: Any) -> str:
-    if hasattr(machine.learner, "support_"):
-        return "support vectors"
-    return "centres" if machine.learner.solver_ == "low_rank" else "training rows"
 
 
 def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -38,6 +39,14 @@ class Task(ABC):
 
         It is fitted to ``outputs`` for rows that the machine was not trained on.
         """
+
+    @abstractmethod
+    def plain(self) -> Any:
+        """What makes predictions of outputs that need no calibration."""
+
+    @abstractmethod
+    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The mean of two predictions; of probabilities, that of their log-odds."""
 
     @abstractmethod
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
@@ -88,6 +97,12 @@ class Classification(Task):
     ) -> SoftmaxCalibration:
         return fit_softmax(outputs, self.strata(y), weights)
 
+    def plain(self) -> SoftmaxCalibration:
+        return SoftmaxCalibration(1.0, np.zeros(len(self.classes)))
+
+    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return softmax((np.log(one) + np.log(other)) / 2, axis=1)
+
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         likelihoods = predicted[np.arange(len(y)), self.strata(y)]
         return float(-np.average(np.log(np.clip(likelihoods, 1e-12, 1)), weights=weights))
@@ -127,6 +142,12 @@ class Regression(Task):
     def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> FirstOutput:
         return FirstOutput()
 
+    def plain(self) -> FirstOutput:
+        return FirstOutput()
+
+    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (one + other) / 2
+
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         return float(np.average((y - predicted) ** 2, weights=weights))
 
@@ -136,6 +157,9 @@ class Regression(Task):
 
 class FirstOutput:
     """Predictions of a machine with one output: the output itself."""
+
+    slope = 1.0
+    bias = 0.0
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         return outputs[:, 0]

@@ -1,0 +1,86 @@
+"""How long the trials of a search take, and whether there is time for one more.
+
+A step begins only if the clock leaves room for it and for the final fit of the best machine so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.selection.budget import Budget
+from mercer.selection.candidates import Candidate
+from mercer.selection.costs import Costs
+from mercer.selection.finals import Finals
+from mercer.selection.learning import FIRST_RUNG_SHARE, LEARNING_STEPS, LearntKernels
+from mercer.selection.rungs import Rung, Rungs
+
+__all__ = ["PROMOTED", "Clock"]
+
+PROMOTED = 3  # candidates that go on to the second rung, if none of the later ones is better
+RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
+
+
+class Clock:
+    """Predicted seconds of the trials of one search, and what is left of its time.
+
+    Parameters
+    ----------
+    budget, finals, learnt, rungs
+        Those of the search.
+    """
+
+    def __init__(self, budget: Budget, finals: Finals, learnt: LearntKernels, rungs: Rungs):
+        self.budget, self.finals, self.learnt, self.rungs = budget, finals, learnt, rungs
+        self.costs = finals.costs
+
+    def predicted(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial on a machine with nothing beside it."""
+        rows, rank = rung
+        entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
+        learning, each = 0.0, candidate.learn and self.rungs.spared is None
+        if candidate.learn and not self.learnt.known(candidate):
+            count = self.rungs.learning_rows
+            if candidate.family == "screened":
+                learning = Costs.screening(rows, len(self.finals.features))
+            elif candidate.family == "metric":
+                learning = Costs.metric(count, len(candidate.numbers(self.finals.features)))
+            else:
+                learning = Costs.interactions(count, entry, LEARNING_STEPS)
+            learning *= folds if each else 1
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        if candidate.machine == "svc":
+            return learning + rows**2 * entry + folds * Costs.margin(train, 0)
+        if each:
+            return learning + folds * Costs.eigenpairs(train, entry)
+        if rank is None:
+            return learning + folds * Costs.exact(train, entry)
+        return learning + 2 * Costs.low_rank(rows, rank, entry)
+
+    def expected(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial, with care; 0 without a limit."""
+        if np.isinf(self.budget.limit):
+            return 0.0
+        return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
+
+    def kind(self, candidate: Candidate) -> str:
+        """Trials of one kind are slower or faster than predicted in the same way."""
+        learns = candidate.learn and not self.learnt.known(candidate)
+        return f"{candidate.machine}{', learning' if learns else ''}"
+
+    def first_share(self, order: list[Candidate], rung: Rung) -> float:
+        """Part of the time for the first rung: what the second one is sure to leave."""
+        if np.isinf(self.budget.limit):
+            return 1.0
+        longest = max(self.expected(replace(c, learn=False), rung) for c in order)
+        left = 1 - PROMOTED * longest / self.budget.limit
+        return max(FIRST_RUNG_SHARE, left)
+
+    def reserve(self, best: Candidate | None, penalty: float) -> float:
+        """Seconds that are kept for the final fit of the best candidate so far, if there is one."""
+        least = RESERVE * self.budget.limit
+        if best is None or np.isinf(self.budget.limit):
+            return least
+        wanted = self.finals.wanted(best, penalty)
+        return max(least, min(wanted, MOST_RESERVED * self.budget.limit))

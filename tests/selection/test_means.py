@@ -1,0 +1,189 @@
+"""The mean of two machines: what it computes, when it is taken, and that everything knows both."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection import automatic, trials
+from mercer.selection.budget import Deadline
+from mercer.selection.candidates import Candidate
+from mercer.selection.means import HeldPredictions
+from mercer.selection.tasks import Classification, Regression
+from mercer.threads import Stopped
+
+RNG = np.random.default_rng(5)
+TABLE = pd.DataFrame({name: RNG.normal(size=240) for name in "abc"}).assign(
+    d=RNG.choice(["red", "blue"], 240)
+)
+SMOOTH = np.sin(2 * TABLE["a"].to_numpy())
+WAVE = SMOOTH + 1.0 * (TABLE["b"] > 0) * (TABLE["d"] == "red") + 0.1 * RNG.normal(size=240)
+RING = np.where(WAVE + 0.3 * RNG.normal(size=240) > 0.3, "in", "out")
+NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
+    d=RNG.choice(["red", "blue"], 60)
+)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Any mean will do that is not worse, so that there is one."""
+    monkeypatch.setattr("mercer.selection.means.GAIN", -1.0)
+    monkeypatch.setattr(trials.Metric, "sign", lambda self: 0)
+
+
+def fitted(kind, **settings):
+    model = kind(trials=3, **settings).fit(TABLE, WAVE if kind is KernelRegressor else RING)
+    assert "mean" in model.schedule_[-1]
+    assert len(model.machine_.parts) == 2
+    return model
+
+
+KINDS = pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
+
+
+def answers(model, X=NEW):
+    return model.predict(X) if isinstance(model, KernelRegressor) else model.predict_proba(X)
+
+
+@KINDS
+def test_it_is_the_mean_of_predictions_or_of_log_odds(kind, eager):
+    model = fitted(kind)
+    M = model.encode(NEW)
+    one, other = (part(M) for part in model.machine_.parts)
+    if kind is KernelRegressor:
+        return assert_allclose(answers(model), (one + other) / 2, rtol=1e-12)
+    odds = np.sqrt(one[:, 1] / one[:, 0] * other[:, 1] / other[:, 0])
+    P = answers(model)
+    assert_allclose(P[:, 1] / P[:, 0], odds, rtol=1e-9)
+    return assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+
+
+@KINDS
+def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
+    model = fitted(kind)
+    machine, M = model.machine_, model.encode(NEW)
+    which = np.zeros(len(M), int)
+    added = machine.contributions(M, which)
+    assert added.shape == (len(M), len(machine.stored))
+    parts = [
+        part.finish.slope / 2 * part.contributions(M, which).sum(axis=1) for part in machine.parts
+    ]
+    assert_allclose(added.sum(axis=1), parts[0] + parts[1], rtol=1e-6, atol=1e-9)
+    assert_array_equal(model.stored_rows_, np.union1d(*machine.numbers))
+    reasons = model.reasons(NEW[:5])
+    assert reasons.stored == len(model.stored_rows_)
+    assert set(reasons.rows.ravel()) <= {-1, *model.stored_rows_}
+
+
+@KINDS
+def test_files_replays_code_and_further_fits_know_both(kind, eager, tmp_path):
+    model = fitted(kind)
+    wanted = answers(model)
+    mercer.save(model, tmp_path / "model.mercer")
+    assert_array_equal(answers(mercer.load(tmp_path / "model.mercer")), wanted)
+    y = WAVE if kind is KernelRegressor else RING
+    again = kind(replay=model.schedule_).fit(TABLE, y)
+    assert again.winner_name_ == model.winner_name_
+    assert_array_equal(answers(again), wanted)
+    room = {"X": TABLE, "y": y}
+    exec(model.code(), room)
+    assert_allclose(answers(room["model"]), wanted, rtol=1e-6, atol=1e-9)
+    assert_allclose(answers(model.refit(TABLE, y)), wanted, rtol=1e-6, atol=1e-9)
+    few = answers(model.compress(TABLE, 200))
+    assert len(model.machine_.parts) == 1
+    assert np.abs(few - wanted).mean() < 0.1
+
+
+def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
+    model = fitted(KernelRegressor)
+    learnt = [c.learn for c in model._candidates()]
+    assert any(learnt)
+    assert set(model.relevance()) <= {"a", "b", "c", "d"}
+    assert len(model.relevance()) >= 2
+
+
+def test_there_is_none_without_a_gain(monkeypatch):
+    monkeypatch.setattr("mercer.selection.means.GAIN", 0.99)
+    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    assert "mean" not in model.schedule_[-1]
+    assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
+
+
+def test_the_partner_is_the_one_that_helps_most():
+    y, judged = np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, True, True, False])
+    held = HeldPredictions(Regression(), 1000)
+
+    def row(name, loss):
+        return {"name": name, "rows": 4, "loss": loss}
+
+    held.keep(row("a", 1.0), Candidate("gaussian"), y + 1)
+    held.keep(row("b", 1.21), Candidate("laplacian"), y - 1.1)
+    held.keep(row("c", 4.0), Candidate("additive"), y + 2)
+    held.keep(row("worse", 9.0), Candidate("laplacian", 3.0), y - 1.0)  # of a family that is known
+    held.keep(row("large", 0.1), Candidate("metric"), np.zeros(1000))
+    found = held.partner(row("a", 1.0), y, judged, None)
+    assert found[0]["name"] == "b"
+    assert_allclose(found[2], y - 0.05)
+    assert held.partner(row("a", 0.002), y, judged, None) is None
+    assert held.partner(row("unknown", 1.0), y, judged, None) is None
+
+
+def test_weights_of_rows_count_in_the_choice():
+    y = np.array([0.0, 0.0])
+    held = HeldPredictions(Regression(), 1000)
+    for name, *values in ("a", 1.0, 1.0), ("b", -1.0, 3.0), ("c", 3.0, -1.0):
+        row = {"name": name, "rows": 2, "loss": 1.0}
+        held.keep(row, Candidate("objects", text=name, form=name, machine=name), np.array(values))
+    for weights, name in ([5.0, 1.0], "b"), ([1.0, 5.0], "c"):
+        found = held.partner(
+            {"name": "a", "rows": 2, "loss": 1.0}, y, np.array([True, True]), np.array(weights)
+        )
+        assert found[0]["name"] == name
+
+
+def test_the_mean_of_probabilities_is_that_of_log_odds():
+    task = Classification(np.array([0, 1]))
+    mean = task.mean(np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]]))
+    assert_allclose(mean, [[1 / 3, 2 / 3]])
+    assert_allclose(task.plain()(np.log(mean)), mean)
+
+
+def test_without_time_for_both_the_winner_stays_alone(eager, monkeypatch):
+    class Late(Deadline):
+        """The time is over when the second machine is to be fitted."""
+
+        fits = 0
+
+        def __enter__(self):
+            type(self).fits += 1
+            if type(self).fits > 1:
+                raise Stopped
+            return super().__enter__()
+
+        def is_over(self):
+            return type(self).fits > 1
+
+    monkeypatch.setattr(automatic, "Deadline", Late)
+    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    assert "mean" not in model.schedule_[-1]
+    assert model.interrupted_ is None
+    assert len(model.machine_.parts) == 1
+    assert any("no time to fit two machines" in notice for notice in model.notices_)
+    assert model.winner_name_ == Candidate.of(model.winner_).name
+
+
+def test_ctrl_c_in_the_second_fit_keeps_the_winner(eager):
+    seen = []
+
+    def interrupt(event):
+        seen.append(event["trial"])
+        if sum(name.startswith("final fit") for name in seen) == 2:
+            raise KeyboardInterrupt
+
+    model = KernelRegressor(trials=3, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(TABLE, WAVE)
+    assert model.interrupted_ == "final fit"
+    assert model.predict(NEW).shape == (60,)
