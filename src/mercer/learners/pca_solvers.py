@@ -20,6 +20,7 @@ from mercer.solvers import TopEigenSolver
 __all__ = ["SOLVERS", "ComponentLearner"]
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
+ROUGH = 1e-3  # most error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed
 FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
 TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
@@ -78,7 +79,7 @@ class ComponentLearner(KernelLearner):
     def _by_products(self, X: Any, K: GramOperator, count: int) -> Components:
         n, single = X.shape[0], None
         if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
-            rounded = in_single_precision(self.kernel_, X)
+            rounded = in_single_precision(self.kernel_, X, ROUGH)
             if rounded is not X:
                 single = gram(self.kernel_, rounded, memory=self.memory, n_jobs=self.n_jobs).held()
         K = K.held() if single is None and "factor" not in K.cheap else K
