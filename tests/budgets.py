@@ -102,6 +102,10 @@ def _search(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
     return mercer.KernelSearchCV(inner, grid, cv=3, memory=memory, n_jobs=n_jobs)
 
 
+def _two_views(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
+    return mercer.KernelCCA(1, kernel=kernel, kernel_y=k.RBF(), memory=memory, n_jobs=n_jobs)
+
+
 LEARNERS: dict[str, Learner] = {
     "SVC": Learner(mercer.SVC, 2),
     "SVC of five": Learner(mercer.SVC, 5),
@@ -134,6 +138,10 @@ LEARNERS: dict[str, Learner] = {
     ),
     "KernelKMeans": Learner(lambda **p: mercer.KernelKMeans(5, max_iter=10, n_init=1, **p)),
     "KernelKMeans, low rank": Learner(lambda **p: mercer.KernelKMeans(5, solver="low_rank", **p)),
+    "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
+    "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
+    "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
+    "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(
         lambda kernel, memory, n_jobs: mercer.KernelClassifier(
@@ -244,7 +252,7 @@ def _use(model: Any, X: Any, Z: Any, y: np.ndarray) -> None:
     if isinstance(model, BruteForce):
         model.query(Z, k=5)
         return
-    for method in ("predict", "decision_function", "predict_proba"):
+    for method in ("predict", "decision_function", "predict_proba", "transform"):
         if hasattr(model, method):
             getattr(model, method)(Z)
 

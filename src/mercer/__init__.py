@@ -10,8 +10,11 @@ __version__ = "0.1.0"
 _HOME = {
     "FeatureMachineClassifier": "mercer.learners.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.feature_machine",
+    "KernelCCA": "mercer.learners.cca",
+    "KernelDiscriminant": "mercer.learners.discriminant",
     "KernelKMeans": "mercer.learners.kmeans",
     "KernelLogisticRegression": "mercer.learners.logistic",
+    "KernelPCA": "mercer.learners.pca",
     "KernelPerceptron": "mercer.learners.kernel_perceptron",
     "KernelRidge": "mercer.learners.ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge_classifier",

@@ -21,9 +21,12 @@ from mercer import (
     SVR,
     FeatureMachineClassifier,
     FeatureMachineRegressor,
+    KernelCCA,
     KernelClassifier,
+    KernelDiscriminant,
     KernelKMeans,
     KernelLogisticRegression,
+    KernelPCA,
     KernelPerceptron,
     KernelRegressor,
     KernelRidge,
@@ -63,6 +66,12 @@ LEARNERS = [
     KernelPerceptron(budget=5),
     KernelKMeans(3, n_init=1),
     KernelKMeans(3, n_init=1, solver="low_rank", rank=5),
+    KernelPCA(2, kernel="rbf"),
+    KernelPCA(2, kernel="rbf", eigen_solver="krylov", fit_inverse_transform=True),
+    KernelPCA(2, kernel="rbf", eigen_solver="low_rank"),
+    KernelDiscriminant(),
+    KernelDiscriminant(solver="low_rank"),
+    KernelCCA(1),
     FeatureMachineClassifier(),
     FeatureMachineRegressor(),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
@@ -125,7 +134,7 @@ def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(learner, known):
         with suppress(KeyboardInterrupt), interrupt:
             fit(model, 5)
             assert interrupt.where is None, f"swallowed at {interrupt.where}"
-        for method in ("predict", "predict_proba", "decision_function"):
+        for method in ("predict", "predict_proba", "decision_function", "transform"):
             if not hasattr(model, method):
                 continue
             for d in (5, 3):  # the earlier fit was to 3 columns: it may still be whole

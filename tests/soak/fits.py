@@ -19,6 +19,7 @@ import sklearn.svm
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
+from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer import kernels as k
@@ -82,6 +83,24 @@ def combined(rng: Random) -> str:
     return str(rng.choice(["last", "average", "vote"]))
 
 
+def components(rng: Random) -> dict:
+    solvers = ["auto", "dense", "krylov", "randomized", "low_rank"]
+    return {
+        "n_components": int(rng.integers(1, 9)),
+        "eigen_solver": str(rng.choice(solvers)),
+        **kernel(rng),
+    }
+
+
+def discriminant(rng: Random) -> dict:
+    alphas = ["auto", 0.0, 1e-12, 1.0, 1e300]
+    return {
+        "alpha": alphas[rng.integers(len(alphas))],
+        "solver": str(rng.choice(["auto", "low_rank"])),
+        **kernel(rng),
+    }
+
+
 #: each learner with the parameters that it draws
 LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.SVC: lambda rng: svm(rng) | {"probability": bool(rng.random() < 0.1)},
@@ -110,6 +129,9 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.FeatureMachineClassifier: features,
     mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},
     mercer.KernelRegressor: lambda rng: {"trials": int(rng.integers(1, 4))},
+    mercer.KernelPCA: components,
+    mercer.KernelDiscriminant: discriminant,
+    mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
 }
 
 SEARCHES = (mercer.KernelClassifier, mercer.KernelRegressor)
@@ -205,19 +227,20 @@ def fit(learner: type, rng: Random, folder: Path) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)  # in words too
         try:
-            model.fit(X, y, sample_weight=weights)
-            found = [model.predict(X)]
-            for method in ("decision_function", "predict_proba"):
-                if hasattr(model, method):
-                    found.append(getattr(model, method)(X))
+            if has_fit_parameter(model, "sample_weight"):
+                model.fit(X, y, sample_weight=weights)
+            else:
+                model.fit(X, y)
+            methods = ("predict", "decision_function", "predict_proba", "transform")
+            found = {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
         except WORDS as error:
             if type(error) not in WORDS or len(str(error)) < 20:
                 raise
             return
-    for values in found:
+    for values in found.values():
         assert np.isfinite(np.asarray(values, float)).all(), f"{model} gave what is no number"
-    if len(found) > 2:
-        np.testing.assert_allclose(found[2].sum(axis=1), 1, atol=1e-5)
+    if "predict_proba" in found:
+        np.testing.assert_allclose(found["predict_proba"].sum(axis=1), 1, atol=1e-5)
     if learner in CERTIFICATES and isinstance(X, np.ndarray) and X.dtype == np.float64:
         CERTIFICATES[learner](model, X, y, weights)
 

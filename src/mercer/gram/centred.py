@@ -49,7 +49,8 @@ class CentredGram(GramOperator):
 
     Notes
     -----
-    One product with K, O(n) memory; each product costs O(n) more than with K.
+    O(n) memory; each product costs O(n) more than with K. The means cost one product with a vector,
+    or one more column of the first product with a matrix.
 
     References
     ----------
@@ -78,14 +79,31 @@ class CentredGram(GramOperator):
                 "K between new samples (rows) and these training samples (columns)."
             )
         self.K = K
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = means is None
-        self.row_means = np.asarray(K @ np.ones(n, K.dtype), np.float64) / n
-        self.means = means or Means(self.row_means, float(self.row_means.mean()))
+        self._row_means: np.ndarray | None = None
+        self._means = means
+
+    @property
+    def row_means(self) -> np.ndarray:
+        """The mean of each row of K, (m,)."""
+        if self._row_means is None:
+            ones = np.ones(self.shape[1], self.K.dtype)
+            self._row_means = np.asarray(self.K @ ones, np.float64) / self.shape[1]
+        return self._row_means
+
+    @property
+    def means(self) -> Means:
+        """The means of the training samples, with which new samples are centred."""
+        if self._means is None:
+            self._means = Means(self.row_means, float(self.row_means.mean()))
+        return self._means
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        means = self.row_means[i][:, None] + (self.means.columns[j] - self.means.all)
-        return (self.K.block(i, j) - means).astype(self.dtype, copy=False)
+        block = self.K.block(i, j)  # a new array: no other of its size is needed
+        block -= self.row_means[i][:, None]
+        block -= self.means.columns[j] - self.means.all
+        return block
 
     def diag(self) -> np.ndarray:
         k = min(self.shape)
@@ -95,9 +113,14 @@ class CentredGram(GramOperator):
     def __matmul__(self, V: Any) -> np.ndarray:
         V = np.asarray(V)
         total = V.sum(axis=0, dtype=np.float64)
+        if self._row_means is None and V.ndim == 2:  # a first product finds them on its way
+            found = self.K @ np.column_stack([V, np.ones(len(V), V.dtype)])
+            self._row_means = found[:, -1].astype(np.float64) / self.shape[1]
+            product = found[:, :-1]
+        else:
+            product = self.K @ V
         corrections = np.multiply.outer(self.row_means, total)
         corrections += (self.means.columns - self.means.all) @ V
-        product = self.K @ V
         return (product - corrections).astype(product.dtype, copy=False)
 
 
@@ -127,7 +150,7 @@ class ShiftedGram(GramOperator):
             )
         self.K = K
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = K.symmetric
 
     @property

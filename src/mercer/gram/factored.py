@@ -29,6 +29,7 @@ class FactoredGram(GramOperator):
     """K = F Fᵀ of shape (n, n). Abstract: define `factor` and ``rank``."""
 
     symmetric = True
+    cheap = frozenset({"rows", "factor"})
     rank: int
 
     @abstractmethod

@@ -33,7 +33,8 @@ class GramOperator(ABC):
     dtype: np.dtype
     #: whether K is square and K == K.T
     symmetric: bool = False
-    #: cheap operations: "dense" (all of K fits in memory), "rows" (a row costs only its values)
+    #: cheap operations: "dense" (all of K fits in memory), "rows" (a row costs only its values),
+    #: "factor" (K = F Fᵀ, and F is read by ``strips``)
     cheap: frozenset[str] = frozenset({"rows"})
     #: the rows on which an approximation of low rank is built; None for other operators
     centres: np.ndarray | None = None
@@ -128,7 +129,7 @@ class PartGram(GramOperator):
 
     def __init__(self, K: GramOperator, i: np.ndarray, j: np.ndarray):
         self.K, self.i, self.j = K, i, j
-        self.shape, self.dtype, self.cheap = (len(i), len(j)), K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = (len(i), len(j)), K.dtype, K.cheap - {"factor"}
         self.symmetric = K.symmetric and i is j
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:

@@ -21,8 +21,9 @@ __all__ = ["finite_fit", "finite_values"]
 
 P = ParamSpec("P")
 Learner = TypeVar("Learner")
+Outputs = TypeVar("Outputs")
 
-SOLUTION = ("dual_coef_", "coef_", "intercept_")
+SOLUTION = ("dual_coef_", "coef_", "intercept_", "eigenvalues_", "projection_")
 #: what stops for numbers that are too large or too small; SciPy's are ValueErrors as well
 BROKEN = (np.linalg.LinAlgError, ArithmeticError)
 SHRINK = "divide {name} by its largest value"
@@ -49,14 +50,16 @@ def finite_fit(
     return guarded
 
 
-def finite_values(values: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def finite_values(
+    values: Callable[Concatenate[Any, Any, P], Outputs],
+) -> Callable[Concatenate[Any, Any, P], Outputs]:
     """Decorate a method that computes outputs for new samples: outputs are finite, or an error."""
 
     @functools.wraps(values)
-    def guarded(self: Any, X: Any) -> Any:
+    def guarded(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> Outputs:
         with np.errstate(all="ignore"):
             try:
-                outputs = values(self, X)
+                outputs = values(self, X, *args, **kwargs)
             except BROKEN as error:
                 raise ValueError(_explain(self, "the prediction", X, {})) from error
             if not _finite(outputs):

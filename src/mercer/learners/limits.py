@@ -43,10 +43,16 @@ LIMITS = {
     "feature machine": Limits(20_000, 2000),
     # an eigendecomposition, for all penalties at once: 3 s at 3,000 rows on 2 cores
     "leave one out": Limits(3000, 2000, 4),
-    # the same, and Newton steps on all rows for each class
+    # an eigendecomposition, and features of all rows
+    "discriminant": Limits(3000, 1000, 5),
+    # two of them, and five more of each for the folds: 20 s at 1,000 rows on 2 cores
+    "two views": Limits(1000, 400, 5),
+    # an eigendecomposition, and Newton steps on all rows for each class
     "logistic": Limits(3000, 1000, 4),
     # all of K once, then rows of it: 20 s at 20,000 rows and 20 clusters
     "k-means": Limits(20_000, 300),
+    # about ten products with K: 3 minutes at 100,000 rows, within 1 GB
+    "components": Limits(100_000, 1000, 4),
     # rows of K as they are asked for: 35 s at 200,000 rows, within 2 GB
     "support vectors": Limits(200_000, 2000),
 }

@@ -1,7 +1,9 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
 from mercer.plots.cluster_map import ClusterDisplay
+from mercer.plots.correlations import CanonicalCorrelationDisplay
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
+from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
@@ -12,8 +14,10 @@ from mercer.plots.report import save_report
 from mercer.plots.spectrum import SpectrumDisplay
 
 __all__ = [
+    "CanonicalCorrelationDisplay",
     "ClusterDisplay",
     "DecisionSurfaceDisplay",
+    "EmbeddingDisplay",
     "GramDisplay",
     "InfluenceDisplay",
     "MarginDisplay",

@@ -4,8 +4,9 @@
 has ``solve(K, y, weights=None)`` for an operator K (n, n), targets y of shape (n,) or (n, outputs)
 and weights that mean repetition, and returns a `Result`: coefficients, a certificate, and why it
 stopped. Solvers of ridge regression take one ``penalty``, or one for each output; `RidgeSweep`
-takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K, and
-`SmoSolver` takes a `DualProblem` instead of y.
+takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K,
+`SmoSolver` takes a `DualProblem` instead of y. `TopEigenSolver` takes no y: it finds the largest
+eigenvalues of K.
 
 **A factorisation** is the part of the work that a solver can use again for other right sides or
 penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_one_out``. A
@@ -32,6 +33,12 @@ from mercer.solvers.result import ConvergenceWarning, Reason, Result
 from mercer.solvers.ridge_folds import RidgeFolds
 from mercer.solvers.ridge_sweep import RidgeSweep
 from mercer.solvers.smo import SmoResult, SmoSolver
+from mercer.solvers.top_eigenpairs import (
+    Eigenpairs,
+    TopEigenSolver,
+    dense_eigenpairs,
+    factor_eigenpairs,
+)
 
 __all__ = [
     "CholeskyFactor",
@@ -41,6 +48,7 @@ __all__ = [
     "DualProblem",
     "EigenFactor",
     "EigenSolver",
+    "Eigenpairs",
     "LowRankFactor",
     "LowRankSolver",
     "NewtonLogistic",
@@ -53,4 +61,7 @@ __all__ = [
     "RidgeSweep",
     "SmoResult",
     "SmoSolver",
+    "TopEigenSolver",
+    "dense_eigenpairs",
+    "factor_eigenpairs",
 ]

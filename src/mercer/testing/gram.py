@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from mercer.gram import GramOperator
@@ -129,10 +130,18 @@ class GramContract:
 
     def test_what_is_not_cheap_is_refused(self, pair):
         K, _ = pair
-        assert K.cheap <= {"rows", "dense"}
-        for operation in ("rows", "dense"):
+        assert K.cheap <= {"rows", "dense", "factor"}
+        for operation in ("rows", "dense", "factor"):
             if operation in K.cheap:
                 require(K, operation, "a solver")
             else:
                 with pytest.raises(TypeError, match=rf"a solver needs '?{operation}"):
                     require(K, operation, "a solver")
+
+    def test_a_cheap_factor_is_read_by_strips(self, pair):
+        K, dense = pair
+        if "factor" in K.cheap:
+            parts = [F.toarray() if sp.issparse(F) else F for _, F in K.strips()]
+            F = np.concatenate(parts)
+            assert F.shape == (K.shape[0], K.rank)
+            self.same(F @ F.T, dense, dense, K.rank)

@@ -171,7 +171,9 @@ def check_pipeline(task: Task) -> None:
 
 
 def check_cross_validation(task: Task) -> None:
-    """cross_val_score on lists and on arrays of objects."""
+    """cross_val_score on lists and on arrays of objects, of what predicts."""
+    if not hasattr(task.estimator, "predict"):
+        return
     scores = {
         name: cross_val_score(
             task.fresh(), X, targets(task.y), cv=3, scoring=scoring(task), error_score=RAISE
@@ -185,7 +187,7 @@ def check_cross_validation(task: Task) -> None:
 def check_searches(task: Task) -> None:
     """GridSearchCV and KernelSearchCV over a parameter of the learner."""
     grid = {name: GRIDS[name] for name in task.fresh().get_params(deep=False) if name in GRIDS}
-    if not grid:
+    if not grid or not hasattr(task.estimator, "predict"):
         return
     name = next(iter(grid))
     found = [
@@ -227,10 +229,10 @@ def check_what_is_no_list_of_samples(task: Task) -> None:
     model = task.fitted()
     for X in ("a text", b"bytes", {"a": task.X}, set("abc"), None):
         refused(lambda X=X: task.fresh().fit(X, task.y), (TypeError, ValueError), f"fit to {X!r}")
-        refused(lambda X=X: model.predict(X), (TypeError, ValueError), f"predict of {X!r}")
+        refused(lambda X=X: outputs(model, X), (TypeError, ValueError), f"answers for {X!r}")
     empty = r"\bempty\b|\b0\b"
     refused(lambda: task.fresh().fit([], task.y), ValueError, "fit to []", empty)
-    refused(lambda: model.predict([]), ValueError, "predict of []", empty)
+    refused(lambda: outputs(model, []), ValueError, "answers for []", empty)
 
 
 def check_missing_entries(task: Task) -> None:
@@ -239,10 +241,10 @@ def check_missing_entries(task: Task) -> None:
     for missing in (None, float("nan")):
         X = [*task.X[:-1], missing]
         if get_tags(task.estimator).input_tags.allow_nan:
-            assert len(task.fitted(X).predict(X)) == len(X)
+            assert all(len(values) == len(X) for values in outputs(task.fitted(X), X).values())
             continue
         refused(lambda X=X: task.fresh().fit(X, task.y), TypeError, f"fit with {missing}")
-        refused(lambda X=X: model.predict(X), TypeError, f"predict with {missing}")
+        refused(lambda X=X: outputs(model, X), TypeError, f"answers with {missing}")
 
 
 def check_mixed_and_other_kinds(task: Task) -> None:
@@ -253,9 +255,9 @@ def check_mixed_and_other_kinds(task: Task) -> None:
     X = [*task.X[:-1], other]
     wrong = (TypeError, ValueError)
     refused(lambda: task.fresh().fit(X, task.y), wrong, f"fit with {other!r} among the samples")
-    refused(lambda: model.predict(X), wrong, f"predict with {other!r} among the samples")
-    refused(lambda: model.predict([other, other]), wrong, f"predict of {other!r}")
-    refused(lambda: model.predict(np.eye(3) + 0.5), wrong, "predict of a matrix")
+    refused(lambda: outputs(model, X), wrong, f"answers with {other!r} among the samples")
+    refused(lambda: outputs(model, [other, other]), wrong, f"answers for {other!r}")
+    refused(lambda: outputs(model, np.eye(3) + 0.5), wrong, "answers for a matrix")
 
 
 def check_lengths_of_x_and_y(task: Task) -> None:

@@ -13,6 +13,7 @@ from functools import partial, update_wrapper
 from typing import Any
 
 from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.utils import get_tags
 
 from mercer.testing.object_checks import CHECKS
 from mercer.testing.object_task import Task
@@ -118,13 +119,20 @@ def parametrize_with_object_checks(
 def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> Task:
     """What the checks are run on."""
     X = made_samples(samples) if isinstance(samples, str) else list(samples)
-    if y is None and not is_outlier_detector(estimator):
+    if y is None and _has_targets(estimator):
         half = len(X) // 2
         if is_classifier(estimator):
             y = ["left"] * half + ["right"] * (len(X) - half)
         else:
             y = [-1.0 + 0.01 * (i % 3) + 2 * (i >= half) for i in range(len(X))]
     return Task(estimator, X, None if y is None else list(y))
+
+
+def _has_targets(estimator: Any) -> bool:
+    """Whether ``fit`` reads y, which outlier detectors and many transformers do not."""
+    tags = get_tags(estimator)
+    transforms = tags.transformer_tags is not None and not hasattr(estimator, "predict")
+    return not is_outlier_detector(estimator) and (tags.target_tags.required or not transforms)
 
 
 def made_samples(kind: str) -> list:

@@ -1,0 +1,63 @@
+"""Displays of embeddings and of canonical correlations: what they draw, and what they refuse."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+
+from mercer import KernelCCA, KernelDiscriminant, KernelPCA
+from mercer.plots import CanonicalCorrelationDisplay, EmbeddingDisplay, SpectrumDisplay
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_an_embedding_draws_each_class_at_its_scores():
+    pca = KernelPCA(3, kernel="rbf").fit(X)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    display = EmbeddingDisplay.from_estimator(pca, X, names, components=(0, 2))
+    assert len(display.points_) == 3
+    for c, points in enumerate(display.points_):
+        assert_allclose(points.get_offsets(), pca.transform(X)[y == c][:, [0, 2]])
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("kernelpca0", "kernelpca2")
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["setosa", "versicolor", "virginica"]
+
+
+def test_an_embedding_without_labels_or_coloured_by_a_number():
+    model = KernelDiscriminant().fit(X, y)
+    ax = plt.subplots()[1]
+    assert EmbeddingDisplay.from_estimator(model, X, ax=ax).ax_ is ax
+    display = EmbeddingDisplay.from_estimator(model, X, X[:, 0])
+    assert_allclose(display.points_[0].get_array(), X[:, 0])
+    with pytest.raises(ValueError, match="has 2 of them"):
+        EmbeddingDisplay.from_estimator(model, X, components=(0, 2))
+    with pytest.raises(ValueError, match="one for each of the 150 samples"):
+        EmbeddingDisplay(X[:, :2], y[:9])
+    with pytest.raises(ValueError, match="two columns"):
+        EmbeddingDisplay(X)
+
+
+def test_canonical_correlations_beside_those_held_out():
+    cca = KernelCCA(2, alpha=1e-3).fit(X[:, :2], X[:, 2:])
+    display = CanonicalCorrelationDisplay.from_estimator(cca)
+    heights = [[bar.get_height() for bar in bars] for bars in display.bars_]
+    assert_allclose(heights, [cca.correlations_, cca.held_out_correlations_])
+    assert display.lost[1] > 0
+    unknown = CanonicalCorrelationDisplay([0.5]).plot()
+    assert np.isnan(unknown.held_out).all()
+    with pytest.raises(ValueError, match="one for each of the 2"):
+        CanonicalCorrelationDisplay([0.5, 0.4], [0.3])
+
+
+def test_the_spectrum_of_a_kernel_pca():
+    pca = KernelPCA(kernel="rbf").fit(X)
+    display = SpectrumDisplay(pca.eigenvalues_ / pca.n_samples_).plot()
+    assert display.rank(0.95) == 1 + np.searchsorted(pca.explained_variance_ratio_.cumsum(), 0.95)
+    assert SpectrumDisplay.from_estimator(pca, X).eigenvalues[0] > 0
