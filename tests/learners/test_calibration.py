@@ -342,6 +342,14 @@ def test_a_class_without_a_row_has_the_mean_of_the_other_biases():
     assert found(np.array([[0.0, 0.0, 0.0, 9.0]]))[0, 3] > 0.9
 
 
+def test_few_rows_for_each_class_have_one_slope_and_no_biases():
+    S, codes = RNG.normal(size=(60, 20)), np.repeat(np.arange(20), 3)
+    S[np.arange(60), codes] += 1
+    assert not fit_softmax(S, codes).bias.any()
+    assert fit_softmax(np.tile(S, (4, 1)), np.tile(codes, 4)).bias.any()
+    assert fit_softmax(S, codes, with_bias=True).bias.any()
+
+
 def test_wrong_arguments_are_named():
     scores, codes, w = problem()
     with pytest.raises(ValueError, match=r"method='platt': give \"sigmoid\", \"isotonic\""):

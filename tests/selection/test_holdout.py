@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
@@ -124,7 +125,7 @@ def test_baselines_of_few_rows_or_one_class(name, y):
 
 
 def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
-    codes = RNG.integers(1100, size=6000)
+    codes = RNG.integers(1300, size=6000)
     y = np.sin(codes) + X[codes % 300, 0] + 0.1 * RNG.normal(size=6000)
     table = pl.DataFrame({"level": [f"level {c}" for c in codes], "x": X[codes % 300, 0]})
     encoder = TableEncoder().fit(table)
@@ -139,7 +140,7 @@ def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
     narrow = fitted()
     # the penalties, chosen by three folds and by leave-one-out, may differ by a step
     assert_allclose(wide.predict(M), narrow.predict(M), atol=0.25)
-    assert abs(wide.score(M, y) - narrow.score(M, y)) < 0.01
+    assert abs(r2_score(y, wide.predict(M)) - r2_score(y, narrow.predict(M))) < 0.01
 
 
 @pytest.mark.parametrize(

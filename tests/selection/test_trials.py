@@ -447,6 +447,15 @@ def test_candidates_suit_the_columns(task):
     assert machines == ({"svc", "ridge"} if task == "classification" else {"ridge"})
 
 
+def test_many_classes_have_no_support_vector_machines():
+    """A thousand classes have half a million pairs."""
+    features = TableEncoder().fit(TABLE).features_
+    assert any(c.machine == "svc" for c in candidates(features, "classification", 100))
+    many = candidates(features, "classification", 101)
+    assert many
+    assert {c.machine for c in many} == {"ridge"}
+
+
 def test_integers_of_few_values_are_read_as_categories_too():
     table = TABLE.assign(count=RNG.integers(5, size=240))
     features = TableEncoder().fit(table).features_

@@ -80,7 +80,9 @@ def search_and_refit(
     model.progress = None
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
-    before = None if options.compress is None else _compress(model, split, options.compress)
+    before = (
+        None if options.compress is None else _compress(model, encoded, split, options.compress)
+    )
     score = _score(model, encoded, split, options, steps)
     if options.compress is not None:
         model.notices_.append(_loss(before, score, options.compress))
@@ -215,10 +217,10 @@ def _refitted(model: Any, problem: Problem, options: FitOptions) -> Any:
     return final if options.compress is None else final.compress(problem.X, options.compress)
 
 
-def _compress(model: Any, split: Split, rank: int) -> float | None:
+def _compress(model: Any, encoded: EncodedColumns, split: Split, rank: int) -> float | None:
     """Compress a model; returns the score that it had on the rows that are held out."""
     before = None if split.X_held is None else score_alone(model, (split.X_held, split.y_held))
-    model.compress(split.X_train, rank)
+    model.compress(encoded, rank)
     return before
 
 

@@ -31,6 +31,7 @@ LOGIT = 700.0  # exp(-700) is about 1e-304: no probability is 0, so no log-loss 
 LARGEST = 1e300  # differences and sums of scores do not overflow
 BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # 1 minus this is the first number above 1/2
 LEANING = 20.0  # on each side of 0, the common slope counts as much as so many rows
+ROWS_PER_BIAS = 10
 FLATTEST = 1e-3  # smallest slope, for scores of average size 1: keeps the order of the scores
 
 
@@ -204,14 +205,19 @@ def fit_softmax(
     scores: np.ndarray,
     codes: np.ndarray,
     weights: np.ndarray | None = None,
-    with_bias: bool = True,
+    with_bias: bool | None = None,
 ) -> SoftmaxCalibration:
     """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`.
+
+    None means biases where there are ten rows for each: those of fewer rows follow chance, and a
+    thousand of them take minutes.
 
     A class without a row here has the mean of the other biases: that no row of it was judged does
     not tell that it is rare.
     """
     scores, codes, weights = _rows(scores, codes, weights)
+    if with_bias is None:
+        with_bias = len(codes) >= ROWS_PER_BIAS * scores.shape[1]
     T = _targets(codes, weights, scores.shape[1], 1)
     slope, bias = _most_likely(scores, T, weights, with_bias)
     met = np.isin(np.arange(len(bias)), codes)

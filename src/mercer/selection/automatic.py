@@ -248,14 +248,14 @@ class _AutomaticKernel(BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : table
-            The rows that the estimator was fitted to.
+        X : table, or its encoded rows
+            The rows that the estimator was fitted to, as a table or from `encode`.
         rank : int
             Centres; 300 to 2,000 are enough for most tables.
         """
         check_is_fitted(self)
         check_count("rank", rank)
-        M = self.encode(X)
+        M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
             self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
             n_jobs=self.n_jobs, random_state=self._seed,

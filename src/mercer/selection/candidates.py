@@ -29,6 +29,7 @@ RADIAL = ("gaussian", "laplacian", "metric", "screened")
 WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
 WIDE = 30  # with more columns, those that tell most of the target are tried alone too
 KEPT = ((5, 1.0), (20, 1.0), (10, 0.3), (3, 1.0), (5, 0.3), (40, 1.0))  # how many, and the scale
+MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
 #: way to read texts -> longest substring of characters, and of words (0: not used)
@@ -203,19 +204,24 @@ def _substrings(longest: int) -> Kernel:
     return Convex(lengths).normalised()
 
 
-def candidates(features: list[Feature], task: str = "regression") -> list[Candidate]:
+def candidates(
+    features: list[Feature], task: str = "regression", classes: int = 2
+) -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
     Which ones come first was measured on the tables of the benchmarks: for classes, support vector
     machines are as good as any and the fastest by far. For a single column, the other families are
     the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
-    kernel for each column costs too much. Texts are read in several ways.
+    kernel for each column costs too much. More than 100 classes have too many pairs for support
+    vector machines. Texts are read in several ways.
     """
     objects = {f.source for f in features if f.kind in OBJECTS}
     kinds = Counter(f.kind for f in features)
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
     plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in WITHOUT)]
+    if classes > MOST_CLASSES:
+        plain = [c for c in plain if c.machine == "ridge"]
     if numbers > WIDE:
         few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in KEPT]
         place = 6 if by_column else 0

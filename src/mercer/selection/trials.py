@@ -138,7 +138,7 @@ class Trials:
 
         Returns the winner, and the entry of its final fit in the schedule.
         """
-        order = candidates(self.features, self.task.name)[:trials]
+        order = candidates(self.features, self.task.name, self.Y.shape[1])[:trials]
         first, *rest = self.rungs.plan()
         try:
             for baseline in baselines(self.features):

@@ -19,7 +19,8 @@ import numpy as np
 
 __all__ = ["blas_threads", "paying_threads"]
 
-MEASURED = 1024  # rows of the matrices on which the threads are timed
+MEASURED = (256, 512, 1024)  # rows of the matrices on which the threads are timed
+HOPELESS, SHORT = 4, 0.01  # times as slow, and seconds, from which on larger ones are not tried
 
 _lock = threading.Lock()
 _limits: list[tuple[int, bool]] = []  # numbers, and whether they are upper limits only
@@ -60,27 +61,34 @@ def paying_threads() -> Iterator[None]:
     """Context with one BLAS thread if several are slower now, as beside other processes.
 
     Threads of BLAS wait for each other without end where one of them has no core to run on; then
-    factorisations take up to 20 times as long as in one thread. Takes about 0.03 s, and
-    up to a second on a busy machine.
+    factorisations take up to 20 times as long as in one thread. Takes about 0.03 s, and on a busy
+    machine little more: it begins with small matrices, which tell as much.
 
     Examples
     --------
     >>> with paying_threads():
     ...     _ = np.linalg.cholesky(np.eye(2000))
     """
-    A = np.eye(MEASURED, dtype=np.float32)
-
-    def seconds() -> float:
-        start = perf_counter()
-        np.linalg.cholesky(A)
-        return perf_counter() - start
-
-    seconds()  # the first call takes longer
-    several = seconds()
-    with blas_threads(1):
-        alone = seconds()
-    with blas_threads(1) if several > alone else nullcontext():
+    with nullcontext() if _several_pay() else blas_threads(1):
         yield
+
+
+def _several_pay() -> bool:
+    several, alone = 0.0, 0.0
+    for rows in MEASURED:
+        A = np.eye(rows, dtype=np.float32)
+
+        def seconds(A: np.ndarray = A) -> float:
+            start = perf_counter()
+            np.linalg.cholesky(A)
+            return perf_counter() - start
+
+        with blas_threads(1):
+            alone = min(seconds(), seconds())
+        several = seconds()
+        if several > max(HOPELESS * alone, SHORT):
+            return False
+    return several <= alone
 
 
 def _change(limit: tuple[int, bool], how: Any) -> None:
