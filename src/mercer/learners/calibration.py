@@ -216,10 +216,9 @@ def fit_softmax(
     not tell that it is rare.
     """
     scores, codes, weights = _rows(scores, codes, weights)
-    if with_bias is None:
-        with_bias = len(codes) >= ROWS_PER_BIAS * scores.shape[1]
+    enough = len(codes) >= ROWS_PER_BIAS * scores.shape[1]
     T = _targets(codes, weights, scores.shape[1], 1)
-    slope, bias = _most_likely(scores, T, weights, with_bias)
+    slope, bias = _most_likely(scores, T, weights, enough if with_bias is None else with_bias)
     met = np.isin(np.arange(len(bias)), codes)
     return SoftmaxCalibration(slope, np.where(met, bias, bias[met].mean()))
 
