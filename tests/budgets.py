@@ -252,8 +252,10 @@ def _use(model: Any, X: Any, Z: Any, y: np.ndarray) -> None:
     if isinstance(model, BruteForce):
         model.query(Z, k=5)
         return
+    # a matrix lacks k(x, x) of new samples, which distances to clusters need
+    lacking = isinstance(model, mercer.KernelKMeans) and model.kernel == "precomputed"
     for method in ("predict", "decision_function", "predict_proba", "transform"):
-        if hasattr(model, method):
+        if hasattr(model, method) and not (lacking and method == "transform"):
             getattr(model, method)(Z)
 
 

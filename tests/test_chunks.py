@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
 import mercer
+import mercer.learners.perceptron
 from mercer import search
 from mercer.distances import Minkowski, comparison, tiles
 from mercer.gram import TiledGram, factored, gram, low_rank, operator, row_sources, tiled
@@ -31,8 +32,9 @@ from mercer.kernels import (
     kmer_counts,
     transforms,
 )
+from mercer.learners import kernel_perceptron
 from mercer.search import files
-from mercer.solvers import EigenSolver, eigenpairs, linear_rows, ridge_system
+from mercer.solvers import EigenSolver, eigenpairs, linear_rows, perceptron, ridge_system
 from mercer.solvers.ridge_system import RidgeSystem, wide_product
 
 RNG = np.random.default_rng(0)
@@ -93,6 +95,31 @@ def test_products_and_rows_of_many_tiles_are_those_of_one(case, small):
 
 
 # --- single loops -----------------------------------------------------------------------------
+
+
+def test_visits_of_few_samples_make_the_same_perceptron(small):
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(150, 3))
+    y = np.where(A[:, 0] * A[:, 1] > 0, 1, -1)
+
+    def fitted():
+        model = mercer.KernelPerceptron(kernel="rbf", max_iter=4, tol=None, random_state=0)
+        return model.fit(A, y).decision_function(A)
+
+    wanted = fitted()
+    small(perceptron, BLOCK=7, SMALL=1)
+    assert_allclose(fitted(), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("machine", [mercer.Perceptron, mercer.KernelPerceptron])
+def test_votes_are_counted_by_strips(machine, small):
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(60, 3))
+    model = machine(combine="vote", max_iter=3, tol=None).fit(A, np.sign(A[:, 0] + 0.5 * A[:, 1]))
+    wanted = model.decision_function(A)
+    small(kernel_perceptron, STRIP=7)
+    small(mercer.learners.perceptron, STRIP=7)
+    assert_array_equal(model.decision_function(A), wanted)
 
 
 def test_centred_means_of_many_strips(small):

@@ -46,7 +46,7 @@ class LabelledGram(GramOperator):
                 "label for each row."
             )
         self.K, self.y, self.constant, self.scale = K, y, float(constant), float(scale)
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         values = self.K.block(i, j)

@@ -30,8 +30,8 @@ from mercer.threads import blas_threads
 __all__ = ["SPARSE", "baselines", "fit_baseline"]
 
 SPARSE = "linear (sparse)"
-WIDE = 100  # with more columns, the linear baseline is sparse
-KEPT = (3, 10, 30, 100)  # columns of a sparse baseline for classes
+SPARSE_FROM = 100  # with more columns, the linear baseline is sparse
+SPARSE_COLUMNS = (3, 10, 30, 100)  # columns of a sparse baseline for classes
 SPARSE_VALUES = 2_000_000  # of the rows that a sparse baseline is fitted to
 ALPHAS = np.logspace(-3, 3, 7)
 MOST_ROWS = 20_000  # that a baseline is fitted to
@@ -41,7 +41,7 @@ MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjuga
 def baselines(features: list[Feature]) -> tuple[str, ...]:
     """The names of the baselines that suit the columns of a table."""
     columns = sum(f.kind in ("scaled", "code") for f in features)
-    return "trivial", SPARSE if columns > WIDE else "linear (spline)"
+    return "trivial", SPARSE if columns > SPARSE_FROM else "linear (spline)"
 
 
 def fit_baseline(
@@ -116,7 +116,7 @@ def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task:
         few = Pipeline(
             [("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))]
         )
-        counts = sorted({min(k, len(scaled) + len(codes)) for k in KEPT})
+        counts = sorted({min(k, len(scaled) + len(codes)) for k in SPARSE_COLUMNS})
         learner: Any = GridSearchCV(few, {"few__k": counts}, cv=3)
         weighted = "learner__learner__sample_weight"
     else:

@@ -27,8 +27,15 @@ __all__ = ["Candidate", "candidates"]
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")
 WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
-WIDE = 30  # with more columns, those that tell most of the target are tried alone too
-KEPT = ((5, 1.0), (20, 1.0), (10, 0.3), (3, 1.0), (5, 0.3), (40, 1.0))  # how many, and the scale
+SCREENED_FROM = 30  # with more columns, those that tell most of the target are tried alone
+SCREENED = (
+    (5, 1.0),
+    (20, 1.0),
+    (10, 0.3),
+    (3, 1.0),
+    (5, 0.3),
+    (40, 1.0),
+)  # how many, and the scale
 MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
@@ -222,8 +229,8 @@ def candidates(
     plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in WITHOUT)]
     if classes > MOST_CLASSES:
         plain = [c for c in plain if c.machine == "ridge"]
-    if numbers > WIDE:
-        few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in KEPT]
+    if numbers > SCREENED_FROM:
+        few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in SCREENED]
         place = 6 if by_column else 0
         plain[place:place] = few
     if not objects:
