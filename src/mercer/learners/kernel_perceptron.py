@@ -50,8 +50,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         Further arguments of a callable kernel.
     fit_intercept : bool, default=True
         Learn b.
-    max_iter, tol, shuffle, verbose, eta0, random_state, early_stopping, validation_fraction, \
-n_iter_no_change, class_weight
+    max_iter, tol, shuffle, verbose, eta0, random_state, class_weight
+        As in `Perceptron`.
+    early_stopping, validation_fraction, n_iter_no_change
         As in `Perceptron`.
     combine : {"last", "average", "vote"}, default="last"
         What predicts: the last machine, the mean of the machines after each sample, or all of

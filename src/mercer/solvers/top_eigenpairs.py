@@ -52,9 +52,9 @@ class TopEigenSolver:
     count : int
         Number of eigenpairs.
     tol : float >= 0, default=1e-6
-        Largest residual :math:`\|K v - λ v\|` of a unit vector v, relative to the largest |λ|. An
-        eigenvalue is then wrong by at most that, and mostly by its square. Below 32 rounding units
-        of K's precision it means these.
+        Largest residual :math:`\|K v - λ v\|` of a unit vector v, relative to the largest
+        :math:`|λ|`. An eigenvalue is then wrong by at most that, and mostly by its square. Below 32
+        rounding units of K's precision it means these.
     max_iter : int, default=300
         Most products with K.
     memory : int, str or None
