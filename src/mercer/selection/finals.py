@@ -19,6 +19,7 @@ TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 SMALLEST_RANK = 300  # the same if almost no time is left
 FEWEST_ROWS = 2000  # of a support vector machine if almost no time is left
+HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
 MEASURED = 300  # rows on which the time of a kernel is measured
 
 
@@ -56,10 +57,13 @@ class Finals:
 
     def whole(self, candidate: Candidate, penalty: float, rank: int | None) -> dict | None:
         """A final fit with at least ``rank`` centres, of all rows; None if there is no time."""
+        plan = self._full(candidate, penalty)
+        if plan["rank"] is None:
+            # a stop ends it if it is late, so it may begin with less care than others
+            hoped = HOPE * self._seconds(candidate, plan)
+            return plan if hoped <= self.budget.left() else None
         plan = self.plan(candidate, penalty)
-        fewer = plan["rank"] is not None and plan["rank"] < (rank or self.affordable(RANKS[0]))
-        late = plan["rank"] is None and self.wanted(candidate, penalty) > self.budget.left()
-        return None if plan["rows"] or fewer or late else plan
+        return plan if plan["rank"] >= (rank or self.affordable(RANKS[0])) else None
 
     def exact(self, n: int) -> bool:
         """Whether ridge on n rows can be exact, by one Cholesky factor."""
