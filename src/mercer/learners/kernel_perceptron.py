@@ -15,7 +15,7 @@ from mercer.learners.base import KernelLearner, Training
 from mercer.learners.classes import encode_classes
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.kept_rows import join_rows, take_rows
-from mercer.learners.margin_report import MarginReport, margin_report
+from mercer.learners.margin_report import MarginReport
 from mercer.learners.parameters import check_count
 from mercer.learners.perceptron_base import PerceptronClassifier, Votes, partial_classes
 from mercer.learners.targets import check_targets, check_weights
@@ -188,7 +188,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self._start_lengths = _lengths(K, machines)
         # α_i += η y_i at each sample with y_i f(x_i) <= 0
         result = self._solver(K).solve(K, labels, sizes, machines, self._held_out(y))
-        self.mistakes_ = [made[made >= 0] for made in result.mistakes.T]
+        self._count([made[made >= 0] for made in result.mistakes.T])
         self.reason_ = result.reason.value
         self._store(machines, sizes * labels, training.X, self._raw(X, training))
         self.support_ = training.rows[self._kept]
@@ -238,7 +238,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self.gram_ = K.describe()
         labels, sizes = (np.pad(each, ((old, 0), (0, 0))) for each in (labels, sizes))
         result = self._solver(K).stream(K, labels, sizes, machines, np.arange(old, n))
-        self.mistakes_ = [np.append(a, b) for a, b in zip(self.mistakes_, result.mistakes[-1])]
+        self._count([np.append(a, b) for a, b in zip(self.mistakes_, result.mistakes[-1])])
         self.reason_ = "one pass over the samples"
         self._store(machines, sizes * labels, training.X, raw)
         self.X_fit_ = self.kernel_.support(training.X[self._kept])
@@ -317,11 +317,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self._machines, self._start = machines.taken(kept), self._start.taken(kept)
         found = machines.average() if self.combine == "average" else (machines.alpha, machines.bias)
         self.dual_coef_, self.intercept_ = found[0][:, kept], found[1].copy()
-        self.n_iter_ = max(len(made) for made in self.mistakes_)
-        self.converged_ = all(made[-1] == 0 for made in self.mistakes_)
-        if self.verbose:
-            for m, count in enumerate(self.mistakes_):
-                print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
 
     def _known(self) -> int:
         """Support vectors before a pass over more samples."""
@@ -370,14 +365,8 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         given = self.kernel_.kind == "precomputed"
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
-        partial_classes(self.classes_, None, y)
-        labels = self._labels(y)
-        return margin_report(
-            gram(self.kernel_, encoded, memory=self.memory, n_jobs=self.n_jobs), labels,
-            self.classes_, self._sizes(y, np.ones(len(y)), labels), starts=self._start_lengths,
-            bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
-            seed=self._seed(), epochs=self.max_iter,
-        )  # fmt: skip
+        K = gram(self.kernel_, encoded, memory=self.memory, n_jobs=self.n_jobs)
+        return self._report(K, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

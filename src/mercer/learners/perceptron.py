@@ -16,7 +16,7 @@ from mercer.kernels import Linear
 from mercer.learners.classes import encode_classes
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.kept_rows import join_rows
-from mercer.learners.margin_report import MarginReport, margin_report
+from mercer.learners.margin_report import MarginReport
 from mercer.learners.parameters import check_flag
 from mercer.learners.perceptron_base import PerceptronClassifier, Votes, partial_classes
 from mercer.learners.targets import check_targets, check_weights
@@ -333,16 +333,11 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         found = [m.average if self.combine == "average" else m.weights for m in machines]
         W = np.stack(found)
         self.intercept_ = W[:, -1].astype(X.dtype)
-        self.mistakes_ = [np.array(m.mistakes) for m in machines]
-        self.converged_ = all(m.mistakes[-1] == 0 for m in machines)
+        self._count([np.array(m.mistakes) for m in machines])
         self.reason_ = reason
-        self.n_iter_ = max(len(m.mistakes) for m in machines)
         self.t_ = max(m.state[2] for m in machines) + 1
         self._machines = machines
         self.coef_ = W[:, :-1].astype(X.dtype)
-        if self.verbose:
-            for m, count in enumerate(self.mistakes_):
-                print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
 
     def _warn(self, machines: list[LinearPerceptron]) -> None:
         Result(
@@ -364,14 +359,8 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         """
         check_is_fitted(self)
         X, y, w = self._rows(X, y, None, reset=False)
-        partial_classes(self.classes_, None, y)
-        labels = self._labels(y)
-        return margin_report(
-            gram(Linear(), X, n_jobs=self.n_jobs), labels, self.classes_, self._sizes(y, w, labels),
-            starts=np.linalg.norm(self._starts, axis=1), bias=bool(self.fit_intercept),
-            mistakes=self.mistakes_, shuffle=bool(self.shuffle), seed=self._seed(),
-            epochs=self.max_iter,
-        )  # fmt: skip
+        K = gram(Linear(), X, n_jobs=self.n_jobs)
+        return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "coef_" in vars(self)

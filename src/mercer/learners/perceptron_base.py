@@ -6,6 +6,7 @@ class against the rest, as in scikit-learn.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
+from mercer.gram import GramOperator
 from mercer.learners.classes import weigh_classes
+from mercer.learners.margin_report import MarginReport, margin_report
 from mercer.learners.parameters import check_count, check_flag, check_positive, check_seed
 from mercer.samples import is_number
 from mercer.threads import count_jobs
@@ -66,7 +69,7 @@ class Votes(NamedTuple):
         return out / max(self.total, 1.0)
 
 
-class PerceptronClassifier(ClassifierMixin):
+class PerceptronClassifier(ClassifierMixin, ABC):
     """Abstract: the parts of the two perceptrons that are the same."""
 
     fit_intercept: bool
@@ -83,6 +86,11 @@ class PerceptronClassifier(ClassifierMixin):
     class_weight: Any
     combine: str
     classes_: np.ndarray
+    mistakes_: list[np.ndarray]
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> np.ndarray:
+        """f of each machine, (n, machines)."""
 
     def _check_steps(self) -> None:
         """Check the parameters of both."""
@@ -148,9 +156,26 @@ class PerceptronClassifier(ClassifierMixin):
                 f"validation_fraction={self.validation_fraction} of these {len(y)} rows: {error}"
             ) from None
 
-    def _outputs(self, X: Any) -> np.ndarray:
-        """f of each machine, (n, machines)."""
-        raise NotImplementedError
+    def _count(self, mistakes: list[np.ndarray]) -> None:
+        """Keep the mistakes of each machine in each epoch, and what follows from them."""
+        self.mistakes_ = mistakes
+        self.n_iter_ = max(len(made) for made in mistakes)
+        self.converged_ = all(made[-1] == 0 for made in mistakes)
+        if self.verbose:
+            for m, count in enumerate(mistakes):
+                print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
+
+    def _report(
+        self, K: GramOperator, y: np.ndarray, weights: np.ndarray, starts: np.ndarray
+    ) -> MarginReport:
+        """The report on the fit; ``starts`` has the length of each machine's start."""
+        partial_classes(self.classes_, None, y)
+        labels = self._labels(y)
+        return margin_report(
+            K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
+            bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
+            seed=self._seed(), epochs=self.max_iter,
+        )  # fmt: skip
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes).

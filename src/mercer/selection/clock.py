@@ -39,7 +39,7 @@ class Clock:
         """Seconds of a trial on a machine with nothing beside it."""
         rows, rank = rung
         entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
-        learning, each = 0.0, candidate.learn and self.rungs.spared is None
+        learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):
             count = self.rungs.learning_rows
             if candidate.family == "screened":

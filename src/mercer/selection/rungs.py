@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from mercer.selection.candidates import Candidate
 from mercer.selection.finals import Finals
 from mercer.selection.learning import LEARNING_ROWS, learning_rows
 from mercer.selection.related import Related
@@ -82,6 +83,10 @@ class Rungs:
     def large(self, count: int) -> bool:
         """Whether so many rows are more than a first rung has."""
         return count > max(ONE_RUNG_ROWS, RUNGS[0][0])
+
+    def learns_each(self, candidate: Candidate) -> bool:
+        """Whether the kernel of a candidate is learnt again for each fold."""
+        return candidate.learn and self.spared is None
 
     def count_folds(self, count: int) -> int:
         """Folds of the first ``count`` rows."""

@@ -130,7 +130,7 @@ class Trials:
             if row is not None:
                 self.board.enter(row | {"place": len(self.schedule)})
             self.schedule.append(entry)
-            if entry["steps"] and not self._learns_each(Candidate.of(entry)):
+            if entry["steps"] and not self.rungs.learns_each(Candidate.of(entry)):
                 self.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
 
     def run(self, trials: int | None = None) -> tuple[Candidate, dict]:
@@ -241,7 +241,7 @@ class Trials:
         began, taken = self.budget.spent(), []
         kind, expected = self.clock.kind(candidate), self.clock.predicted(candidate, rung)
         rows, folds = self.rungs.folds(rung[0])
-        if candidate.machine == "svc" or rung[1] is None or self._learns_each(candidate):
+        if candidate.machine == "svc" or rung[1] is None or self.rungs.learns_each(candidate):
             predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
         else:
             kernel = self._shared_kernel(candidate, steps, taken)
@@ -312,7 +312,7 @@ class Trials:
         Where each fold has the same kernel, its matrix is computed once. Where it is learnt, it is
         learnt from the training rows of each fold.
         """
-        each = self._learns_each(candidate)
+        each = self.rungs.learns_each(candidate)
         recipe = Recipe(
             candidate.machine, self._penalty_before(candidate, len(rows)),
             exact=len(rows) <= EXACT_ROWS and not each, memory=self.memory, n_jobs=self.n_jobs,
@@ -358,10 +358,6 @@ class Trials:
             return None
         known = [r["penalty"] for r in self.board.rows if r["name"] == candidate.name]
         return known[0] if known else None
-
-    def _learns_each(self, candidate: Candidate) -> bool:
-        """Whether the kernel is learnt again for each fold."""
-        return candidate.learn and self.rungs.spared is None
 
     def _shared_kernel(self, candidate: Candidate, steps, taken: list) -> TableKernel:
         """The candidate's kernel, with weights learnt once from the rows set aside for this."""
@@ -417,7 +413,7 @@ class Trials:
         candidate = Candidate.of(self.schedule[winner["place"]])
         if final is None or "mean" in final:
             self._try_means(winner)
-        if candidate.learn and not self._learns_each(candidate):
+        if candidate.learn and not self.rungs.learns_each(candidate):
             self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
         said = self.board.close()
