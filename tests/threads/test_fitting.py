@@ -1,7 +1,9 @@
 """Fits in several threads or processes: alone, within their cores, equal to the last bit."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from inspect import CO_GENERATOR
 
 import numpy as np
 import pytest
@@ -141,6 +143,36 @@ def test_limits_of_blas_that_overlap_leave_it_as_it_was():
                 assert blas() == 1
             assert blas() == before + 1
         assert blas() == before
+    assert blas() == before
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_ctrl_c_in_any_call_leaves_blas_as_it_was(number):
+    before = blas()
+    with blas_threads(2, exactly=True):
+        for at in range(1, 1000):
+            calls = 0
+
+            def interrupt(frame, event, arg, at=at):
+                nonlocal calls
+                generator = frame.f_code.co_flags & CO_GENERATOR  # these are called by no one
+                calls += event == "call" and not generator
+                if calls == at:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+            try:
+                sys.setprofile(interrupt)
+                with blas_threads(number, exactly=True):
+                    pass
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            assert blas() == 2, at
+            if calls < at:
+                break
+        assert at > 5  # each call had its turn
     assert blas() == before
 
 

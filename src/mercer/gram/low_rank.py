@@ -216,7 +216,7 @@ def _append(K, F, new, pivots, L, u, n_jobs):
         return np.einsum("ij,ij->i", F[rows, new], F[rows, new], dtype=np.float64)
 
     starts = range(0, len(F), step)
-    for squares, s in zip(ordered_map(strip, starts, n_jobs), starts):  # to its end
+    for s, squares in zip(starts, ordered_map(strip, starts, n_jobs), strict=True):
         u[s : s + len(squares)] = np.maximum(u[s : s + len(squares)] - squares, 0)
 
 

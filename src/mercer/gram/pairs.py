@@ -102,7 +102,7 @@ class PairGrams:
         numbers += jobs * 2 * self.largest**2
         if len(sizes) > 2 and numbers * np.dtype(K.dtype).itemsize <= memory:
             parts = ordered_map(lambda c: K.part(self.rows[c]).dense(), shared, jobs)
-            self.own = dict(zip(shared, parts))
+            self.own = dict(zip(shared, parts, strict=True))
 
     def _room(self) -> np.ndarray:
         """Memory for rows of K; all pairs of a thread use it, because new memory is slow."""

@@ -130,7 +130,7 @@ class TiledGram(GramOperator):
             return part
 
         starts = range(0, n, step)
-        for part, s in zip(ordered_map(strip, starts, self.n_jobs), starts):  # to its end
+        for s, part in zip(starts, ordered_map(strip, starts, self.n_jobs), strict=True):
             out[s : s + len(part)] += part
 
     def dense(self) -> np.ndarray:

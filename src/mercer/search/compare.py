@@ -74,7 +74,7 @@ class Search:
             return best, nearest
 
         found = ordered_map(search, self.tasks, self.index.n_jobs)
-        for task, (best, nearest) in zip(self.tasks, found):
+        for task, (best, nearest) in zip(self.tasks, found, strict=True):
             places = self.queries.order[task.rows]
             if self.parts > 1:
                 best = np.hstack([distances[places], best])

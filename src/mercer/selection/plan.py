@@ -300,7 +300,7 @@ class Plan:
             self.seconds[task.path, task.fold] += opening
         jobs = self._jobs(len(ready), len(tasks))
         fits = ordered_map(lambda task: self._fit_path(task, jobs), tasks, jobs)
-        for task, found in zip(tasks, fits):
+        for task, found in zip(tasks, fits, strict=True):
             train = self.splits[task.fold][0].tobytes()
             self._fits.update({(i, train): fit for i, fit in zip(task.path, found)})
 

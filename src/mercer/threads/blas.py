@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -23,9 +24,17 @@ MEASURED = (256, 512, 1024)  # rows of the matrices on which the threads are tim
 HOPELESS, SHORT = 4, 0.01  # times as slow, and seconds, from which on larger ones are not tried
 
 _lock = threading.Lock()
-_limits: list[tuple[int, bool]] = []  # numbers, and whether they are upper limits only
-_most = 1  # what BLAS used before the first of these; upper limits never raise it
-_set: Any = None  # the limiter of threadpoolctl that holds now, which can restore the number
+_limits: list[_Limit] = []
+_before: dict[Any, int] = {}  # libraries, and the threads they had before the first of these limits
+
+
+@dataclass(eq=False)
+class _Limit:
+    """A number of threads that some work asked for."""
+
+    number: int
+    exactly: bool
+    ended: bool = False
 
 
 @cache
@@ -48,12 +57,18 @@ def blas_threads(number: int, *, exactly: bool = False) -> Iterator[None]:
     >>> with blas_threads(1):
     ...     _ = np.eye(3) @ np.eye(3)  # in one thread
     """
-    limit = (number, not exactly)
-    _change(limit, _limits.append)
+    limit = _Limit(number, exactly)
     try:
+        _limits.append(limit)
+        _apply()
         yield
     finally:
-        _change(limit, _limits.remove)
+        limit.ended = True  # first of all: Ctrl-C may come in any call
+        try:
+            _apply()
+        except KeyboardInterrupt:
+            _apply()
+            raise
 
 
 @contextmanager
@@ -91,42 +106,33 @@ def _several_pay() -> bool:
     return several <= alone
 
 
-def _change(limit: tuple[int, bool], how: Any) -> None:
-    global _set, _most
+def _apply() -> None:
+    """Give BLAS the number of the limits that hold. Where it is cut, the next call mends it."""
     with _lock:
-        before = min(_limits, default=None)
-        how(limit)
-        after = min(_limits, default=None)
-        if after == before:
-            return
-        if after is None:
-            _set.restore_original_limits()
-            _set = None
-        elif _set is None:
-            found = [each for each in _blas().lib_controllers if each.user_api == "blas"]
-            _most = max((each.num_threads for each in found), default=1)
-            _set = _blas().limit(limits=_threads_of(after), user_api="blas")
-        else:
-            # the new one starts from the number of the old one, which alone knows the first
-            _blas().limit(limits=_threads_of(after), user_api="blas")
-        # From version 3.8 on, threadpoolctl ignores other threads than the one that set a limit
-        # first, until that one lets go. Here any thread may be the next.
-        for library in _blas().lib_controllers:
+        _limits[:] = [each for each in _limits if not each.ended]
+        if _limits and not _before:
+            libraries = (each for each in _blas().lib_controllers if each.user_api == "blas")
+            _before.update([(each, each.num_threads) for each in libraries])
+        for library, before in _before.items():
+            wanted = min((each.number for each in _limits if each.exactly), default=before)
+            wanted = min([wanted, *(each.number for each in _limits)])  # never raises the number
+            if library.num_threads != wanted:
+                library.set_num_threads(wanted)
+            # From version 3.8 on, threadpoolctl ignores other threads than the one that set a
+            # number first, until that one lets go. Here any thread may be the next.
             let_go = getattr(library, "clear_controlling_thread", None)
             if let_go is not None:
                 let_go()
-
-
-def _threads_of(limit: tuple[int, bool]) -> int:
-    number, upper = limit
-    return min(number, _most) if upper else number
+        if not _limits:
+            _before.clear()
 
 
 def _after_fork() -> None:
     """No thread of the parent is there to end its limit, which stays: a child shares the cores."""
-    global _lock, _set
-    _lock, _set = threading.Lock(), None
+    global _lock
+    _lock = threading.Lock()
     _limits.clear()
+    _before.clear()
 
 
 if hasattr(os, "register_at_fork"):

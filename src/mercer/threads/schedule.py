@@ -98,7 +98,8 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
     """Yield task(item) in order, computed by ``n_jobs`` threads, at most 2 n_jobs ahead.
 
     Tasks run under their own `Stop`, and under the caller's `numpy.errstate`. If the caller leaves
-    the map before its end, the stop is set, and the map waits for the tasks that still run.
+    the map before its end, the stop is set, and the map waits for the tasks that still run. Next
+    to other items, ``zip(..., strict=True)`` takes it to its end.
     """
     items = iter(items)
     first = list(islice(items, 2))  # a single task needs no thread
