@@ -1,0 +1,69 @@
+"""Window kernels K(u) of Parzen's method: how much a row at u widths away counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["WINDOWS", "window"]
+
+
+def _rectangular(u: np.ndarray) -> np.ndarray:
+    return 0.5 * (u <= 1)
+
+
+def _triangular(u: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - u, 0)
+
+
+def _epanechnikov(u: np.ndarray) -> np.ndarray:
+    return 0.75 * np.maximum(1 - u * u, 0)
+
+
+def _quartic(u: np.ndarray) -> np.ndarray:
+    return 15 / 16 * np.maximum(1 - u * u, 0) ** 2
+
+
+def _gaussian(u: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
+
+
+def _tricube(u: np.ndarray) -> np.ndarray:
+    return 70 / 81 * np.maximum(1 - u**3, 0) ** 3
+
+
+#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all but the Gaussian are 0 beyond u = 1
+WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rectangular": _rectangular,
+    "triangular": _triangular,
+    "epanechnikov": _epanechnikov,
+    "quartic": _quartic,
+    "gaussian": _gaussian,
+    "tricube": _tricube,
+}
+
+
+def window(name: str, distances: Any, width: Any) -> np.ndarray:
+    """K(ρ / h) for distances ρ and widths h that broadcast against them.
+
+    At a width of 0, only rows at distance 0 count.
+
+    Raises
+    ------
+    ValueError
+        The name is unknown.
+
+    Examples
+    --------
+    >>> window("triangular", [0.0, 1.0, 4.0], 2.0)
+    array([1. , 0.5, 0. ])
+    """
+    if name not in WINDOWS:
+        raise ValueError(f"window={name!r}: give one of {', '.join(map(repr, WINDOWS))}.")
+    distances = np.asarray(distances)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = np.where(distances > 0, distances / width, 0)
+    # where u would overflow, K is 0 all the same
+    return WINDOWS[name](np.fmin(u, 100)).astype(u.dtype, copy=False)
