@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "edit.hpp"
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
@@ -41,6 +42,8 @@ struct Loops {
     const PairLoops<double>& pairs64;
     const SmoLoops<float>& smo32;
     const SmoLoops<double>& smo64;
+    const EditLoops<uint8_t>& edit8;
+    const EditLoops<int32_t>& edit32;
     const KmerLoops<uint8_t>& kmers8;
     const KmerLoops<int32_t>& kmers32;
     const KmerCountLoops& kmer_counts;

@@ -14,6 +14,8 @@ extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
+extern const EditLoops<uint8_t> edit8;
+extern const EditLoops<int32_t> edit32;
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
@@ -44,6 +46,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::pairs64,
     MERCER_ISA::smo32,
     MERCER_ISA::smo64,
+    MERCER_ISA::edit8,
+    MERCER_ISA::edit32,
     MERCER_ISA::kmers8,
     MERCER_ISA::kmers32,
     MERCER_ISA::kmer_counts,

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import rapidfuzz
+import rapidfuzz.process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from cases import VARIANTS
-from mercer.distances import Edit, JaroWinkler
+from mercer import _native
+from mercer.distances import Edit, JaroWinkler, string_pairs
 
 ANY = st.text(st.sampled_from("ab\0é\ud800😀"), max_size=12)
 LONG = st.builds("".join, st.lists(st.sampled_from(["a" * 20, "b", "ab"]), max_size=8))  # about 64
@@ -63,6 +66,65 @@ def test_keys_differ_by_no_more_than_the_distance(distance, texts):
         assert not isinstance(distance, Edit) or distance.normalised
     else:
         assert (np.abs(keys[:, None] - keys) <= distance.block(X, X)).all()
+
+
+@pytest.mark.parametrize("variant", ["levenshtein", "osa", "indel", "lcs"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_long_strings_of_any_characters(variant, data):
+    """The native loop and RapidFuzz, on lengths about the multiples of 64 and many alphabets."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    symbols = data.draw(st.sampled_from([2, 8, 9, 17, 33, 257, 2000]))
+    alphabet = [chr(c) for c in rng.permutation(0x3000)[:symbols] + 0xC0]
+    base = rng.choice(alphabet, 300)
+    lengths = rng.choice([0, 1, 63, 64, 65, 66, 127, 128, 129, 192, 193, 300], 24)
+    texts = ["".join(rng.choice(alphabet, n)) for n in lengths[:8]]
+    for n in lengths[8:]:  # near to one another
+        text = base[:n].copy()
+        for _ in range(rng.integers(0, 9) if n else 0):
+            i = rng.integers(0, n)
+            text[i : i + 2] = text[i : i + 2][::-1]
+            text[rng.integers(0, n)] = rng.choice(alphabet)
+        texts.append("".join(text[rng.integers(0, 3) :]))
+    old, new = texts[::2], texts[1::2]
+    for normalised in (False, True):
+        distance = Edit(variant, normalised)
+        metric = getattr(rapidfuzz.distance, string_pairs.VARIANTS[variant])
+        scorer = metric.normalized_distance if normalised else metric.distance
+        for A, B in ((new, old), (old, old)):
+            wanted = rapidfuzz.process.cdist(A, B, scorer=scorer, dtype=np.float64)
+            assert_array_equal(distance(A, B), wanted)
+            X = distance.encode(B)
+            Z = X if A is B else distance.encode(A, like=X)
+            for limit in (*np.quantile(wanted, [0, 0.1, 0.5, 0.9]), 0.5, 3, 1e9):
+                near = distance.within(Z, X, limit)
+                assert_array_equal(near[wanted <= limit], wanted[wanted <= limit])
+                assert (near[wanted > limit] > limit).all()
+    assert_array_equal(Edit(variant)(old), Edit(variant)(old, list(old)))
+
+
+def test_long_strings_are_compared_by_the_native_loop(monkeypatch):
+    """Rows of up to 64 symbols, and those of other variants, are not."""
+    if _native.isa() == "portable":
+        pytest.skip("without vectors RapidFuzz is faster")
+    compared = []
+    original = string_pairs.compared
+
+    def watched(X, Z, *args, **options):
+        compared.append(sorted(X.parts[0].lengths.tolist()))
+        return original(X, Z, *args, **options)
+
+    monkeypatch.setattr(string_pairs, "compared", watched)
+    texts = ["a" * n for n in (3, 64, 65, 500)]
+    for variant in ("levenshtein", "osa", "indel", "lcs"):
+        D = Edit(variant)(texts)
+        assert_array_equal(D, abs(np.subtract.outer(*[[3, 64, 65, 500]] * 2)))
+    assert compared == [[3, 64]] * 4
+    Edit("damerau")(texts)
+    assert compared[4:] == [[3, 64, 65, 500]]
+    tokens = [list(range(20_000)), list(range(1, 20_000))]  # a table of 50 MB
+    assert Edit()(tokens)[0, 1] == 1
+    assert compared[5:] == [[19_999, 20_000]]
 
 
 def test_known_values():

@@ -1,8 +1,6 @@
 """Distances between strings: edit distances, and Jaro & Winkler's distance for names.
 
-RapidFuzz compares the strings, one block at a time. It releases the GIL, so that several blocks can
-be computed at the same time. Symbols may be characters, bytes or tokens: each symbol is one
-character of the text that RapidFuzz reads.
+How a block of pairs is compared is in string_pairs.py.
 """
 
 from __future__ import annotations
@@ -12,19 +10,10 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
-from mercer.samples import Prepared, Strings, is_number
+from mercer.distances.string_pairs import VARIANTS, compared, decoded, edits
+from mercer.samples import Strings, is_number
 
 __all__ = ["Edit", "JaroWinkler"]
-
-#: variant -> name of RapidFuzz's module
-VARIANTS = {
-    "levenshtein": "Levenshtein",
-    "indel": "Indel",
-    "osa": "OSA",
-    "damerau": "DamerauLevenshtein",
-    "lcs": "LCSseq",
-    "hamming": "Hamming",
-}
 
 
 class Edit(Distance):
@@ -57,8 +46,10 @@ class Edit(Distance):
     -----
     The triangle inequality does not hold for "osa": for "ca", "ac" and "abc", 1 + 1 < 3. Of the
     normalised distances, it holds only for "lcs" (Bakkelund 2009) and "hamming". Two strings of n
-    and m symbols cost about n m / 64 operations, or n m for "damerau" and min(n, m) for "hamming".
-    `mercer.search.BruteForce` calls `within`, which stops early for pairs that are too far apart.
+    and m symbols cost about n m / 64 operations, or n m for "damerau" and min(n, m) for "hamming";
+    of strings longer than 64 symbols, 4 to 16 pairs are computed at once where the processor has
+    AVX2 or AVX-512 (not for the last two). `mercer.search.BruteForce` calls `within`, which stops
+    early for pairs that are too far apart.
 
     References
     ----------
@@ -101,27 +92,16 @@ class Edit(Distance):
         return each * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
     def prepare(self, X: Any, like: Any = None) -> Any:
-        return _decoded(X)
+        return decoded(X)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
-        return _compared(*self.sides(X, Z), self._scorer())
+        return edits(*self.sides(X, Z), self.variant, self.normalised)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
-        X, Z = self.sides(X, Z)
-        if not limit < 2**31:  # above any distance
-            return self.block(X, Z)
-        if self.normalised:  # the limit may be a value that was rounded to float32
-            return _compared(X, Z, self._scorer(), score_cutoff=min(limit * (1 + 1e-6), 1.0))
-        return _compared(X, Z, self._scorer(), score_cutoff=int(limit))
+        return edits(*self.sides(X, Z), self.variant, self.normalised, limit)
 
     def key(self, X: Strings) -> np.ndarray | None:
         return None if self.normalised else X.lengths  # each edit changes the length by at most 1
-
-    def _scorer(self) -> Any:
-        from rapidfuzz import distance
-
-        metric = getattr(distance, VARIANTS[self.variant])
-        return metric.normalized_distance if self.normalised else metric.distance
 
 
 class JaroWinkler(Distance):
@@ -164,30 +144,11 @@ class JaroWinkler(Distance):
             raise ValueError(f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25].")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
-        return _decoded(X)
+        return decoded(X)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         from rapidfuzz.distance import JaroWinkler as names
 
         weight = {"prefix_weight": float(self.prefix_weight)}
-        D = _compared(*self.sides(X, Z), names.normalized_distance, scorer_kwargs=weight)
+        D = compared(*self.sides(X, Z), names.normalized_distance, scorer_kwargs=weight)
         return np.maximum(D, 0, out=D)
-
-
-def _decoded(X: Any) -> Prepared:
-    """Strings together with the texts that RapidFuzz reads."""
-    if isinstance(X, Prepared):
-        return X
-    texts = np.empty(len(X), object)
-    texts[:] = X.texts()
-    return Prepared((X, texts))
-
-
-def _compared(X: Prepared, Z: Prepared, scorer: Any, **options: Any) -> np.ndarray:
-    """A score of every pair, (n, m), computed in this thread."""
-    from rapidfuzz.process import cdist
-
-    texts = X.parts[1].tolist()
-    others = texts if Z is X else Z.parts[1].tolist()  # one list: only half of the pairs
-    dtype = np.result_type(X.dtype, Z.dtype)
-    return cdist(texts, others, scorer=scorer, dtype=dtype.type, workers=1, **options)

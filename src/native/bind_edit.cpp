@@ -1,0 +1,176 @@
+// Python bindings of edit.cpp: the distances of all pairs of two lists of strings. The strings of
+// one list become texts side by side, each string of the other one a pattern. All numbers that
+// could lead to a wrong address are checked first.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "bind.hpp"
+
+namespace mercer {
+namespace {
+
+template <class Code>
+const EditLoops<Code>& edit_loops();
+template <>
+const EditLoops<uint8_t>& edit_loops<uint8_t>() { return loops->edit8; }
+template <>
+const EditLoops<int32_t>& edit_loops<int32_t>() { return loops->edit32; }
+
+template <class T>
+using List = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+enum Variant { levenshtein, osa, common };
+
+// String i is values[starts[i]] .. values[starts[i + 1] - 1].
+template <class Code>
+struct StringList {
+    const Code* values;
+    const int64_t* starts;
+    size_t count;
+
+    StringList(const List<const Code>& v, const List<const int64_t>& s, int64_t alphabet)
+        : values(v.data()), starts(s.data()), count(s.shape(0) - 1) {
+        if (s.shape(0) < 1) throw std::invalid_argument("starts must have n + 1 entries");
+        bool right = starts[0] >= 0 && starts[count] <= static_cast<int64_t>(v.shape(0));
+        for (size_t i = 0; i < count; ++i) right = right && starts[i] <= starts[i + 1];
+        if (!right) throw std::out_of_range("starts must ascend and stay within values");
+        for (int64_t k = starts[0]; k < starts[count]; ++k)
+            if (values[k] < 0 || values[k] >= alphabet)
+                throw std::out_of_range("values must be in 0 .. alphabet - 1");
+    }
+    const Code* at(size_t i) const { return values + starts[i]; }
+    size_t length(size_t i) const { return static_cast<size_t>(starts[i + 1] - starts[i]); }
+};
+
+// The texts of a list in groups of similar lengths. Lanes that are left over have no symbols.
+template <class Code>
+struct Groups {
+    size_t lanes, longest = 0;
+    std::vector<size_t> order, first;  // texts by length; where the codes of each group begin
+    std::vector<Code> codes;
+    std::vector<int64_t> lengths;
+
+    Groups(const StringList<Code>& Z, size_t lanes) : lanes(lanes), order(Z.count) {
+        std::iota(order.begin(), order.end(), size_t(0));
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return Z.length(a) < Z.length(b); });
+        const size_t groups = (Z.count + lanes - 1) / lanes;
+        lengths.assign(groups * lanes, 0);
+        first.assign(groups + 1, 0);
+        for (size_t k = 0; k < Z.count; ++k) lengths[k] = static_cast<int64_t>(Z.length(order[k]));
+        for (size_t g = 0; g < groups; ++g) first[g + 1] = first[g] + lanes * columns(g);
+        if (groups) longest = columns(groups - 1);
+        codes.assign(first[groups], 0);
+        for (size_t k = 0; k < Z.count; ++k) {
+            const Code* text = Z.at(order[k]);
+            Code* lane = codes.data() + first[k / lanes] + k % lanes;
+            for (size_t j = 0; j < Z.length(order[k]); ++j) lane[j * lanes] = text[j];
+        }
+    }
+    size_t count() const { return first.size() - 1; }
+    size_t columns(size_t g) const {
+        int64_t most = 0;
+        for (size_t l = 0; l < lanes; ++l) most = std::max(most, lengths[g * lanes + l]);
+        return static_cast<size_t>(most);
+    }
+};
+
+// The table of one pattern after the other, in the same memory.
+template <class Code>
+struct Pattern {
+    size_t alphabet;
+    std::vector<uint64_t> blocks;
+
+    explicit Pattern(size_t symbols)
+        : alphabet(symbols <= 8 ? 8 : symbols <= 16 ? 16 : symbols <= 32 ? 32 : symbols) {}
+    EditPattern of(const Code* symbols, size_t n) {
+        const size_t count = (n + 63) / 64, skipped = 64 * count - n;
+        if (blocks.size() < count * alphabet) blocks.resize(count * alphabet, 0);
+        for (size_t i = 0; i < n; ++i) {
+            const size_t row = i + skipped;
+            blocks[row / 64 * alphabet + static_cast<size_t>(symbols[i])] |= uint64_t(1) << row % 64;
+        }
+        return {blocks.data(), alphabet, count, skipped};
+    }
+    void clear(const Code* symbols, size_t n) {
+        const size_t skipped = 64 * ((n + 63) / 64) - n;
+        for (size_t i = 0; i < n; ++i)
+            blocks[(i + skipped) / 64 * alphabet + static_cast<size_t>(symbols[i])] = 0;
+    }
+};
+
+// With `same`, X and Z are one list, and the distances are symmetric: one half is computed, and a
+// pattern meets the groups of texts that are as long as it is or longer.
+template <class Code>
+void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t alphabet,
+                    Variant variant, int64_t limit, bool same, double* out) {
+    const EditLoops<Code>& edit = edit_loops<Code>();
+    const Groups<Code> texts(Z, edit.lanes);
+    Pattern<Code> pattern(alphabet);
+    std::vector<unsigned char> bytes(edit.work_bytes * texts.longest + 64);
+    void* work = bytes.data();
+    size_t room = bytes.size();
+    std::align(64, room - 63, work, room);
+    std::vector<int64_t> found(edit.lanes);
+    for (size_t k = 0; k < X.count; ++k) {
+        const size_t i = same ? texts.order[k] : k, n = X.length(i);
+        const EditPattern p = pattern.of(X.at(i), n);
+        for (size_t g = same ? k / edit.lanes : 0; g < texts.count(); ++g) {
+            const int64_t* lengths = texts.lengths.data() + g * edit.lanes;
+            const EditTexts<Code> group{texts.codes.data() + texts.first[g], lengths,
+                                        (texts.first[g + 1] - texts.first[g]) / edit.lanes};
+            const size_t filled = std::min(edit.lanes, Z.count - g * edit.lanes);
+            const auto gap = [&](size_t l) { return std::abs(static_cast<int64_t>(n) - lengths[l]); };
+            bool near = variant == common;
+            for (size_t l = 0; l < filled && !near; ++l) near = limit < 0 || gap(l) <= limit;
+            if (!near)  // by their lengths alone
+                for (size_t l = 0; l < filled; ++l) found[l] = gap(l);
+            else if (variant == common)
+                edit.common(p, group, work, found.data());
+            else
+                (variant == osa ? edit.osa : edit.levenshtein)(p, group, limit, work, found.data());
+            for (size_t l = 0; l < filled; ++l) {
+                const size_t j = texts.order[g * edit.lanes + l];
+                out[i * Z.count + j] = static_cast<double>(found[l]);
+                if (same) out[j * Z.count + i] = static_cast<double>(found[l]);
+            }
+        }
+        pattern.clear(X.at(i), n);
+    }
+}
+
+template <class Code>
+void bind_edit_as(nb::module_& m) {
+    const auto distances = [](List<const Code> x, List<const int64_t> x_starts, List<const Code> z,
+                              List<const int64_t> z_starts, int64_t alphabet, int variant,
+                              int64_t limit, bool same, Table out) {
+        check_aligned(x, x_starts, z, z_starts, out);
+        if (alphabet < 1 || alphabet > (1 << 24) || variant < levenshtein || variant > common)
+            throw std::invalid_argument("alphabet must be in 1 .. 2^24, variant in 0 .. 2");
+        if (x_starts.shape(0) != out.shape(0) + 1 || z_starts.shape(0) != out.shape(1) + 1)
+            throw std::invalid_argument("shapes must be starts (n + 1,), (m + 1,), out (n, m)");
+        if (same && (x.data() != z.data() || x_starts.data() != z_starts.data()))
+            throw std::invalid_argument("same: both lists must be the same arrays");
+        const StringList<Code> X(x, x_starts, alphabet), Z(z, z_starts, alphabet);
+        double* values = out.data();
+        nb::gil_scoped_release release;
+        edit_distances(X, Z, static_cast<size_t>(alphabet), static_cast<Variant>(variant), limit,
+                       same, values);
+    };
+    m.def("edit_distances", distances, nb::arg("x").noconvert(), nb::arg("x_starts"),
+          nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("alphabet"), nb::arg("variant"),
+          nb::arg("limit"), nb::arg("same"), nb::arg("out").noconvert());
+}
+
+}  // namespace
+
+void bind_edit(nb::module_& m) {
+    bind_edit_as<uint8_t>(m);
+    bind_edit_as<int32_t>(m);
+}
+
+}  // namespace mercer

@@ -1,0 +1,236 @@
+// Edit distances of a pattern to the texts in the lanes (see edit.hpp).
+//
+// Myers, "A fast bit-vector algorithm for approximate string matching", 1999; Hyyrö, "A bit-vector
+// algorithm for computing Levenshtein and Damerau edit distances", 2003 (with exchanged
+// neighbours), and "Bit-parallel LCS-length computation revisited", 2004.
+#include "loops.hpp"
+#include "words.hpp"
+
+namespace mercer {
+namespace MERCER_ISA {
+namespace {
+
+using Vector = Words::Vector;
+using Carry = Words::Carry;
+
+constexpr size_t vectors = 2;  // of texts, whose chains of instructions do not wait for each other
+constexpr size_t lanes = vectors * Words::width;
+
+// What a block leaves to the next one in each column: whether the distance along its last row grows
+// or falls by 1, and whether an exchange may begin in the last row (of `osa`).
+template <bool Exchange>
+struct Column {
+    Carry up[vectors], down[vectors];
+};
+template <>
+struct Column<true> {
+    Carry up[vectors], down[vectors], exchange[vectors];
+};
+
+template <size_t N>
+struct Size {
+    static constexpr size_t value = N;
+};
+
+// The words of one block: where the distance grows or falls from row to row, and for `osa` where
+// the previous column was reached without cost, and where it had the text's symbol.
+struct Block {
+    Vector up[vectors], down[vectors], free[vectors], equal[vectors];
+};
+
+template <bool Exchange>
+inline void step(Block& b, size_t v, Vector equal, Column<Exchange>& column) {
+    const Carry up = column.up[v], down = column.down[v];
+    const Vector x = Words::with_bit(equal, down);
+    const Vector sum = Words::plus(Words::both(x, b.up[v]), b.up[v]);
+    // where the diagonal step into a cell costs nothing
+    Vector free = Words::either(Words::differ_or(sum, b.up[v], x), b.down[v]);
+    if constexpr (Exchange) {
+        const Vector begun = Words::without(equal, b.free[v]);
+        const Vector moved = Words::with_bit(Words::twice(begun), column.exchange[v]);
+        column.exchange[v] = Words::last_bit(begun);
+        free = Words::either(free, Words::both(moved, b.equal[v]));
+        b.free[v] = free;
+        b.equal[v] = equal;
+    }
+    Vector right_up = Words::or_neither(b.down[v], free, b.up[v]);
+    Vector right_down = Words::both(b.up[v], free);
+    column.up[v] = Words::last_bit(right_up);
+    column.down[v] = Words::last_bit(right_down);
+    right_up = Words::with_bit(Words::twice(right_up), up);
+    right_down = Words::with_bit(Words::twice(right_down), down);
+    b.up[v] = Words::or_neither(right_down, free, right_up);
+    b.down[v] = Words::both(right_up, free);
+}
+
+// The first column of a block: cells further to the left are more than `limit` from the diagonal.
+inline size_t first_column(size_t block, size_t skipped, size_t limit) {
+    const size_t row = 64 * block;
+    return row > limit + skipped ? row - skipped - limit : 0;
+}
+
+// Distances by Ukkonen's band: cells outside count as more than they are, which is more than the
+// limit. `score` is the distance at the left end of the last row of a block; it goes down through
+// the next block, at most 64 more, and right along the last row of that one.
+template <bool Exchange, bool Bounded, size_t Symbols, class Code>
+void edit(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit, void* work,
+          int64_t* out) {
+    Column<Exchange>* columns = static_cast<Column<Exchange>*>(work);
+    const size_t m = texts.longest;
+    for (size_t j = 0; j < m; ++j)
+        for (size_t v = 0; v < vectors; ++v) {
+            columns[j].up[v] = Words::every();
+            columns[j].down[v] = Words::none();
+            if constexpr (Exchange) columns[j].exchange[v] = Words::none();
+        }
+    Vector score[vectors], length[vectors];
+    for (size_t v = 0; v < vectors; ++v) {
+        score[v] = Words::all(uint64_t(0) - p.skipped);
+        length[v] = Words::load(texts.lengths + v * Words::width);
+    }
+    const size_t reach = Bounded ? size_t(limit) : 0;
+    for (size_t w = 0; w < p.count; ++w) {
+        const Lookup<Code, Symbols> lookup(p.blocks + w * p.alphabet);
+        Block b;
+        for (size_t v = 0; v < vectors; ++v) {
+            b.up[v] = Words::all(w == 0 ? ~uint64_t(0) << p.skipped : ~uint64_t(0));
+            b.down[v] = b.free[v] = b.equal[v] = Words::all(0);
+            score[v] = Words::plus(score[v], Words::all(64));
+        }
+        const bool last = w + 1 == p.count;
+        size_t j = Bounded ? first_column(w, p.skipped, reach) : 0, end = m, next = last ? m : 0;
+        if (Bounded) {
+            const size_t right = 64 * (w + 1) - p.skipped + reach;
+            end = right < m ? right : m;
+            if (!last) next = first_column(w + 1, p.skipped, reach);
+            next = next < end ? next : end;
+            j = j < end ? j : end;
+        }
+        Vector least[vectors], here[vectors];
+        for (; j < next; ++j)  // the score moves along
+            for (size_t v = 0; v < vectors; ++v) {
+                step<Exchange>(b, v, lookup(texts.codes + j * lanes + v * Words::width), columns[j]);
+                const Carry inside = Words::above(length[v], Words::all(j));
+                score[v] = Words::plus_bit(score[v], Words::both(columns[j].up[v], inside));
+                score[v] = Words::minus_bit(score[v], Words::both(columns[j].down[v], inside));
+            }
+        for (size_t v = 0; v < vectors; ++v) least[v] = here[v] = score[v];
+        for (; j < end; ++j)
+            for (size_t v = 0; v < vectors; ++v) {
+                step<Exchange>(b, v, lookup(texts.codes + j * lanes + v * Words::width), columns[j]);
+                if constexpr (Bounded) {
+                    here[v] = Words::plus_bit(here[v], columns[j].up[v]);
+                    here[v] = Words::minus_bit(here[v], columns[j].down[v]);
+                    least[v] = Words::least(least[v], here[v]);
+                }
+            }
+        if constexpr (Bounded) {  // no cell of this row is within the limit: none below is
+            bool near = false;
+            for (size_t v = 0; v < vectors; ++v)
+                near |= Words::any(Words::above(Words::all(uint64_t(limit) + 1), least[v]));
+            if (!near) {
+                for (size_t l = 0; l < lanes; ++l) out[l] = limit + 1;
+                return;
+            }
+        }
+    }
+    for (size_t v = 0; v < vectors; ++v) Words::store(out + v * Words::width, score[v]);
+}
+
+// Bits of S that are 0 are rows in which the longest common subsequence grows.
+template <size_t Symbols, class Code>
+void common_symbols(const EditPattern& p, const EditTexts<Code>& texts, void* work, int64_t* out) {
+    Carry(*carries)[vectors] = static_cast<Carry(*)[vectors]>(work);
+    const size_t m = texts.longest;
+    size_t shortest = m;
+    for (size_t l = 0; l < lanes; ++l) {
+        const size_t length = size_t(texts.lengths[l]);
+        shortest = length < shortest ? length : shortest;
+        out[l] = 0;
+    }
+    for (size_t j = 0; j < m; ++j)
+        for (size_t v = 0; v < vectors; ++v) carries[j][v] = Words::none();
+    Vector length[vectors];
+    for (size_t v = 0; v < vectors; ++v)
+        length[v] = Words::load(texts.lengths + v * Words::width);
+    for (size_t w = 0; w < p.count; ++w) {
+        const Lookup<Code, Symbols> lookup(p.blocks + w * p.alphabet);
+        Vector S[vectors];
+        for (size_t v = 0; v < vectors; ++v) S[v] = Words::all(~uint64_t(0));
+        const auto next = [&](size_t j, size_t v) {
+            const Vector equal = lookup(texts.codes + j * lanes + v * Words::width);
+            const Vector s = S[v], shared = Words::both(s, equal);
+            const Vector sum = Words::plus_bit(Words::plus(s, shared), carries[j][v]);
+            carries[j][v] = Words::last_bit(Words::either(shared, Words::without(s, sum)));
+            return Words::either(sum, Words::without(s, equal));
+        };
+        size_t j = 0;
+        for (; j < shortest; ++j)
+            for (size_t v = 0; v < vectors; ++v) S[v] = next(j, v);
+        for (; j < m; ++j)
+            for (size_t v = 0; v < vectors; ++v)
+                S[v] = Words::choose(Words::above(length[v], Words::all(j)), next(j, v), S[v]);
+        for (size_t v = 0; v < vectors; ++v) {
+            int64_t words[Words::width];
+            Words::store(words, S[v]);
+            for (size_t l = 0; l < Words::width; ++l) {
+                uint64_t grown = ~uint64_t(words[l]);
+                int64_t count = 0;
+                for (; grown; grown &= grown - 1) ++count;
+                out[v * Words::width + l] += count;
+            }
+        }
+    }
+}
+
+// The distance by the loop for tables of this size and for this limit.
+template <bool Exchange, size_t Symbols, class Code>
+void within(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit, void* work,
+            int64_t* out) {
+    const size_t n = 64 * p.count - p.skipped, longer = n > texts.longest ? n : texts.longest;
+    if (limit >= 0 && size_t(limit) < longer)
+        edit<Exchange, true, Symbols>(p, texts, limit, work, out);
+    else
+        edit<Exchange, false, Symbols>(p, texts, limit, work, out);
+    for (size_t l = 0; l < lanes; ++l) {  // the end of a long text may be outside the band
+        const int64_t gap = int64_t(n) - texts.lengths[l], least = gap < 0 ? -gap : gap;
+        if (out[l] < least) out[l] = least;
+    }
+}
+
+// Calls f with the size of tables that registers hold, or with 0 for all others.
+template <class Code, class F>
+void by_size(const EditPattern& p, const F& f) {
+    if constexpr (sizeof(Code) == 1 && small_tables) {
+        if (p.alphabet == 8) return f(Size<8>());
+        if (p.alphabet == 16) return f(Size<16>());
+        if (p.alphabet == 32) return f(Size<32>());
+    }
+    f(Size<0>());
+}
+
+template <bool Exchange, class Code>
+void distances(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit, void* work,
+               int64_t* out) {
+    by_size<Code>(p, [&](auto size) {
+        within<Exchange, decltype(size)::value>(p, texts, limit, work, out);
+    });
+}
+
+template <class Code>
+void common(const EditPattern& p, const EditTexts<Code>& texts, void* work, int64_t* out) {
+    by_size<Code>(
+        p, [&](auto size) { common_symbols<decltype(size)::value>(p, texts, work, out); });
+}
+
+}  // namespace
+
+extern const EditLoops<uint8_t> edit8;
+extern const EditLoops<int32_t> edit32;
+constinit const EditLoops<uint8_t> edit8 = {lanes, sizeof(Column<true>), distances<false, uint8_t>,
+                                            distances<true, uint8_t>, common<uint8_t>};
+constinit const EditLoops<int32_t> edit32 = {lanes, sizeof(Column<true>), distances<false, int32_t>,
+                                             distances<true, int32_t>, common<int32_t>};
+
+}  // namespace MERCER_ISA
+}  // namespace mercer

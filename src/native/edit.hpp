@@ -1,0 +1,45 @@
+// Edit distances of one string, the pattern, to a group of strings, the texts, one in each lane;
+// called by distances/strings.py through bind_edit.cpp.
+//
+// The cells of the pattern's rows are the bits of words (Myers 1999), and a block of 64 rows goes
+// over all columns before the next one begins. So the words of a block stay in registers, and the
+// differences along its last row are kept for each column, one bit for each lane.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace mercer {
+
+// Texts side by side: codes[j * lanes + l] is symbol j of text l, any code below `alphabet` after
+// the end of a shorter text.
+template <class Code>
+struct EditTexts {
+    const Code* codes;
+    const int64_t* lengths;
+    size_t longest;
+};
+
+// The pattern: bit r of blocks[w * alphabet + c] says whether row 64 w + r - skipped has symbol c.
+// Rows before the first one have none, so that the last row is the last bit of the last block. Up to
+// 32 symbols are padded to 8, 16 or 32.
+struct EditPattern {
+    const uint64_t* blocks;
+    size_t alphabet, count, skipped;
+};
+
+template <class Code>
+struct EditLoops {
+    size_t lanes;       // texts of a group
+    size_t work_bytes;  // for each column of the longest text
+    // out (lanes,): the distances, exact up to the limit and above it elsewhere. `work` is aligned
+    // to 64 bytes.
+    void (*levenshtein)(const EditPattern& pattern, const EditTexts<Code>& texts, int64_t limit,
+                        void* work, int64_t* out);
+    void (*osa)(const EditPattern& pattern, const EditTexts<Code>& texts, int64_t limit, void* work,
+                int64_t* out);
+    // out (lanes,): the lengths of the longest common subsequences.
+    void (*common)(const EditPattern& pattern, const EditTexts<Code>& texts, void* work,
+                   int64_t* out);
+};
+
+}  // namespace mercer

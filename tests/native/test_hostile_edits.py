@@ -1,0 +1,128 @@
+"""The loops of edit distances with hostile arrays: every length about the widths of words, every
+size of table, any number of texts about the number of lanes, limits that are too small, and arrays
+that the bindings must refuse."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer import _native
+
+LEVENSHTEIN, OSA, COMMON = range(3)
+CODES = [np.uint8, np.int32]
+LENGTHS = [0, 1, 2, 63, 64, 65, 127, 128, 129, 150]
+
+
+def table(x, z, variant):
+    """The last cell of the textbook's table, one row after the other."""
+    before, row = None, np.arange(len(z) + 1) * (variant != COMMON)
+    for i, a in enumerate(x):
+        old, row = row, np.empty_like(row)
+        row[0] = 0 if variant == COMMON else i + 1
+        for j, b in enumerate(z):
+            if variant == COMMON:
+                row[j + 1] = old[j] + 1 if a == b else max(old[j + 1], row[j])
+                continue
+            row[j + 1] = min(old[j] + (a != b), old[j + 1] + 1, row[j] + 1)
+            if variant == OSA and i and j and a == z[j - 1] and x[i - 1] == b:
+                row[j + 1] = min(row[j + 1], before[j - 1] + 1)
+        before = old
+    return row[-1]
+
+
+def flat(strings, dtype):
+    values = np.array([c for s in strings for c in s], dtype)
+    return values, np.cumsum([0, *map(len, strings)])
+
+
+def measured(X, Z, symbols, variant, limit=-1, dtype=np.uint8):
+    guarded = np.full((len(X) + 2, len(Z)), -7.0)
+    _native.edit_distances(
+        *flat(X, dtype), *flat(Z, dtype), symbols, variant, limit, False, guarded[1:-1]
+    )
+    assert (guarded[[0, -1]] == -7).all()
+    return guarded[1:-1]
+
+
+@pytest.mark.parametrize("variant", [LEVENSHTEIN, OSA, COMMON])
+@pytest.mark.parametrize("symbols", [1, 3, 8, 9, 16, 17, 32, 33, 256])
+def test_lengths_tables_and_limits(variant, symbols):
+    rng = np.random.default_rng(symbols)
+    base = rng.integers(0, symbols, 150)
+
+    def near(length):
+        text = base[:length].copy()
+        for i in rng.integers(0, max(length - 1, 1), 4 if length > 1 else 0):
+            text[i : i + 2] = text[i : i + 2][::-1]
+            text[i // 2] = rng.integers(0, symbols)
+        return text.tolist()
+
+    X = [near(n) for n in (0, 64, 65, 129)]
+    Z = [near(n) for n in LENGTHS] + [rng.integers(0, symbols, 70).tolist()]
+    wanted = np.array([[table(x, z, variant) for z in Z] for x in X])
+    for dtype in CODES:
+        assert_array_equal(measured(X, Z, symbols, variant, dtype=dtype), wanted)
+    for limit in () if variant == COMMON else (0, 1, 3, 10, 63, 64, 65, 149, 150, 2**40):
+        found = measured(X, Z, symbols, variant, limit)
+        assert_array_equal(found[wanted <= limit], wanted[wanted <= limit])
+        assert (found[wanted > limit] > limit).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33])
+def test_any_number_of_texts(count):
+    rng = np.random.default_rng(count)
+    texts = [rng.integers(0, 4, rng.integers(0, 90)).tolist() for _ in range(count)]
+    wanted = np.array([[table(x, z, OSA) for z in texts] for x in texts]).reshape(count, count)
+    out = np.empty((count, count))
+    strings = flat(texts, np.uint8)
+    _native.edit_distances(*strings, *strings, 4, OSA, -1, True, out)
+    assert_array_equal(out, wanted)
+    assert_array_equal(measured(texts, texts, 4, OSA), wanted)
+
+
+def test_strings_within_a_larger_array():
+    values, starts = np.array([9, 1, 2, 3, 9, 9], np.uint8), np.array([1, 4, 4])
+    out = np.empty((2, 2))
+    _native.edit_distances(values, starts, values, starts + 1, 10, LEVENSHTEIN, -1, False, out)
+    assert_array_equal(out, [[2, 3], [3, 0]])
+
+
+def arguments(**changes):
+    values, starts = np.array([0, 1, 2], np.uint8), np.array([0, 1, 3])
+    given = {"x": values, "x_starts": starts, "z": values, "z_starts": starts, "alphabet": 3,
+             "variant": 0, "limit": -1, "same": False, "out": np.zeros((2, 2))}  # fmt: skip
+    return given | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"x_starts": [0, 1]}, ValueError, "shapes must be"),
+        ({"z_starts": [0, 1, 2, 3]}, ValueError, "shapes must be"),
+        ({"out": np.zeros((2, 1))}, ValueError, "shapes must be"),
+        ({"x_starts": [0, 2, 1]}, IndexError, "starts must ascend"),
+        ({"z_starts": [0, 1, 4]}, IndexError, "starts must ascend"),
+        ({"z_starts": [-1, 1, 3]}, IndexError, "starts must ascend"),
+        ({"x_starts": [], "out": np.zeros((0, 2))}, ValueError, "shapes must be"),
+        ({"alphabet": 2}, IndexError, r"values must be in 0 \.\. alphabet - 1"),
+        ({"alphabet": 0}, ValueError, "alphabet must be in"),
+        ({"alphabet": 2**25}, ValueError, "alphabet must be in"),
+        ({"variant": 3}, ValueError, "variant in"),
+        ({"variant": -1}, ValueError, "variant in"),
+        ({"same": True, "z": np.array([0, 1, 2], np.uint8)}, ValueError, "the same arrays"),
+        ({"out": np.zeros((2, 2), np.float32)}, TypeError, "incompatible"),
+        ({"out": np.zeros((2, 2), order="F")}, TypeError, "incompatible"),
+        ({"x": np.zeros(3)}, TypeError, "incompatible"),
+        ({"z": np.zeros(3, np.int32)}, TypeError, "incompatible"),
+    ],
+)
+def test_what_is_refused(changes, error, message):
+    changes = {k: np.array(v, np.int64) if "starts" in k else v for k, v in changes.items()}
+    with pytest.raises(error, match=message):
+        _native.edit_distances(**arguments(**changes))
+
+
+def test_negative_codes_are_refused():
+    values = np.array([0, -1, 2], np.int32)
+    with pytest.raises(IndexError, match="values must be in"):
+        _native.edit_distances(**arguments(x=values, z=values))
