@@ -30,6 +30,7 @@ void check_aligned(const Arrays&... arrays) {
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_edit(nb::module_& m);
+void bind_hashing(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);

@@ -12,6 +12,7 @@
 
 #include "distances.hpp"
 #include "edit.hpp"
+#include "hashing.hpp"
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
@@ -44,12 +45,15 @@ struct Loops {
     const SmoLoops<double>& smo64;
     const EditLoops<uint8_t>& edit8;
     const EditLoops<int32_t>& edit32;
+    const HashLoops& hashes;
     const KmerLoops<uint8_t>& kmers8;
     const KmerLoops<int32_t>& kmers32;
     const KmerCountLoops& kmer_counts;
     const LinearBoxLoops& linear_box;
     const LinearLoops<float>& linear32;
     const LinearLoops<double>& linear64;
+    const ListedLoops<float>& listed32;
+    const ListedLoops<double>& listed64;
     const NearestLoops<float>& nearest32;
     const NearestLoops<double>& nearest64;
     const PerceptronVoteLoops& perceptron_votes;

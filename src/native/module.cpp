@@ -29,6 +29,7 @@ NB_MODULE(_native, m) {
     bind_radial(m);
     bind_distances(m);
     bind_edit(m);
+    bind_hashing(m);
     bind_smo(m);
     bind_kmers(m);
     bind_linear_svm(m);

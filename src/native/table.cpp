@@ -16,12 +16,15 @@ extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
+extern const HashLoops hashes;
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
 extern const LinearBoxLoops linear_box;
 extern const LinearLoops<float> linear32;
 extern const LinearLoops<double> linear64;
+extern const ListedLoops<float> listed32;
+extern const ListedLoops<double> listed64;
 extern const NearestLoops<float> nearest32;
 extern const NearestLoops<double> nearest64;
 extern const PerceptronVoteLoops perceptron_votes;
@@ -48,12 +51,15 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::smo64,
     MERCER_ISA::edit8,
     MERCER_ISA::edit32,
+    MERCER_ISA::hashes,
     MERCER_ISA::kmers8,
     MERCER_ISA::kmers32,
     MERCER_ISA::kmer_counts,
     MERCER_ISA::linear_box,
     MERCER_ISA::linear32,
     MERCER_ISA::linear64,
+    MERCER_ISA::listed32,
+    MERCER_ISA::listed64,
     MERCER_ISA::nearest32,
     MERCER_ISA::nearest64,
     MERCER_ISA::perceptron_votes,

@@ -3,10 +3,28 @@
 `Index` (index.py) is the interface of all indexes, and says how to add one; `BruteForce` (brute.py)
 compares everything; `fit_index` (choose.py) takes one by its name. Searches are divided into tiles
 in compare.py and rows.py, and files are written and read in files.py and skeleton.py.
+
+`LSHIndex` (lsh.py) finds candidates by the hash functions of families.py and minhash.py, as many as
+amplification.py says. What they read of samples is in readings.py, and lists of candidates are
+compared in listed.py.
 """
 
 from mercer.search.brute import BruteForce
 from mercer.search.choose import ALGORITHMS, fit_index
+from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.index import Index
+from mercer.search.lsh import LSHIndex
+from mercer.search.minhash import MinHash
 
-__all__ = ["ALGORITHMS", "BruteForce", "Index", "fit_index"]
+__all__ = [
+    "ALGORITHMS",
+    "BitSampling",
+    "BruteForce",
+    "HashFamily",
+    "Hyperplanes",
+    "Index",
+    "LSHIndex",
+    "MinHash",
+    "StableProjections",
+    "fit_index",
+]

@@ -1,0 +1,178 @@
+"""Families of hash functions that are equal for near vectors more often than for far ones.
+
+A family is a value: `HashFamily.draw` makes a copy that has functions, `HashFamily.hashes` applies
+them, and `HashFamily.collision` is the probability that two rows have the same hash, by which
+`mercer.search.amplification` chooses how many functions are wanted. The family for sets is
+`MinHash` (minhash.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator
+
+from mercer.samples import is_number
+
+__all__ = ["BitSampling", "HashFamily", "Hyperplanes", "StableProjections"]
+
+FARTHEST = 2.0**30  # whole numbers of steps that are told apart; Cauchy's may be any number
+
+
+class HashFamily(BaseEstimator, ABC):
+    """Abstract: random functions f with P[f(x) = f(z)] that falls with the distance of x and z."""
+
+    @abstractmethod
+    def collision(self, distance: Any) -> np.ndarray:
+        """P[f(x) = f(z)] for rows at these distances; the shape of ``distance``."""
+
+    @abstractmethod
+    def draw(self, X: Any, count: int, rng: np.random.Generator) -> Self:
+        """A copy with ``count`` functions of rows like X."""
+
+    @abstractmethod
+    def hashes(self, X: Any) -> np.ndarray:
+        """The value of each function for each row of X, (n, count), int32."""
+
+
+class Hyperplanes(HashFamily):
+    r"""Random hyperplanes through the origin, for angles: on which side of each a row is.
+
+    The collision probability at the angle θ is :math:`1 - \theta / \pi`.
+
+    References
+    ----------
+    Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002.
+
+    Examples
+    --------
+    >>> float(Hyperplanes().collision(np.pi / 4))
+    0.75
+    """
+
+    normals_: np.ndarray
+
+    def collision(self, distance: Any) -> np.ndarray:
+        return np.clip(1 - np.asarray(distance, np.float64) / np.pi, 0, 1)
+
+    def draw(self, X: np.ndarray, count: int, rng: np.random.Generator) -> Hyperplanes:
+        drawn = Hyperplanes()
+        drawn.normals_ = rng.normal(size=(X.shape[1], count)).astype(X.dtype)
+        return drawn
+
+    def hashes(self, X: np.ndarray) -> np.ndarray:
+        return (X @ self.normals_ > 0).astype(np.int32)
+
+
+class StableProjections(HashFamily):
+    r"""Steps of a random projection, :math:`\lfloor \langle a, x \rangle / w + b \rfloor`.
+
+    The entries of a are drawn from a p-stable law, so that :math:`\langle a, x - z \rangle` is
+    distributed as :math:`\|x - z\|_p` times one such number: normal for p = 2, Cauchy for p = 1. b
+    is uniform in [0, 1). With c the distance and w the width, the collision probability is
+
+    .. math:: 1 - 2 \Phi(-w / c) - \frac{2 c}{\sqrt{2 \pi} w} (1 - e^{-w^2 / 2 c^2}), \qquad
+       \frac{2}{\pi} \arctan \frac{w}{c} - \frac{c}{\pi w} \ln\Bigl(1 + \frac{w^2}{c^2}\Bigr)
+
+    for p = 2 and for p = 1.
+
+    Parameters
+    ----------
+    p : {1, 2}, default=2
+    width : float > 0, default=1.0
+        The width w of a step, in the units of the distance.
+
+    References
+    ----------
+    Datar, Immorlica, Indyk & Mirrokni, "Locality-sensitive hashing scheme based on p-stable
+    distributions", SCG 2004, section 3.2.
+
+    Examples
+    --------
+    >>> StableProjections(width=4.0).collision([0.5, 1.0, 4.0]).round(3)
+    array([0.9  , 0.801, 0.369])
+    """
+
+    origin_: np.ndarray
+    directions_: np.ndarray
+    shifts_: np.ndarray
+
+    def __init__(self, p: int = 2, width: float = 1.0):
+        self.p = p
+        self.width = width
+
+    def collision(self, distance: Any) -> np.ndarray:
+        if self.p not in (1, 2):
+            raise ValueError(f"p={self.p!r}: give 1 or 2.")
+        if not (is_number(self.width) and 0 < self.width < np.inf):
+            raise ValueError(f"width={self.width!r}: give a number > 0.")
+        c = np.asarray(distance, np.float64)
+        with np.errstate(divide="ignore", over="ignore"):
+            t = self.width / c  # infinite at distance 0
+        t = np.clip(t, 1e-12, 1e150)
+        if self.p == 2:
+            gap = -np.expm1(-t * t / 2)
+            return np.clip(1 - 2 * ndtr(-t) - 2 / (np.sqrt(2 * np.pi) * t) * gap, 0, 1)
+        return np.clip(2 / np.pi * np.arctan(t) - np.log1p(t * t) / (np.pi * t), 0, 1)
+
+    def draw(self, X: np.ndarray, count: int, rng: np.random.Generator) -> StableProjections:
+        drawn = StableProjections(self.p, self.width)
+        shape = X.shape[1], count
+        law = rng.normal(size=shape) if self.p == 2 else rng.standard_cauchy(size=shape)
+        # rows far from the origin would lose digits
+        drawn.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        drawn.directions_ = (law / self.width).astype(X.dtype)
+        drawn.shifts_ = rng.random(count).astype(X.dtype)
+        return drawn
+
+    def hashes(self, X: np.ndarray) -> np.ndarray:
+        steps = (X - self.origin_) @ self.directions_
+        steps += self.shifts_
+        np.floor(steps, out=steps)
+        return np.clip(steps, -FARTHEST, FARTHEST, out=steps).astype(np.int32)
+
+
+class BitSampling(HashFamily):
+    r"""The value of one column, drawn at random, for the number of columns that differ.
+
+    A column is drawn with a probability proportional to its weight. With T the sum of all weights,
+    the collision probability at the distance d is :math:`1 - d / T`.
+
+    Parameters
+    ----------
+    weights : array-like of shape (columns,)
+        Their weights :math:`w_j \ge 0`, of which one at least is positive.
+
+    References
+    ----------
+    Indyk & Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality",
+    STOC 1998.
+
+    Examples
+    --------
+    >>> BitSampling([1.0] * 8).collision([0, 2, 8])
+    array([1.  , 0.75, 0.  ])
+    """
+
+    columns_: np.ndarray
+
+    def __init__(self, weights: Any):
+        self.weights = weights
+
+    def collision(self, distance: Any) -> np.ndarray:
+        total = float(np.sum(self.weights))
+        return np.clip(1 - np.asarray(distance, np.float64) / total, 0, 1)
+
+    def draw(self, X: np.ndarray, count: int, rng: np.random.Generator) -> BitSampling:
+        drawn = BitSampling(self.weights)
+        share = np.asarray(self.weights, np.float64) / np.sum(self.weights)
+        drawn.columns_ = rng.choice(len(share), count, p=share)
+        return drawn
+
+    def hashes(self, X: np.ndarray) -> np.ndarray:
+        values = X[:, self.columns_].astype(np.float64) + 0.0  # -0 is 0
+        bits = values.view(np.int64)
+        return (bits ^ (bits >> 32)).astype(np.int32)

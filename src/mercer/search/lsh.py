@@ -1,0 +1,364 @@
+"""Locality-sensitive hashing: near rows share a key in some hash table, far rows seldom do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _native
+from mercer.distances import Distance
+from mercer.gram.memory import in_megabytes, memory_budget
+from mercer.samples import is_number, is_whole
+from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
+from mercer.search.brute import BruteForce
+from mercer.search.families import HashFamily, StableProjections
+from mercer.search.index import Index
+from mercer.search.listed import ListedSearch
+from mercer.search.readings import reading_of
+from mercer.search.rows import Rows, Selection, slices
+from mercer.threads import ordered_map
+
+__all__ = ["LSHIndex"]
+
+HASHED = 2**22  # hash values that a thread computes at a time
+SAMPLE, AMONG = 128, 100_000  # rows that ask, and rows among which they do, to choose the tables
+PAIRS = 2**14  # distances of pairs as they come
+MOST_TABLES = 1000
+#: of a step of a projection, in units of the distance that should be found
+WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+#: nanoseconds of one operation, of a table, of a row that is met there, and of one that is fetched
+OPERATION, TABLE, VISIT, FETCH = 0.3, 60.0, 4.0, 20.0
+
+
+class Sample(NamedTuple):
+    """Pairs by which the functions are chosen.
+
+    Attributes
+    ----------
+    wanted, others : ndarray
+        Distances of pairs that should be found, and of pairs as they come.
+    pairs : tuple of two samples or None
+        Rows of pairs that should be found.
+    """
+
+    wanted: np.ndarray
+    others: np.ndarray
+    pairs: tuple[Any, Any] | None
+
+
+class LSHIndex(Index):
+    r"""An index of neighbours by hashing, which finds near rows with a wanted probability.
+
+    It has b tables. The key of a row in one of them is made of r random hash functions, which are
+    equal for two rows at the distance d with the probability p(d). Rows that share a key in some
+    table are candidates, with the probability :math:`1 - (1 - p(d)^r)^b`; their distances are then
+    computed exactly. r and b, and the width of a projection's steps, are those that cost least.
+
+    Parameters
+    ----------
+    distance : Distance
+        `Jaccard` (by `MinHash`), `Cosine` (`Hyperplanes`), `Mahalanobis`, `Minkowski` or
+        `MappedMinkowski` with p = 1 or 2 (`StableProjections`), `Minkowski(0)` or `Match`
+        (`BitSampling`). The families are in `mercer.search`.
+    near : float > 0, optional
+        The distance of two rows that should be found with the probability ``recall``; nearer pairs
+        are found more often. None: the ``n_neighbors`` nearest rows should be found, on average
+        over a sample.
+    recall : float in (0, 1), default=0.95
+    n_neighbors : int >= 1, default=10
+        Where ``near`` is None.
+    n_tables, n_hashes : int, optional
+        b and r, in place of those that cost least. Give both or none.
+    random_state : int, RandomState or None, default=0
+        Of the functions, and of the sample.
+    memory : int, str or None
+        Budget in bytes or as "4GB"; tables take half of it at most. None means half of what is
+        free.
+    n_jobs : int or None
+        Threads; None means all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    distance_ : Distance
+        Bound to the training sample.
+    n_tables_, n_hashes_ : int
+        b and r.
+    family_ : HashFamily
+        The functions, b r of them.
+    near_ : float
+        The distance at which a pair is found with the probability ``recall``.
+    share_ : float
+        The share of the rows with which a query is compared, as expected.
+    n_samples_fit_ : int
+
+    See Also
+    --------
+    mercer.search.BruteForce : All neighbours, exactly.
+    mercer.plots.HashingDisplay : The curve of the probability over the distance.
+
+    Notes
+    -----
+    A query takes O(b r d) operations for its keys, and O(d) for each candidate. Memory: 8 to 16
+    bytes for each row and table, beside the rows. A neighbour that is not found is missing from the
+    answer, and a query may have fewer than k neighbours: the distance is then infinite and the
+    index -1. Where neighbours are hardly nearer than other rows, as for many columns of noise,
+    nearly all rows are candidates (see ``share_``), and `BruteForce` is faster. Sparse rows are
+    made dense.
+
+    References
+    ----------
+    Indyk & Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality",
+    STOC 1998. Slaney, Lifshits & He, "Optimal parameters for locality-sensitive hashing",
+    Proceedings of the IEEE 100, 2012.
+
+    Examples
+    --------
+    >>> from mercer.distances import Jaccard
+    >>> texts = ["the cat sat on the mat", "a cat sat on the mat", "dogs bark at night"]
+    >>> index = LSHIndex(Jaccard(" "), near=0.5, recall=0.99).fit(texts)
+    >>> distances, indices = index.query(["the cat sat on a mat"], k=2)
+    >>> indices, distances.round(2)
+    (array([[1, 0]]), array([[0.  , 0.17]]))
+    >>> index.collision([0.2, 0.5, 0.9]).round(2) >= [0.99, 0.99, 0.0]
+    array([ True,  True,  True])
+    """
+
+    exact = False
+
+    def __init__(
+        self,
+        distance: Distance,
+        near: float | None = None,
+        recall: float = 0.95,
+        n_neighbors: int = 10,
+        n_tables: int | None = None,
+        n_hashes: int | None = None,
+        random_state: Any = 0,
+        memory: int | float | str | None = None,
+        n_jobs: int | None = None,
+    ):
+        super().__init__(distance, memory, n_jobs)
+        self.near = near
+        self.recall = recall
+        self.n_neighbors = n_neighbors
+        self.n_tables = n_tables
+        self.n_hashes = n_hashes
+        self.random_state = random_state
+
+    def collision(self, distance: Any) -> np.ndarray:
+        """The probability that two rows at these distances are compared, the S-curve.
+
+        Parameters
+        ----------
+        distance : array-like of numbers >= 0
+
+        Returns
+        -------
+        ndarray, of the same shape, values in [0, 1]
+        """
+        check_is_fitted(self, "family_")
+        return s_curve(self.family_.collision(distance), self.n_hashes_, self.n_tables_)
+
+    # --- what an index defines -------------------------------------------------------------------
+
+    def arrange(self, X: Any) -> None:
+        """Choose r and b, draw the functions, and build the tables."""
+        self._validate()
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        self.reading_ = reading_of(self.distance_, X)
+        self.rows_ = self.reading_.rows(X)
+        sample = self._sample(X, rng)
+        family, chosen, most = self._plan(X, sample)
+        self.n_hashes_, self.n_tables_ = chosen.n_hashes, chosen.n_tables
+        self._draw(family, sample, most, rng)
+        p = family.collision(sample.others)
+        self.share_ = float(s_curve(p, self.n_hashes_, self.n_tables_).mean())
+        self.near_ = self._distance_of(sample)
+        self._build(X.shape[0])
+
+    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+        """The rows that share a key with each query; `query` reads them without this loop."""
+        keys = self.keys(self.reading_.rows(Z))
+        ids, starts = self.listed(keys, int(self.most_candidates(keys).sum()), None)
+        for i in range(len(starts) - 1):
+            yield slice(i, i + 1), ids[starts[i] : starts[i + 1]]
+
+    def _search(self, Z: Any) -> ListedSearch:  # type: ignore[override]
+        check_is_fitted(self, "distance_")
+        training = self._training
+        if Z is None:
+            return ListedSearch(self, training, training)
+        Z = self.distance_.encode(Z, like=training.X)
+        return ListedSearch(self, Rows(Z), training)
+
+    # --- tables ----------------------------------------------------------------------------------
+
+    def keys(self, rows: Any) -> np.ndarray:
+        """The key of each row of ``reading_.rows`` in each table, (tables, n), uint32."""
+        hashes = np.ascontiguousarray(self.family_.hashes(rows))
+        out = np.empty((self.n_tables_, len(hashes)), np.uint32)
+        _native.hash_keys(hashes, out)
+        return out
+
+    def most_candidates(self, keys: np.ndarray) -> np.ndarray:
+        """How many candidates each query has at most, (n,)."""
+        out = np.empty(keys.shape[1], np.int64)
+        _native.count_candidates(keys, self.starts_, self.ids_, self.keys_, out)
+        return out
+
+    def listed(
+        self, keys: np.ndarray, most: int, own: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of all queries, ``most`` of them at most, and where each query starts."""
+        n = keys.shape[1]
+        own = np.full(n, -1) if own is None else own
+        ids, starts = np.empty(most, np.int32), np.empty(n + 1, np.int64)
+        seen = np.zeros(self.n_samples_fit_, np.uint32)
+        total = _native.list_candidates(
+            keys, self.starts_, self.ids_, self.keys_, own, seen, ids, starts
+        )
+        return ids[:total], starts
+
+    def _build(self, n: int) -> None:
+        tables, step = self.n_tables_, max(1, HASHED // (self.n_hashes_ * self.n_tables_))
+        keys = np.empty((tables, n), np.uint32)
+        parts = slices(n, step)
+        found = ordered_map(lambda rows: self.keys(self.rows_[rows]), parts, self.n_jobs)
+        for rows, part in zip(parts, found, strict=True):
+            keys[:, rows] = part
+        self.starts_ = np.empty((tables, _buckets(n) + 1), np.uint32)
+        self.ids_, self.keys_ = np.empty((tables, n), np.int32), np.empty((tables, n), np.uint32)
+
+        def sort(t: slice) -> None:
+            _native.hash_tables(keys[t], self.starts_[t], self.ids_[t], self.keys_[t])
+
+        for _ in ordered_map(sort, slices(tables, 1), self.n_jobs):
+            pass
+
+    # --- how many --------------------------------------------------------------------------------
+
+    def _validate(self) -> None:
+        if self.near is not None and not (is_number(self.near) and 0 < self.near < np.inf):
+            raise ValueError(f"near={self.near!r}: give a number > 0, or None.")
+        if not (is_number(self.recall) and 0 < self.recall < 1):
+            raise ValueError(
+                f"recall={self.recall!r}: give a number between 0 and 1, such as 0.95."
+            )
+        if not (is_whole(self.n_neighbors) and self.n_neighbors >= 1):
+            raise ValueError(f"n_neighbors={self.n_neighbors!r}: give an integer >= 1.")
+        if (self.n_tables is None) != (self.n_hashes is None):
+            raise ValueError(
+                f"n_tables={self.n_tables!r} and n_hashes={self.n_hashes!r}: give both or none."
+            )
+        for name in ("n_tables", "n_hashes"):
+            value = getattr(self, name)
+            if value is not None and not (is_whole(value) and value >= 1):
+                raise ValueError(f"{name}={value!r}: give an integer >= 1.")
+
+    def _room(self, n: int) -> int:
+        """How many tables of n rows half of the memory holds while they are built."""
+        each = 12 * n + 4 * _buckets(n)  # bytes
+        room = int(memory_budget(self.memory, 2 * MOST_TABLES * each) // (2 * each))
+        if room < (self.n_tables or 1):
+            raise MemoryError(
+                f"a hash table of {n:,} rows takes {each / 1e6:.3g} MB, and half of memory="
+                f"{self.memory!r} has no room for {self.n_tables or 1}: give memory="
+                f"{in_megabytes(2 * each * (self.n_tables or 1))} or more, or fewer tables."
+            )
+        return min(room, MOST_TABLES)
+
+    def _sample(self, X: Any, rng: np.random.Generator) -> Sample:
+        self._room(X.shape[0])  # or nothing need be computed
+        n, rows = X.shape[0], self.rows_
+        asking = np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
+        among = np.sort(rng.choice(n, min(PAIRS // 8, n), replace=False))
+        others = self.distance_.whole(X[asking], X[among], self.n_jobs).ravel().astype(np.float64)
+        others = rng.choice(others, min(PAIRS, len(others)), replace=False)
+        if self.near is not None:
+            further = self.reading_.stepped(rows[asking], rows[rng.permutation(asking)], self.near)
+            pairs = None if further is None else (rows[asking], further)
+            return Sample(np.array([float(self.near)]), others, pairs)
+        some = np.sort(rng.choice(n, min(AMONG, n), replace=False))
+        # of a part of the rows, as large a part of the neighbours
+        k = int(np.clip(round(self.n_neighbors * len(some) / n), 1, max(len(some) - 1, 1)))
+        brute = BruteForce(self.distance_, self.memory, self.n_jobs).fit(X[some])
+        wanted, near = brute.query(X[asking], min(k + 1, len(some)))
+        first = min(1, wanted.shape[1] - 1)  # the nearest is the row itself, or as near
+        wanted, near = wanted[:, first:].astype(np.float64), near[:, first:]
+        # rows that share nothing, such as sets without a common item, are no neighbours
+        found = self.reading_.family.collision(wanted) > 0
+        if not found.any():
+            return Sample(np.zeros(1), others, None)
+        i, j = np.nonzero(found)
+        return Sample(wanted[found], others, (rows[asking[i]], rows[some[near[i, j]]]))
+
+    def _plan(self, X: Any, sample: Sample) -> tuple[HashFamily, Amplification, int]:
+        """The family, with the width of its steps; r and b; and the most tables."""
+        hashing, comparing = self.reading_.sizes(self.rows_)
+        costs = Costs(OPERATION * hashing, TABLE, VISIT, FETCH + OPERATION * comparing, X.shape[0])
+        most, plans = self._room(X.shape[0]), []
+        for family in _widths(self.reading_.family, sample):
+            if self.n_tables is None or self.n_hashes is None:
+                plan = cheapest(
+                    family.collision, sample.wanted, sample.others, self.recall, costs, most
+                )
+            else:  # the width that finds as much as is wanted, and compares least
+                curve = [
+                    float(s_curve(family.collision(d), self.n_hashes, self.n_tables).mean())
+                    for d in (sample.wanted, sample.others)
+                ]
+                cost = curve[1] if curve[0] >= self.recall else 2 - curve[0]
+                plan = Amplification(self.n_hashes, self.n_tables, cost)
+            if plan is not None:
+                plans.append((family, plan))
+        if not plans:
+            raise ValueError(
+                f"{most} tables cannot find pairs at the distance "
+                f"{float(np.median(sample.wanted)):.4g} with recall={self.recall:g}: give a "
+                "smaller near or recall, or more memory=; or search exactly by BruteForce."
+            )
+        return (*min(plans, key=lambda pair: pair[1].cost), most)
+
+    def _draw(
+        self, family: HashFamily, sample: Sample, most: int, rng: np.random.Generator
+    ) -> None:
+        """Draw the functions, and more of them until the pairs of the sample are found.
+
+        The probabilities hold for functions as they come. Those that were drawn may find less:
+        Cauchy's law has some very long projections, which separate most pairs.
+        """
+        while True:
+            self.family_ = family.draw(self.rows_, self.n_hashes_ * self.n_tables_, rng)
+            if sample.pairs is None or self.n_tables is not None or self.n_tables_ == most:
+                return
+            first, second = map(self.keys, sample.pairs)
+            if (first == second).any(axis=0).mean() >= self.recall:
+                return
+            self.n_tables_ = min(self.n_tables_ + 1 + self.n_tables_ // 8, most)
+
+    def _distance_of(self, sample: Sample) -> float:
+        """The distance at which the S-curve falls below the recall, by bisection."""
+        low, high = 0.0, float(max(sample.wanted.max(), sample.others.max(), 1e-300))
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.collision(middle) >= self.recall else (low, middle)
+        return low
+
+
+def _buckets(n: int) -> int:
+    """A power of 2, about as many as there are rows."""
+    return 1 << max(1, (n - 1).bit_length())
+
+
+def _widths(family: HashFamily, sample: Sample) -> list[HashFamily]:
+    """The family with steps of several widths, if it has steps."""
+    if not isinstance(family, StableProjections):
+        return [family]
+    wanted, others = sample.wanted, sample.others
+    scales = (float(np.median(wanted)), float(np.mean(wanted)), float(np.median(others)))
+    scale = next((s for s in scales if 0 < s < np.inf), 1.0)
+    return [StableProjections(family.p, scale * width) for width in WIDTHS]

@@ -1,0 +1,229 @@
+"""Min-wise hashing: short signatures of sets, from which Jaccard's index can be read."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _native
+from mercer.distances import Jaccard
+from mercer.samples import Sets, is_whole
+from mercer.search.families import HashFamily
+
+__all__ = ["MinHash"]
+
+WORD = 2**32
+
+
+class MinHash(TransformerMixin, HashFamily):
+    r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
+
+    Each entry is the least value :math:`f_\pi(A) = \min \{\pi(u) : u \in A\}` of a random order π
+    of all items, and :math:`P[f_\pi(A) = f_\pi(B)] = \#(A \cap B) / \#(A \cup B)`.
+
+    Parameters
+    ----------
+    n_hashes : int >= 1, default=128
+        The length h of a signature. The standard error of an estimate of J is
+        :math:`\sqrt{J (1 - J) / h}`.
+    separator : str, optional
+        The separator between the items of a set that is given as one string, as in
+        `mercer.distances.Jaccard`.
+    permutations : array-like of shape (n_hashes, n_items), optional
+        The orders π: row h has the ranks π_h(0), π_h(1) ... of the items, whole numbers from 0 to
+        2³² - 2. Items are then numbers from 0 to n_items - 1, or the columns of a 0/1 matrix. None
+        means random orders of all that an item may be.
+    random_state : int, RandomState or None, default=0
+        Of the random orders. Signatures of the same seed can be compared, whatever fit has read.
+
+    Attributes
+    ----------
+    factors_, shifts_ : ndarray of shape (n_hashes,), uint32
+        Without ``permutations``: the order of function h is that of
+        ``factors_[h] * x + shifts_[h]`` modulo 2³², for x a number of 32 bits made of the item.
+    ranks_ : ndarray of shape (n_items, n_hashes), uint32
+        With ``permutations``.
+
+    See Also
+    --------
+    mercer.LSHIndex : Neighbours by such signatures.
+    mercer.distances.Jaccard : The exact distance.
+
+    Notes
+    -----
+    O(h) operations for each item of a set. Items are texts, bytes, numbers, None, or tuples and
+    frozen sets of them; equal items get equal numbers in every process. All empty sets have one
+    signature, and share no entry with other sets.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+
+    Examples
+    --------
+    >>> sets = [set("abcdefgh"), set("abcdefxy"), set("xyz")]
+    >>> minhash = MinHash(256)
+    >>> S = minhash.fit_transform(sets)
+    >>> S.shape, S.dtype
+    ((3, 256), dtype('uint32'))
+    >>> minhash.similarity(S).round(1)  # exactly 6 / 10, 0 and 2 / 9
+    array([[1. , 0.6, 0. ],
+           [0.6, 1. , 0.2],
+           [0. , 0.2, 1. ]])
+    >>> MinHash(2, permutations=[[0, 1, 2], [2, 1, 0]]).fit_transform([{0, 2}, {1, 2}])
+    array([[0, 0],
+           [1, 0]], dtype=uint32)
+    """
+
+    def __init__(
+        self,
+        n_hashes: int = 128,
+        separator: str | None = None,
+        permutations: Any = None,
+        random_state: Any = 0,
+    ):
+        self.n_hashes = n_hashes
+        self.separator = separator
+        self.permutations = permutations
+        self.random_state = random_state
+
+    # --- signatures ------------------------------------------------------------------------------
+
+    def fit(self, X: Any = None, y: Any = None) -> MinHash:
+        """Draw the functions. X is read by its form alone."""
+        if not (is_whole(self.n_hashes) and self.n_hashes >= 1):
+            raise ValueError(f"n_hashes={self.n_hashes!r}: give an integer >= 1.")
+        self._reader().validate()
+        for name in ("ranks_", "factors_", "shifts_"):
+            vars(self).pop(name, None)
+        if self.permutations is not None:
+            self.ranks_ = _ranks(self.permutations, self.n_hashes)
+            return self
+        rng = check_random_state(self.random_state)
+        # an odd factor permutes the numbers of 32 bits
+        draws = rng.randint(0, WORD, (2, self.n_hashes), np.uint64)
+        self.factors_ = (draws[0] | 1).astype(np.uint32)
+        self.shifts_ = draws[1].astype(np.uint32)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Signatures of sets, (n, n_hashes), uint32.
+
+        Parameters
+        ----------
+        X : samples
+            Sets in any form that `mercer.distances.Jaccard` reads.
+        """
+        return self._signatures(self._reader().encode(X))
+
+    def similarity(self, S: Any, T: Any = None) -> np.ndarray:
+        """Estimates of Jaccard's index: the share of equal entries of signatures, (n, m).
+
+        Parameters
+        ----------
+        S, T : array-like of shapes (n, h) and (m, h), uint32
+            Signatures; T is S by default.
+        """
+        A = _signatures_of("S", S)
+        B = A if T is None else _signatures_of("T", T)
+        if A.shape[1] != B.shape[1]:
+            raise ValueError(
+                f"S has signatures of {A.shape[1]} entries and T of {B.shape[1]}: compare those of "
+                "one MinHash."
+            )
+        out = np.empty((len(A), len(B)))
+        shares = np.full(A.shape[1], 1 / A.shape[1])
+        _native.matches(A, np.ascontiguousarray(B.T), shares, out)
+        return np.minimum(out, 1, out=out)
+
+    # --- as a family of hash functions -----------------------------------------------------------
+
+    def collision(self, distance: Any) -> np.ndarray:
+        """1 - d at the Jaccard distance d: that of one function."""
+        return np.clip(1 - np.asarray(distance, np.float64), 0, 1)
+
+    def draw(self, X: Sets, count: int, rng: np.random.Generator) -> MinHash:
+        seed = int(rng.integers(2**31))
+        return MinHash(count, self.separator, self.permutations, seed).fit()
+
+    def hashes(self, X: Sets) -> np.ndarray:
+        return self._signatures(X).view(np.int32)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _reader(self) -> Jaccard:
+        return Jaccard(self.separator)
+
+    def _signatures(self, X: Sets) -> np.ndarray:
+        check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
+        out = np.empty((len(X), self.n_hashes), np.uint32)
+        if self.permutations is None:
+            numbers = np.array([item_number(item) for item in X.universe], np.uint32)
+            _native.least_hashes(X.values, X.starts, numbers, self.factors_, self.shifts_, out)
+            return out
+        rows = _places(X.universe, len(self.ranks_))
+        _native.least_ranks(rows[X.values], X.starts, self.ranks_, out)
+        return out
+
+
+def item_number(item: Any) -> int:
+    """A number of 32 bits that looks random: equal for equal items, in every process."""
+    if isinstance(item, str):
+        content = b"s" + item.encode("utf-8", "surrogatepass")
+    elif isinstance(item, bytes):
+        content = b"b" + item
+    elif isinstance(item, Number) or type(item) is np.bool_:
+        # Python's own, which is the same for 1, 1.0 and True, and not random
+        content = b"n%d" % (0 if item != item else hash(item))
+    elif item is None:
+        content = b"none"
+    elif isinstance(item, tuple):
+        content = b"t" + b",".join(b"%d" % item_number(part) for part in item)
+    elif isinstance(item, frozenset):
+        content = b"f" + b",".join(b"%d" % n for n in sorted(map(item_number, item)))
+    else:
+        raise TypeError(
+            f"MinHash cannot hash the item {item!r} of type {type(item).__name__}: give texts, "
+            "bytes, numbers, or tuples of them."
+        )
+    return int.from_bytes(blake2b(content, digest_size=4).digest(), "little")
+
+
+def _ranks(permutations: Any, count: int) -> np.ndarray:
+    ranks = np.asarray(permutations)
+    shaped = ranks.ndim == 2 and len(ranks) == count and ranks.shape[1] > 0
+    if not shaped or ranks.dtype.kind not in "iu":
+        raise ValueError(
+            f"permutations has shape {ranks.shape} and dtype {ranks.dtype}: give whole numbers of "
+            f"shape (n_hashes, n_items), here ({count}, n_items)."
+        )
+    if ranks.min() < 0 or ranks.max() >= WORD - 1:
+        raise ValueError("permutations must have ranks from 0 to 2**32 - 2.")
+    return np.ascontiguousarray(ranks.T, np.uint32)
+
+
+def _places(universe: list, n_items: int) -> np.ndarray:
+    """The item of each code, as a number of ``permutations``' columns; (codes,), int32."""
+    for item in universe:
+        if not (is_whole(item) and 0 <= item < n_items):
+            raise ValueError(
+                f"X has the item {item!r}, but permutations has {n_items} items: items must be "
+                f"integers from 0 to {n_items - 1}."
+            )
+    return np.array(universe, np.int32).reshape(-1)
+
+
+def _signatures_of(name: str, S: Any) -> np.ndarray:
+    S = np.asarray(S)
+    if S.ndim != 2 or S.dtype != np.uint32 or S.shape[1] == 0:
+        raise ValueError(
+            f"{name} has shape {S.shape} and dtype {S.dtype}: give signatures, (n, n_hashes) of "
+            "uint32, as transform returns them."
+        )
+    return np.ascontiguousarray(S).view(np.int32)

@@ -1,0 +1,183 @@
+"""Families of hash functions: how often they collide, against the formula, and signatures of sets
+against the definition."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from mercer.search import BitSampling, Hyperplanes, MinHash, StableProjections
+from mercer.search.minhash import item_number
+
+COUNT = 40_000  # functions, so that a share has a standard error of 0.0025 at most
+FIVE = 5 * 0.5 / np.sqrt(COUNT)
+
+
+def share(family, X, count=COUNT, seed=0):
+    """The share of functions by which rows 2 i and 2 i + 1 of X have the same hash."""
+    drawn = family.draw(X, count, np.random.default_rng(seed))
+    H = drawn.hashes(X)
+    assert H.dtype == np.int32
+    assert H.shape == (len(X), count)
+    return (H[::2] == H[1::2]).mean(axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("width", [0.5, 3.0])
+def test_stable_projections(p, width, dtype):
+    rng = np.random.default_rng(1)
+    gaps = np.array([0.0, 0.1, 0.5, 1.0, 3.0, 20.0])
+    x = rng.normal(size=(len(gaps), 4)) + 100  # far from the origin
+    steps = rng.normal(size=x.shape)
+    z = x + steps * (gaps / np.linalg.norm(steps, p, axis=1))[:, None]
+    X = np.stack([x, z], axis=1).reshape(-1, 4).astype(dtype)
+    family = StableProjections(p, width)
+    assert_allclose(share(family, X), family.collision(gaps), atol=FIVE)
+    assert_allclose(family.collision([0, np.inf, 1e-320, 1e300]), [1, 0, 1, 0], atol=1e-12)
+
+
+def test_hyperplanes():
+    angles = np.array([0.0, 0.2, np.pi / 2, 2.5, np.pi])
+    X = np.zeros((10, 3))
+    X[::2, 0] = 2.0
+    X[1::2, 0], X[1::2, 1] = np.cos(angles), np.sin(angles)
+    assert_allclose(share(Hyperplanes(), X), Hyperplanes().collision(angles), atol=FIVE)
+
+
+def test_bit_sampling():
+    weights = np.array([1.0, 2.0, 0.0, 5.0])
+    x = np.array([[0, 1.5, 2, -0.0]] * 4)
+    z = x.copy()
+    z[0, 0], z[1, [1, 2]], z[2] = 9, 7, 9
+    z[3] = -z[3] + 2 * x[3]  # the same numbers, with another sign of zero
+    X = np.stack([x, z], axis=1).reshape(-1, 4)
+    family = BitSampling(weights)
+    d = (weights * (x != z)).sum(axis=1)
+    assert d.tolist() == [1, 2, 8, 0]
+    assert_allclose(share(family, X), family.collision(d), atol=FIVE)
+    small = np.array([[1e-300], [2e-300], [1e-45], [0.0]])  # differ in some bits alone
+    assert (share(BitSampling([1.0]), small, 3) == 0).all()
+
+
+def test_probabilities_fall_with_the_distance():
+    d = np.linspace(0, 1, 200)
+    for family, most in (
+        (StableProjections(1, 0.3), 9),
+        (StableProjections(2, 0.3), 9),
+        (Hyperplanes(), np.pi),
+        (BitSampling([2.0]), 2),
+        (MinHash(), 1),
+    ):
+        p = family.collision(d * most)
+        assert p[0] == 1
+        assert (np.diff(p) < 0).all()
+        assert (p >= 0).all()
+
+
+@pytest.mark.parametrize("width", [0, -1, np.nan, np.inf, "1", None])
+def test_a_width_is_a_number(width):
+    with pytest.raises(ValueError, match=r"width=.*: give a number > 0"):
+        StableProjections(2, width).collision(1.0)
+    with pytest.raises(ValueError, match="p=3: give 1 or 2"):
+        StableProjections(3).collision(1.0)
+
+
+# --- sets ----------------------------------------------------------------------------------------
+
+
+def pairs_of(J, size, rng):
+    """Two sets of random items with Jaccard's index J."""
+    shared = round(2 * size * J / (1 + J))
+    items = [f"w{i}" for i in rng.permutation(10**6)[: 2 * size - shared]]
+    return set(items[:size]), set(items[size - shared :])
+
+
+@pytest.mark.parametrize("J", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_signatures_are_equal_as_often_as_sets_overlap(J):
+    rng = np.random.default_rng(3)
+    sets = [s for _ in range(400) for s in pairs_of(J, 60, rng)]
+    exact = np.array([len(a & b) / len(a | b) for a, b in zip(sets[::2], sets[1::2])])
+    minhash = MinHash(128)
+    S = minhash.fit_transform(sets)
+    found = (S[::2] == S[1::2]).mean(axis=1)
+    expected = np.sqrt((exact * (1 - exact)).mean() / 128)
+    assert np.sqrt(((found - exact) ** 2).mean()) <= 1.15 * expected
+    assert abs((found - exact).mean()) <= 5 * expected / np.sqrt(400)
+    assert_allclose(minhash.similarity(S[:6], S[:5]), (S[:6, None] == S[:5]).mean(axis=2))
+    assert_allclose(minhash.collision(1 - exact), exact)
+
+
+def test_signatures_from_given_permutations():
+    """By the definition; columns of a matrix and items that are numbers are the same."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((30, 12)) < 0.3).astype(float)
+    X[4] = 0
+    orders = np.array([rng.permutation(12) for _ in range(70)])
+    minhash = MinHash(70, permutations=orders).fit()
+    S = minhash.transform(X)
+    for row, signature in zip(X, S):
+        items = np.flatnonzero(row)
+        wanted = orders[:, items].min(axis=1) if len(items) else np.full(70, 2**32 - 1)
+        assert_array_equal(signature, wanted)
+    assert_array_equal(minhash.transform([set(np.flatnonzero(row).tolist()) for row in X]), S)
+    with pytest.raises(ValueError, match="item 12, but permutations has 12 items"):
+        minhash.transform([{12}])
+    with pytest.raises(ValueError, match="item 'a', but permutations"):
+        minhash.transform([{"a"}])
+
+
+def test_signatures_do_not_depend_on_other_sets_or_on_the_process():
+    text = "[{'a', 1, b'x', ('u', 2), None, 2.5, frozenset({1, 'z'})}, {'é\\ud800', True}, set()]"
+    sets = eval(text)
+    S = MinHash(20).fit_transform(sets)
+    for chosen in ([2, 0], [1], [0, 0, 1]):
+        assert_array_equal(MinHash(20).fit_transform([sets[i] for i in chosen]), S[chosen])
+    code = f"from mercer import MinHash; print(MinHash(20).fit_transform({text}).tolist())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(S.tolist())
+    assert (S[2] == 2**32 - 1).all()
+
+
+def test_items_that_are_equal_have_one_number():
+    assert item_number(1) == item_number(1.0) == item_number(True) == item_number(np.int8(1))
+    assert item_number("1") != item_number(1) != item_number(b"1")
+    assert item_number(("a", 1)) == item_number(("a", True)) != item_number((1, "a"))
+    with pytest.raises(TypeError, match=r"cannot hash the item .* of type object"):
+        item_number(object())
+
+
+def test_conventions():
+    minhash = MinHash(8, separator=",", random_state=3)
+    assert repr(clone(minhash)) == repr(minhash)
+    S = minhash.fit(["a, b"]).transform(["b,a", "a"])
+    assert_array_equal(S[0], MinHash(8, random_state=3).fit().transform([{"a", "b"}])[0])
+    assert (S[0] != MinHash(8, random_state=4).fit_transform([{"a", "b"}])[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: MinHash(0).fit(), ValueError, "n_hashes=0: give an integer >= 1"),
+        (lambda: MinHash(1.5).fit(), ValueError, r"n_hashes=1\.5"),
+        (lambda: MinHash(4).transform([{1}]), ValueError, "not fitted"),
+        (lambda: MinHash(4).fit_transform(["ab"]), TypeError, "compares sets"),
+        (lambda: MinHash(4, separator="").fit(), ValueError, "separator=''"),
+        (lambda: MinHash(2, permutations=[[0, 1]]).fit(), ValueError, "whole numbers of shape"),
+        (lambda: MinHash(1, permutations=[[0.5]]).fit(), ValueError, "whole numbers of shape"),
+        (lambda: MinHash(1, permutations=[[-1]]).fit(), ValueError, "ranks from 0"),
+        (lambda: MinHash(4).fit_transform([{object()}]), TypeError, "cannot hash the item"),
+        (lambda: MinHash(4).similarity([[1, 2]]), ValueError, "S has shape .* give signatures"),
+        (
+            lambda: MinHash(4).similarity(np.zeros((1, 2), np.uint32), np.zeros((1, 3), np.uint32)),
+            ValueError,
+            "signatures of 2 entries and T of 3",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
