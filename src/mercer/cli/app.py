@@ -1,7 +1,8 @@
 """The commands and their options, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast; the work is in fit.py, predict.py, report.py, check.py and demo.py beside this file.
+is fast; the work is in fit.py, predict.py, report.py, check.py, neighbors.py and demo.py beside
+this file.
 """
 
 from __future__ import annotations
@@ -307,6 +308,83 @@ def check(
 
 
 @app.command(sort_key=4)
+def neighbors(
+    items: Path,
+    query: Path | None = None,
+    /,
+    *,
+    k: Annotated[int | None, Parameter(name=["-k", "--neighbors"])] = None,
+    radius: float | None = None,
+    output: Annotated[Path, Parameter(alias="-o")] = Path("neighbors.csv"),
+    columns: Annotated[list[str] | None, Parameter(negative="")] = None,
+    drop: Drops = None,
+    kind: Kinds = None,
+    metric: Literal["range", "rank"] = "range",
+    text: Literal["auto", "edit", "kmers", "words"] = "auto",
+    explain: Flag = False,
+    memory: str = "4GB",
+    encoding: str = "utf-8",
+    sep: str | None = None,
+    decimal: Decimal | None = None,
+    force: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Find the nearest rows of a table, by columns of any kind.
+
+    The distance is the mean over the columns, each of which counts from 0 to 1. Writes the columns
+    row, neighbour, distance and rank.
+
+    Parameters
+    ----------
+    items
+        The table in which neighbours are searched, in any format of mercer fit.
+    query
+        Rows that ask, with the same columns. Without it each row of the items asks for others.
+    k
+        How many neighbours of each row. Default: 10, or all within the radius.
+    radius
+        Only neighbours at this distance or nearer.
+    output
+        A CSV, TSV or Parquet file.
+    columns
+        A column to compare by; without it all that tell rows apart. May be repeated.
+    drop
+        A column to leave out. May be repeated.
+    kind
+        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
+        identifier, drop. May be repeated.
+    metric
+        How far numbers and dates are apart: in shares of the range of the items, or by rank.
+    text
+        How texts are compared: by edits, by substrings of 3 characters (kmers) or by words. auto:
+        edits, and words where texts have more than 100 characters on average.
+    explain
+        Add the column differs: the columns that add most to each distance, and how much.
+    memory
+        Memory budget of the search: "4GB", "500MB".
+    encoding
+        Of text files.
+    sep
+        Between the fields of text files. Default: as the first rows show.
+    decimal
+        The decimal sign in text files: . or , (default: as the columns show).
+    force
+        Replace an existing output file.
+    quiet
+        Print nothing but errors.
+    """
+    from mercer.cli.neighbors import NeighborOptions, write_neighbors
+    from mercer.cli.options import reading_given
+
+    options = NeighborOptions(
+        items=items, query=query, k=k, radius=radius, columns=columns or [], drop=drop or [],
+        kind=kind or [], metric=metric, text=text, output=output, explain=explain, memory=memory,
+        reading=reading_given(encoding, sep, decimal), force=force, quiet=quiet,
+    )  # fmt: skip
+    return write_neighbors(options)
+
+
+@app.command(sort_key=5)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """Fit, explain and use a model of the penguins table.
 

@@ -25,7 +25,7 @@ from mercer.selection.reasons import Reasons
 from mercer.selection.surprises import Surprises
 from mercer.selection.values import read_columns
 
-__all__ = ["predict_table"]
+__all__ = ["WRITERS", "predict_table", "write_frames"]
 
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
 WHOLE = 100_000_000  # bytes of files that are read at once
@@ -71,7 +71,9 @@ def predict_table(
     work = _Predictions(estimator, tables, keep, suffix, explain)
     surprises = work.look()
     with written_whole(output) as file:
-        rows = _write(file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None)
+        rows = write_frames(
+            file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None
+        )
     _show(tables, surprises, rows, output)
     if work.reasons is not None:
         _show_reasons(work.reasons)
@@ -174,7 +176,7 @@ def _kept(frame: pl.DataFrame, keep: list[str], table: str, suffix: str) -> dict
     return {name: frame[name] for name in keep}
 
 
-def _write(file: IO[bytes], frames: Iterator[pl.DataFrame], suffix: str, safe: bool) -> int:
+def write_frames(file: IO[bytes], frames: Iterator[pl.DataFrame], suffix: str, safe: bool) -> int:
     """Write the frames one after the other; returns the number of rows.
 
     A text grows with each; Parquet is written at once.

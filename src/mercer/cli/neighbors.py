@@ -1,0 +1,226 @@
+"""``mercer neighbors``: the rows of a table that are nearest to each row of another one, or of the
+same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.progress import Progress
+
+from mercer.cli.errors import TableError, check_columns, counted, of_option
+from mercer.cli.options import kinds_given, refuse_existing
+from mercer.cli.predict import WRITERS, write_frames
+from mercer.cli.problem import columns_of
+from mercer.cli.table_distance import TableDistance
+from mercer.cli.tables import Reading, Tables
+from mercer.cli.terminal import Terminal, line
+from mercer.gram import memory_budget
+from mercer.persistence import written_whole
+from mercer.search import fit_index
+from mercer.selection.columns import Column
+from mercer.selection.values import read_columns
+
+__all__ = ["NeighborOptions", "write_neighbors"]
+
+BLOCK = 2000  # rows that ask at a time
+SAID = 3  # columns that an explanation names
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighborOptions:
+    """The options of ``mercer neighbors``, as `mercer.cli.app.neighbors` describes them."""
+
+    items: Path
+    query: Path | None
+    k: int | None
+    radius: float | None
+    columns: list[str]
+    drop: list[str]
+    kind: list[str]
+    metric: str
+    text: str
+    output: Path
+    explain: bool
+    memory: str
+    reading: Reading
+    force: bool
+    quiet: bool
+
+    def check(self) -> None:
+        """Refuse, before any table is read, what no table could make right."""
+        suffix = self.output.suffix.lower()
+        if suffix not in WRITERS:
+            raise TableError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
+        if self.k is not None and self.k < 1:
+            raise TableError(f"-k {self.k}: give a number of neighbours, at least 1.")
+        if self.radius is not None and not 0 <= self.radius < np.inf:
+            raise TableError(f"--radius {self.radius}: give a number, at least 0.")
+        with of_option():
+            memory_budget(self.memory)
+        kinds_given(self.kind)
+        both = sorted({*self.columns} & {*self.drop})
+        if both:
+            raise TableError(f"{both[0]} is named by --columns and by --drop: leave one out.")
+        inputs = [self.items] if self.query is None else [self.items, self.query]
+        refuse_existing([self.output], self.force, inputs)
+
+
+def write_neighbors(options: NeighborOptions) -> int:
+    """Run the command; returns its exit code."""
+    options.check()
+    screen = Terminal(quiet=options.quiet)
+    tables = Tables([options.items], options.reading)
+    refuse_existing([options.output], True, tables.paths)
+    values = read_columns(tables.frame())
+    columns = _compared(values, tables, options)
+    rule = TableDistance(columns, values, options.metric, options.text)
+    items = rule.rows(values, tables.label)
+    queries, asked = items, None
+    if options.query is not None:
+        asked = Tables([options.query], options.reading.after(columns))
+        refuse_existing([options.output], True, asked.paths)
+        queries = rule.rows(read_columns(asked.frame()), asked.label)
+    neighbours = _Neighbours(rule, items, queries, asked is None, options)
+    bars = Terminal(stderr=True)
+    hidden = options.quiet or not bars.is_terminal
+    with (
+        Progress(console=bars, transient=True, disable=hidden) as progress,
+        written_whole(options.output) as file,
+    ):
+        bar = progress.add_task("Searching", total=queries.height)
+        frames = neighbours.frames(lambda done: progress.update(bar, completed=done))
+        rows = write_frames(file, frames, options.output.suffix.lower(), False)
+    for note in dict.fromkeys([*tables.notes, *([] if asked is None else asked.notes)]):
+        screen.print(f"• {note}", soft_wrap=True)
+    screen.print("Compared: " + "; ".join(rule.sentences()) + ".", soft_wrap=True)
+    left = [str(name) for name in values if str(name) not in rule.columns]
+    if left:
+        screen.print(f"Left out: {', '.join(left)}.", soft_wrap=True)
+    are = "is" if rows == 1 else "are"
+    screen.print(
+        line(
+            f"{counted(rows, 'neighbour')} of {counted(queries.height, 'row')} {are} in ",
+            (str(options.output), "bold"),
+            ". Rows are counted from 1 without the header.",
+        ),
+        soft_wrap=True,
+    )
+    return 0
+
+
+def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Column]:
+    """The columns by which rows are compared."""
+    kinds, names = kinds_given(options.kind), [str(name) for name in values]
+    given = {"--columns": options.columns, "--drop": options.drop, "--kind": list(kinds)}
+    for option, some in given.items():
+        check_columns(option, some, tables.label, names)
+    wanted = {
+        name: values[name] for name in values if not options.columns or name in options.columns
+    }
+    drop = [name for name in options.drop if name in wanted]
+    kinds = {name: kind for name, kind in kinds.items() if name in wanted}
+    with of_option():
+        columns = columns_of(wanted, kinds, drop, tables)
+    if options.columns:  # a column that is named is meant, also where it numbers the rows
+        again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
+                 for c in columns if c.kind == "identifier"}  # fmt: skip
+        columns = columns_of(wanted, again | kinds, drop, tables) if again else columns
+    used = [column for column in columns if column.used]
+    if not used:
+        said = "; ".join(f"{c.name}: {c.kind}, {c.reason}" for c in columns[:5])
+        raise TableError(
+            f"{tables.label} has no column to compare rows by ({said}). Name one by --columns, or "
+            "say what it is by --kind name=text."
+        )
+    return used
+
+
+class _Neighbours:
+    """The neighbours of all rows, in blocks of rows.
+
+    With ``themselves`` the items ask, and a row is no neighbour of itself.
+    """
+
+    def __init__(
+        self,
+        rule: TableDistance,
+        items: pl.DataFrame,
+        queries: pl.DataFrame,
+        themselves: bool,
+        options: NeighborOptions,
+    ):
+        self.rule, self.items, self.queries, self.options = rule, items, queries, options
+        self.themselves = themselves
+        most = items.height - themselves
+        if not most:
+            raise TableError(
+                f"{options.items} has one row, which has no neighbour in its own table: give a "
+                "second table of rows that ask."
+            )
+        self.k = min(options.k or (10 if options.radius is None else most), most)
+        self.index = fit_index(items, rule.distance, memory=options.memory)[0]
+
+    def frames(self, tell: Any) -> Iterator[pl.DataFrame]:
+        """What is written, one frame for each block; ``tell`` gets the number of rows done."""
+        empty = True
+        for start in range(0, self.queries.height, BLOCK):
+            block = self.queries[start : start + BLOCK]
+            i, j, distances = self._found(block, start)
+            tell(start + block.height)
+            if len(i) or (empty and start + BLOCK >= self.queries.height):
+                empty = False
+                yield self._frame(i, j, distances, start)
+
+    def _found(self, block: pl.DataFrame, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of the block, their neighbours by distance, and the distances."""
+        radius, more = self.options.radius, int(self.themselves)
+        if radius is not None and self.options.k is None:
+            distances, j, starts = self.index.query_radius(block, radius)
+            i = np.repeat(np.arange(block.height), np.diff(starts))
+        else:
+            k = min(self.k + more, self.items.height)
+            near, indices = self.index.query(block, k)
+            i, j, distances = np.repeat(np.arange(block.height), k), indices.ravel(), near.ravel()
+        keep = np.ones(len(i), bool) if radius is None else distances <= radius
+        if self.themselves:
+            keep &= j != i + start
+        i, j, distances = i[keep], j[keep], distances[keep]
+        order = np.lexsort((j, distances, i))
+        i, j, distances = i[order], j[order], distances[order]
+        few = _ranks(i) <= self.k
+        return i[few], j[few], distances[few]
+
+    def _frame(self, i: np.ndarray, j: np.ndarray, distances: np.ndarray, start: int) -> Any:
+        found: dict[str, Any] = {
+            "row": start + i + 1,
+            "neighbour": j + 1,
+            "distance": distances,
+            "rank": _ranks(i),
+        }
+        if self.options.explain:
+            apart = self.rule.differences(self.queries[start + i], self.items[j])
+            found["differs"] = _explained(apart, len(i))
+        return pl.DataFrame(found)
+
+
+def _ranks(i: np.ndarray) -> np.ndarray:
+    """1, 2, 3 ... for each run of equal numbers."""
+    first = np.flatnonzero(np.diff(i, prepend=-1))
+    lengths = np.diff(np.append(first, len(i)))
+    return np.arange(len(i)) - np.repeat(first, lengths) + 1
+
+
+def _explained(apart: dict[str, np.ndarray], count: int) -> list[str]:
+    """The columns that add most to each distance, and how much: "price 0.35, colour 0.25"."""
+    names = list(apart)
+    shares = np.reshape([apart[name] for name in names], (len(names), count))
+    largest = np.argsort(-shares, axis=0, kind="stable")[:SAID]
+    return [
+        ", ".join(f"{names[c]} {shares[c, r]:.3g}" for c in largest[:, r] if shares[c, r] > 0)
+        for r in range(count)
+    ]

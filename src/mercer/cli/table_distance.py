@@ -1,0 +1,208 @@
+"""A distance of rows with columns of any kind, for ``mercer neighbors``.
+
+Each column says by a number from 0 to 1 how far two rows are apart, and the distance is the mean of
+the columns (Gower 1971). `TableDistance` learns from the items what is needed for that, reads rows,
+and says which columns make two rows differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mercer.cli.errors import TableError
+from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
+from mercer.search.readings import SetReading
+from mercer.selection.cells import items_of
+from mercer.selection.columns import Column
+from mercer.selection.values import as_dates, as_numbers, missing_values
+
+__all__ = ["METRICS", "TEXTS", "TableDistance"]
+
+METRICS = ("range", "rank")
+TEXTS = ("auto", "edit", "kmers", "words")
+LONG = 100  # characters on average, beyond which texts are compared by their words
+MERS = 3  # characters of the parts of a text
+MARK = "\x1f"  # between the items of a set
+MISSING = "\0missing"  # the name of the column that says where numbers are missing
+
+
+class TableDistance:
+    """The distance that the columns of a table of items make.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Those that are compared.
+    values : dict
+        Name -> array of the items, from `mercer.selection.values.read_columns`.
+    metric : {"range", "rank"}
+        How far numbers and dates are apart: their difference in shares of the range of the items,
+        or the share of the items between them.
+    text : {"auto", "edit", "kmers", "words"}
+        How texts are compared: by edits, in shares of the longer one; or as sets of their
+        substrings of 3 characters, or of their words, by Jaccard's distance. "auto" counts edits,
+        in texts of more than 100 characters it compares words.
+
+    Attributes
+    ----------
+    distance : Distance
+        Reads the frames that `rows` returns.
+    """
+
+    def __init__(self, columns: list[Column], values: dict, metric: str, text: str):
+        self.metric = metric
+        self.columns = {str(c.name): c for c in columns}
+        self.numbers = [n for n, c in self.columns.items() if c.kind in ("number", "date")]
+        self.levels = [n for n, c in self.columns.items() if c.kind == "category"]
+        self.scales = {name: self._scale(self._number(name, values)) for name in self.numbers}
+        self.texts: dict[str, str] = {}
+        for name, column in self.columns.items():
+            if column.kind == "text":
+                self.texts[name] = _way(values[column.name]) if text == "auto" else text
+            elif column.kind == "set":
+                self.texts[name] = "set"
+        parts: list[tuple[Any, list[str]]] = []
+        if self.numbers:
+            both = [part for name in self.numbers for part in (name, name + MISSING)]
+            parts.append((Minkowski(1), both))
+        if self.levels:
+            parts.append((Match(), self.levels))
+        for name, way in self.texts.items():
+            parts.append((Edit(normalised=True) if way == "edit" else Jaccard(MARK), [name]))
+        share = 1 / len(self.columns)
+        self.distance = Mixed(parts, weights=[share] * len(parts))
+
+    def rows(self, values: dict, table: str) -> pl.DataFrame:
+        """Rows as the distance reads them; ``values`` as those of the items."""
+        found: dict[str, Any] = {}
+        for name, column in self.columns.items():
+            if column.name not in values:
+                raise TableError(
+                    f"{table} has no column {name!r}, by which the items are compared. Add it, or "
+                    "name the columns to compare by --columns."
+                )
+            cells = values[column.name]
+            if name in self.scales:
+                numbers = self._number(name, values)
+                gone = np.isnan(numbers)
+                if gone.all() and not missing_values(cells).all():
+                    first = cells[~missing_values(cells)][0]
+                    raise TableError(
+                        f"{table}: column {name!r} holds {column.kind}s in the items, but none "
+                        f"here; the first value is {first!r:.60}. Give {column.kind}s, or leave "
+                        "the column out by --drop."
+                    )
+                # as far from any value as the ends of the range are: max(x, 1 - x)
+                found[name] = np.where(gone, 0.5, self._scaled(name, numbers))
+                found[name + MISSING] = np.where(gone, 0.5, 0.0)
+            elif name in self.levels:
+                lost = missing_values(cells)
+                found[name] = pl.Series(
+                    [None if m else _text(v) for v, m in zip(cells.tolist(), lost, strict=True)],
+                    dtype=pl.String,
+                )
+            else:
+                found[name] = self._read_texts(column, self.texts[name], cells)
+        return pl.DataFrame(found)
+
+    def differences(self, mine: pl.DataFrame, theirs: pl.DataFrame) -> dict[str, np.ndarray]:
+        """How much each column adds to the distance of row i of both frames."""
+        found = {}
+        for name in self.columns:
+            a, b = mine[name], theirs[name]
+            if name in self.scales:
+                gone = mine[name + MISSING] - theirs[name + MISSING]
+                apart = (a - b).abs().to_numpy() + gone.abs().to_numpy()
+            elif name in self.levels:
+                apart = a.ne_missing(b).to_numpy().astype(float)
+            elif self.texts[name] == "edit":
+                apart = _edits(a.to_list(), b.to_list())
+            else:
+                apart = _unlike(a.to_list(), b.to_list())
+            found[name] = apart / len(self.columns)
+        return found
+
+    def sentences(self) -> list[str]:
+        """How the columns are compared, for the user."""
+        ways = {
+            "edit": "by edits",
+            "kmers": f"by substrings of {MERS} characters",
+            "words": "by words",
+            "set": "by their items",
+        }
+        scale = {"range": "in shares of the range", "rank": "by rank"}[self.metric]
+        said = [f"{', '.join(self.numbers)} ({scale})"] if self.numbers else []
+        said += [f"{', '.join(self.levels)} (equal or not)"] if self.levels else []
+        said += [f"{name} ({ways[way]})" for name, way in self.texts.items()]
+        return said
+
+    def _number(self, name: str, values: dict) -> np.ndarray:
+        column = self.columns[name]
+        cells = values[column.name]
+        if column.kind == "number":
+            return as_numbers(cells, column.decimal)
+        dates = as_dates(cells, column.order)
+        return np.where(np.isnat(dates), np.nan, dates.astype("int64").astype(float))
+
+    def _scale(self, numbers: np.ndarray) -> np.ndarray:
+        """The two ends of the range, or all values in order."""
+        known = np.sort(numbers[~np.isnan(numbers)])
+        if not len(known):
+            known = np.zeros(1)
+        return known if self.metric == "rank" else known[[0, -1]]
+
+    def _scaled(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        scale = self.scales[name]
+        if self.metric == "rank":
+            below, upto = (np.searchsorted(scale, numbers, side) for side in ("left", "right"))
+            return (below + upto) / (2 * len(scale))
+        width = scale[1] - scale[0]
+        return (numbers - scale[0]) / (width if width > 0 else 1.0)
+
+    def _read_texts(self, column: Column, way: str, cells: np.ndarray) -> pl.Series:
+        if way == "set":
+            read = [MARK.join(map(_text, items_of(v, column.separator))) for v in cells.tolist()]
+        else:
+            lost = missing_values(cells)
+            plain = ["" if m else _text(v) for v, m in zip(cells.tolist(), lost, strict=True)]
+            read = plain if way == "edit" else [_parts(text, way) for text in plain]
+        return pl.Series(read, dtype=pl.String)
+
+
+def _way(cells: np.ndarray) -> str:
+    """How texts of these lengths are compared."""
+    known = cells[~missing_values(cells)].tolist()
+    length = sum(len(_text(v)) for v in known) / max(len(known), 1)
+    return "words" if length > LONG else "edit"
+
+
+def _parts(text: str, way: str) -> str:
+    """The words of a text, or its substrings, as the items of a set."""
+    text = text.lower().replace(MARK, " ")
+    if way == "words":
+        return MARK.join(text.split())
+    text = " ".join(text.split())
+    return MARK.join(
+        f"_{text[i : i + MERS]}_" for i in range(max(len(text) - MERS + 1, bool(text)))
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _edits(mine: list[str], theirs: list[str]) -> np.ndarray:
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cpdist
+
+    return cpdist(mine, theirs, scorer=Levenshtein.normalized_distance, dtype=np.float64)
+
+
+def _unlike(mine: list[str], theirs: list[str]) -> np.ndarray:
+    reader, each = Jaccard(MARK), np.arange(len(mine) + 1)
+    X = reader.encode(mine)
+    Z = reader.encode(theirs, like=X)
+    return SetReading().listed(X, Z, each[:-1].astype(np.int32), each, np.float64)
