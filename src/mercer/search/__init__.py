@@ -6,12 +6,13 @@ in compare.py and rows.py, and files are written and read in files.py and skelet
 
 `LSHIndex` (lsh.py) finds candidates by the hash functions of families.py and minhash.py, as many as
 amplification.py says. What they read of samples is in readings.py, and lists of candidates are
-compared in listed.py.
+compared in listed.py. `GraphIndex` (graph.py) asks another library for them.
 """
 
 from mercer.search.brute import BruteForce
 from mercer.search.choose import ALGORITHMS, fit_index
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
+from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.lsh import LSHIndex
 from mercer.search.minhash import MinHash
@@ -20,6 +21,7 @@ __all__ = [
     "ALGORITHMS",
     "BitSampling",
     "BruteForce",
+    "GraphIndex",
     "HashFamily",
     "Hyperplanes",
     "Index",

@@ -6,13 +6,14 @@ from typing import Any
 
 from mercer.distances import Distance
 from mercer.search.brute import BruteForce
+from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.lsh import LSHIndex
 
 __all__ = ["ALGORITHMS", "fit_index"]
 
 #: the names of ``algorithm=``, beside "auto"
-ALGORITHMS: dict[str, type[Index]] = {"brute": BruteForce, "lsh": LSHIndex}
+ALGORITHMS: dict[str, type[Index]] = {"brute": BruteForce, "lsh": LSHIndex, "graph": GraphIndex}
 
 
 def fit_index(
@@ -30,7 +31,7 @@ def fit_index(
     X : samples
         Whatever the distance reads.
     distance : Distance
-    algorithm : {"auto", "brute", "lsh"} or Index, default="auto"
+    algorithm : {"auto", "brute", "lsh", "graph"} or Index, default="auto"
         "auto" takes the one that is likely to be the fastest. An index of your own is cloned, and
         its distance, memory and threads are replaced by those given here.
     memory : int, str or None
