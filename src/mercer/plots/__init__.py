@@ -5,6 +5,7 @@ from mercer.plots.correlations import CanonicalCorrelationDisplay
 from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
+from mercer.plots.hashing import HashingDisplay, RecallTimeDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.mistakes import MistakeDisplay
@@ -19,10 +20,12 @@ __all__ = [
     "DecisionSurfaceDisplay",
     "EmbeddingDisplay",
     "GramDisplay",
+    "HashingDisplay",
     "InfluenceDisplay",
     "MarginDisplay",
     "MistakeDisplay",
     "PartialDependenceDisplay",
+    "RecallTimeDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
     "save_report",
