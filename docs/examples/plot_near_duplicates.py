@@ -60,8 +60,8 @@ print(f"{len(pairs & right)} of {len(right)} pairs, {index.share_:.2%} of all ro
 # %%
 # The curve
 # ---------
-# One hash function falls in a straight line with the distance. Several of them in a key, and several
-# tables, make a curve that is near 1 for copies and near 0 for all other pairs.
+# One hash function falls in a straight line with the distance. Several of them in a key, and
+# several tables, make a curve that is near 1 for copies and near 0 for all other pairs.
 
 HashingDisplay.from_index(index, [shingles[i] for i in range(0, 4000, 9)], most=1.0).plot()
 plt.show()

@@ -108,7 +108,8 @@ def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
 def _distinct(owners: np.ndarray, codes: np.ndarray, n: int, universe: list, like: Any) -> Sets:
     """Sets from pairs (set, item), which may be in any order and may be repeated."""
     width = max(len(universe), 1)
-    pairs = np.unique(owners * np.int64(width) + codes)
+    pairs = np.sort(owners * np.int64(width) + codes)
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # faster than np.unique
     starts = np.searchsorted(pairs, np.arange(n + 1) * np.int64(width))
     values = (pairs % width).astype(np.int32)
     known, dtype = (len(universe), np.float64) if like is None else (like.known, like.dtype)

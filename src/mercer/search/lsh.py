@@ -278,17 +278,22 @@ class LSHIndex(Index):
         among = np.sort(rng.choice(n, min(PAIRS // 8, n), replace=False))
         others = self.distance_.whole(X[asking], X[among], self.n_jobs).ravel().astype(np.float64)
         others = rng.choice(others, min(PAIRS, len(others)), replace=False)
-        if self.near is not None:
-            further = self.reading_.stepped(rows[asking], rows[rng.permutation(asking)], self.near)
-            pairs = None if further is None else (rows[asking], further)
-            return Sample(np.array([float(self.near)]), others, pairs)
         some = np.sort(rng.choice(n, min(AMONG, n), replace=False))
         # of a part of the rows, as large a part of the neighbours
-        k = int(np.clip(round(self.n_neighbors * len(some) / n), 1, max(len(some) - 1, 1)))
+        k = round(self.n_neighbors * len(some) / n) if self.near is None else SAMPLE // 4
+        k = int(np.clip(k, 1, max(len(some) - 1, 1)))
         brute = BruteForce(self.distance_, self.memory, self.n_jobs).fit(X[some])
         wanted, near = brute.query(X[asking], min(k + 1, len(some)))
         first = min(1, wanted.shape[1] - 1)  # the nearest is the row itself, or as near
         wanted, near = wanted[:, first:].astype(np.float64), near[:, first:]
+        if self.near is not None:
+            i, j = np.nonzero((wanted > 0.9 * self.near) & (wanted <= self.near))
+            pairs = rows[asking[i]], rows[some[near[i, j]]]
+            if len(i) < SAMPLE // 2:  # too few to count, so that pairs are made
+                towards = rows[rng.permutation(asking)]
+                made = self.reading_.stepped(rows[asking], towards, self.near)
+                pairs = None if made is None else (rows[asking], made)
+            return Sample(np.array([float(self.near)]), others, pairs)
         # rows that share nothing, such as sets without a common item, are no neighbours
         found = self.reading_.family.collision(wanted) > 0
         if not found.any():
@@ -328,8 +333,9 @@ class LSHIndex(Index):
     ) -> None:
         """Draw the functions, and more of them until the pairs of the sample are found.
 
-        The probabilities hold for functions as they come. Those that were drawn may find less:
-        Cauchy's law has some very long projections, which separate most pairs.
+        The probabilities hold for functions as they come. Those that were drawn may find less,
+        where they tell all pairs apart alike: Cauchy's law has some very long projections, and an
+        item that many sets have may be late in the order of many functions.
         """
         while True:
             self.family_ = family.draw(self.rows_, self.n_hashes_ * self.n_tables_, rng)
