@@ -538,3 +538,24 @@ def test_one_fold_is_predicted_with_a_penalty_that_the_other_rows_choose(rungs, 
     model = KernelClassifier(replay=schedule).fit(TABLE, RING, groups=groups)
     row = next(row for row in model.leaderboard_ if not row["baseline"])
     assert row["loss"] < 0.69  # of a coin
+
+
+def test_pieces_on_a_board_are_told_apart_by_their_distance():
+    rng = np.random.default_rng(0)
+    board = pd.DataFrame(rng.integers(0, 8, (300, 4)), columns=["a", "b", "c", "d"])
+    near = (np.abs(board["a"] - board["b"]) < np.abs(board["c"] - board["d"])).to_numpy()
+    schedule = [
+        {"family": "laplacian", "columns": columns, "machine": "svc", "rows": 300, "rank": 300,
+         "steps": []}
+        for columns in ("scaled", "differences")
+    ]  # fmt: skip
+    model = KernelClassifier(replay=schedule).fit(board, near)
+    assert model.winner_name_ == "SVC: laplacian of differences, scale 1"
+    scores = {row["name"]: row["score"] for row in model.leaderboard_}
+    assert scores[model.winner_name_] > scores["SVC: laplacian, scale 1"] + 0.03
+    with_text = board.assign(e=RNG.normal(size=300))
+    assert "differences" in repr(
+        [c.columns for c in candidates(model.encoder_.features_, "regression")]
+    )
+    plain = TableEncoder().fit(with_text[["a", "e"]]).features_
+    assert all(c.columns != "differences" for c in candidates(plain, "classification"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.machines import COSTS, FOLDS, JUDGED_ROWS, SMALL
+from mercer.selection.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
 
 __all__ = ["Costs", "entry_seconds"]
 
@@ -75,14 +75,11 @@ class Costs:
         """A fit by all eigenpairs, which chooses the penalty."""
         return n * n * entry + EIGEN * n**3
 
-    def margin(self, n: int, entry: float, choices: int = len(COSTS)) -> float:
-        """A support vector machine with its calibration, and with so many values of C."""
-        judged = (
-            choices
-            * (FOLDS if n <= SMALL else 1)
-            * self._one_margin(0.8 * min(n, JUDGED_ROWS), entry)
-        )
-        return judged + self._one_margin(n, entry)
+    def margin(self, n: int, entry: float, known: bool = False) -> float:
+        """A support vector machine with its calibration, of which C may be ``known``."""
+        fits = (1 if known else len(costs_tried(self.pairs))) * (FOLDS if n <= SMALL else 1)
+        judged = self._one_margin(0.8 * min(n, JUDGED_ROWS), entry)
+        return fits * judged + self._one_margin(n, entry)
 
     def _one_margin(self, n: float, entry: float) -> float:
         least = EACH_MACHINE + EACH_PAIR * self.pairs
