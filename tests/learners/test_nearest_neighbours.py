@@ -202,6 +202,7 @@ def test_zero_vectors_under_cosine():
         ({"p": 0.5, "metric_params": {"w": [1, 1, -1, 1]}}, ValueError, "weights must be >= 0"),
         ({"metric": Mahalanobis(-np.eye(4))}, ValueError, "not positive definite"),
         ({"algorithm": "fastest"}, ValueError, "algorithm='fastest'"),
+        ({"algorithm": ["brute"]}, ValueError, "algorithm="),
         ({"n_neighbors": 0}, ValueError, "n_neighbors=0"),
         ({"n_neighbors": "auto"}, ValueError, "n_neighbors='auto'"),
         ({"radius": -1.0}, ValueError, "radius=-1.0"),
@@ -241,7 +242,8 @@ def test_wrong_questions():
 
 
 def test_pickles_and_model_files(tmp_path):
-    for metric, samples, new in (("minkowski", X, Z), (Edit(), ["anna", "otto"] * 4, ["ott"])):
+    for metric, samples, new in (("minkowski", X, Z), (Edit(), ["anna", "otto"], ["ott"]),
+                                 (Spectrum(2), ["anna", "otto"], ["ott"])):  # fmt: skip
         model = NearestNeighbors(n_neighbors=2, metric=metric).fit(samples)
         mercer.save(model, tmp_path / "model.mercer")
         loaded = mercer.load(tmp_path / "model.mercer")

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import memory_budget
+from mercer.gram.memory import in_megabytes
 from mercer.learners.base import Training
 from mercer.learners.distance_learner import DistanceLearner
 from mercer.learners.metrics import effective_metric
@@ -62,6 +63,14 @@ class NeighboursLearner(DistanceLearner):
 
     def nearest(self, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and numbers of the k nearest rows of the index, for encoded samples or None."""
+        if Z is None:  # all rows ask at once
+            n = self.X_fit_.shape[0]
+            needed = PAIR * n * k
+            if needed > memory_budget(self.memory, needed):
+                raise MemoryError(
+                    f"memory={self.memory!r} is too small for {k} neighbours of all {n:,} rows: "
+                    f"give memory={in_megabytes(needed)} or more, or fewer neighbours."
+                )
         distances, indices = self.index_.query(Z, k)
         if not np.isfinite(distances[indices >= 0]).all():
             raise ValueError(self.too_far(Z))
