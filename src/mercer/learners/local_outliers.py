@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.learners.finite import finite_fit
+from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.neighbours_base import NeighboursLearner
 from mercer.learners.parameters import check_count, check_flag
 from mercer.samples import is_number
@@ -134,6 +134,8 @@ index_
         self._farthest = distances[:, -1]
         self._density = self._densities(distances, indices)
         self.negative_outlier_factor_ = -self._ratios(self._density, indices)
+        if not np.isfinite(self.negative_outlier_factor_).all():
+            raise FloatingPointError("a sum of distances is not finite")
         automatic, offset = isinstance(self.contamination, str), USUAL
         if not automatic:
             share = 100.0 * self.contamination
@@ -194,6 +196,7 @@ index_
         return self.score_samples(X) - self.offset_
 
     @available_if(_for_new)
+    @finite_values
     def score_samples(self, X: Any) -> np.ndarray:
         """-LOF of new samples, whose neighbours are training rows; (q,)."""
         check_is_fitted(self)

@@ -101,7 +101,8 @@ class NeighbourPredictor(NeighboursLearner):
                 f"n_samples={n}, which is too few (or of too little weight, or memory="
                 f"{self.memory!r} too small): give numbers."
             )
-        distances, indices = index.query(None, self._rows_needed(numbers[-1], adaptive))
+        most = self._rows_needed(numbers[-1], adaptive)
+        distances, indices = self.ask(index, training.X, None, most)
         found = self._counted(distances, indices)
         widths = some_widths(distances) if auto_width else [self.width]
         scores = {}
@@ -116,7 +117,7 @@ class NeighbourPredictor(NeighboursLearner):
     def _scores_of_all(self, training: Training, index: Index) -> dict[tuple[None, float], float]:
         """The leave-one-out score of each width over all rows, from one pass over all pairs."""
         n = training.X.shape[0]
-        distances, indices = index.query(None, some_neighbours(n)[-1])
+        distances, indices = self.ask(index, training.X, None, some_neighbours(n)[-1])
         widths, targets = some_widths(distances), self._targets
         nearest = targets.sums(indices[:, :1], np.ones((n, 1)))
 

@@ -7,7 +7,7 @@ samples are the part of `DistanceLearner`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,27 +63,38 @@ class NeighboursLearner(DistanceLearner):
 
     def nearest(self, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and numbers of the k nearest rows of the index, for encoded samples or None."""
-        if Z is None:  # all rows ask at once
-            n = self.X_fit_.shape[0]
-            needed = PAIR * n * k
-            if needed > memory_budget(self.memory, needed):
-                raise MemoryError(
-                    f"memory={self.memory!r} is too small for {k} neighbours of all {n:,} rows: "
-                    f"give memory={in_megabytes(needed)} or more, or fewer neighbours."
-                )
-        distances, indices = self.index_.query(Z, k)
+        return self.ask(self.index_, self.X_fit_, Z, k)
+
+    def ask(self, index: Index, X: Any, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same of an index of rows X that is not kept yet.
+
+        Raises
+        ------
+        MemoryError
+            Z is None, and ``memory`` does not hold k neighbours of all rows.
+        ValueError
+            A distance is not finite.
+        """
+        n = X.shape[0]
+        needed = PAIR * n * k
+        if Z is None and needed > memory_budget(self.memory, needed):
+            raise MemoryError(
+                f"memory={self.memory!r} is too small for {k} neighbours of all {n:,} rows: give "
+                f"memory={in_megabytes(needed)} or more, or fewer neighbours."
+            )
+        distances, indices = index.query(Z, k)
         if not np.isfinite(distances[indices >= 0]).all():
-            raise ValueError(self.too_far(Z))
+            self._refuse_infinite(X, Z)
         return distances, indices
 
-    def too_far(self, Z: Any) -> str:
-        """The message for distances that are not finite, between new samples (or None) and rows."""
+    def _refuse_infinite(self, X: Any, Z: Any) -> NoReturn:
         message = "a distance is not finite"
         if self.distance_.kind != "vectors":
-            return f"{message}: check what {self.distance_!r} returns for these samples."
-        sides = [largest_column(X) for X in (self.X_fit_, Z) if X is not None]
-        j, size = max(sides, key=lambda side: side[1])
-        return (
+            raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
+        j, size = max(
+            (largest_column(side) for side in (X, Z) if side is not None), key=lambda side: side[1]
+        )
+        raise ValueError(
             f"{message}: column {j} of X reaches {size:.3g}; divide it by its largest value "
             "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
         )
