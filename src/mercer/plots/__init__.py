@@ -6,6 +6,8 @@ from mercer.plots.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
+from mercer.plots.left_out import LeaveOneOutDisplay
+from mercer.plots.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.mistakes import MistakeDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
@@ -20,10 +22,13 @@ __all__ = [
     "EmbeddingDisplay",
     "GramDisplay",
     "InfluenceDisplay",
+    "LeaveOneOutDisplay",
+    "LevelSetDisplay",
     "MarginDisplay",
     "MistakeDisplay",
     "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
+    "half_axes",
     "save_report",
 ]
