@@ -89,7 +89,7 @@ def test_the_map_of_scores():
     drawn = np.asarray(display.image_.get_array())
     assert drawn.size == len(model.loo_scores_)
     column, row = display.chosen_.get_xydata()[0].astype(int)
-    assert_allclose(drawn.reshape(16, -1)[row, column], max(model.loo_scores_.values()))
+    assert_allclose(drawn.reshape(12, -1)[row, column], max(model.loo_scores_.values()))
 
 
 def test_a_learner_that_chose_nothing_is_refused():

@@ -20,8 +20,8 @@ __all__ = ["left_out_scores", "some_neighbours", "some_widths"]
 
 ALL = 25  # up to so many neighbours every number is tried, then about every tenth more
 LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
-WIDTHS = 16
-STRIP = 4096  # rows whose answers are compared at a time
+WIDTHS = 12
+STRIP = 1024  # rows whose answers are compared at a time
 
 
 def some_neighbours(n: int) -> list[int]:
@@ -84,7 +84,9 @@ def left_out_scores(
     def answers(start: int) -> np.ndarray:
         rows = found.of(slice(start, start + STRIP))
         each = _sums(rows, targets, weighing, numbers)
-        return np.stack([targets.answers(targets.filled(sums)) for sums in each])
+        if found.counts is not None:  # an index that is not exact may have found nobody
+            each = map(targets.filled, each)
+        return np.stack([targets.answers(sums) for sums in each])
 
     strips = list(ordered_map(answers, range(0, n, STRIP), n_jobs))
     return [targets.score(answer, weights) for answer in np.concatenate(strips, axis=1)]
@@ -101,11 +103,10 @@ def _sums(
         return
     W = weighing(found, numbers[-1])
     nearest = targets.sums(found.indices[:, :1], np.ones((len(W), 1)))
-    # the nearest has weight 0 only where no other counts either: it was given 1 if all have 0
+    first = (W > 0).argmax(axis=1)[:, None]  # the place of the nearest whose weight is not 0
     total: Any = 0.0
     done = 0
     for k in numbers:
         total = total + targets.sums(found.indices[:, done:k], W[:, done:k])
         done = k
-        nobody = (W[:, :k] <= 0).all(axis=1, keepdims=True)
-        yield np.where(nobody, nearest, total) if nobody.any() else total
+        yield np.where(first < k, total, nearest) if first.max() >= k else total
