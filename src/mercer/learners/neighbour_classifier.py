@@ -61,10 +61,10 @@ index_
     Notes
     -----
     Of equally near rows those of smaller index are the neighbours. Of classes with equal votes the
-    first in the order of ``classes_`` wins, and of equal scores the smallest k and width. Where a
-    window is empty, or a function gives weight 0 to all, the nearest row decides. A row of weight 2
-    is two neighbours; leave-one-out leaves it out with all of its weight. Predictions cost one
-    search; without ``n_neighbors``, q n distances.
+    first in the order of ``classes_`` wins, and of equal scores those of the smallest width, then
+    of the smallest k. Where a window is empty, or a function gives weight 0 to all, the nearest row
+    decides. A row of weight 2 is two neighbours; leave-one-out leaves it out with all of its
+    weight. Predictions cost one search; without ``n_neighbors``, q n distances.
 
     See Also
     --------
