@@ -34,6 +34,7 @@ _HOME = {
     "SVC": "mercer.learners.svc",
     "SVR": "mercer.learners.svr",
     "Stolp": "mercer.learners.stolp",
+    "SpectralClustering": "mercer.learners.spectral_clustering",
     "alignment": "mercer.learners.statistics",
     "effective_dimension": "mercer.learners.statistics",
     "hsic_test": "mercer.learners.statistics",

@@ -41,6 +41,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     Perceptron,
+    SpectralClustering,
 )
 from mercer.solvers.smo import SmoSolver
 
@@ -73,6 +74,7 @@ LEARNERS = [
     KNeighborsClassifier("auto", weights="gaussian", width="auto"),
     KNeighborsRegressor(None, weights="gaussian", width="auto"),
     LocalOutlierFactor(5, novelty=True),
+    SpectralClustering(3, n_init=1),
     KernelPCA(2, kernel="rbf"),
     KernelPCA(2, kernel="rbf", eigen_solver="krylov", fit_inverse_transform=True),
     KernelPCA(2, kernel="rbf", eigen_solver="low_rank"),
