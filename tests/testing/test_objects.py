@@ -20,8 +20,8 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
-    distances,
     SpectralClustering,
+    distances,
 )
 from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
 from mercer.testing import (
