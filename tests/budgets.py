@@ -142,6 +142,21 @@ LEARNERS: dict[str, Learner] = {
         kinds=tuple(name for name in SAMPLES if name != "linear"),  # whose values may be negative
     ),
     "KernelKMeans, low rank": Learner(lambda **p: mercer.KernelKMeans(5, solver="low_rank", **p)),
+    "KNeighborsClassifier": Learner(
+        lambda kernel, **p: mercer.KNeighborsClassifier(metric=kernel, **p), 5
+    ),
+    "KNeighborsClassifier, leave one out": Learner(
+        lambda kernel, **p: mercer.KNeighborsClassifier("auto", metric=kernel, **p), 5
+    ),
+    "KNeighborsRegressor, all rows": Learner(
+        lambda kernel, **p: mercer.KNeighborsRegressor(
+            None, weights="gaussian", width=1.0, metric=kernel, **p
+        )
+    ),
+    "LocalOutlierFactor": Learner(
+        lambda kernel, **p: mercer.LocalOutlierFactor(novelty=True, metric=kernel, **p)
+    ),
+    "Stolp": Learner(lambda kernel, **p: mercer.Stolp(max_error=0.1, metric=kernel, **p), 2),
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),

@@ -17,6 +17,8 @@ from mercer import (
     KernelPerceptron,
     KernelRidge,
     KernelRidgeClassifier,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
     LinearSVC,
     LinearSVR,
     NuSVC,
@@ -42,6 +44,7 @@ LEARNERS = [
     KernelPerceptron,
     KernelKMeans,
 ]
+NEIGHBOURS = [KNeighborsClassifier, KNeighborsRegressor]
 rng = np.random.default_rng(0)
 X, classes = rng.normal(size=(30, 3)), np.arange(30) % 2
 X += classes[:, None]
@@ -53,7 +56,7 @@ def scaled_column(size, dtype=np.float64):
     return out
 
 
-@pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("Learner", [*LEARNERS, *NEIGHBOURS], ids=lambda c: c.__name__)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_column_of_huge_numbers_is_named(Learner, kernel):
     if "kernel" in Learner().get_params():
@@ -78,7 +81,12 @@ def test_the_column_has_its_name_in_the_frame():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "Learner",
-    [FeatureMachineClassifier, FeatureMachineRegressor, *(c for c in LEARNERS if c is not NuSVC)],
+    [
+        FeatureMachineClassifier,
+        FeatureMachineRegressor,
+        *NEIGHBOURS,
+        *(c for c in LEARNERS if c is not NuSVC),
+    ],
     ids=lambda c: c.__name__,
 )
 @pytest.mark.parametrize("size", [1e-310, 1e-160, 1e-30])

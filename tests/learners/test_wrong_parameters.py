@@ -18,6 +18,8 @@ from mercer import (
     KernelPCA,
     KernelRidge,
     KernelRidgeClassifier,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
     LinearSVC,
     LinearSVR,
     NuSVC,
@@ -39,6 +41,8 @@ LEARNERS = [
     LinearSVC,
     LinearSVR,
     KernelPCA,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
     KernelDiscriminant,
     KernelCCA,
 ]
@@ -49,7 +53,9 @@ PARAMETERS = [(L, name) for L in LEARNERS for name in L().get_params()]
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("Learner", "name"), PARAMETERS, ids=lambda value: getattr(value, "__name__", value)
+    ("Learner", "name"),
+    PARAMETERS,
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_wrong_values_are_named_or_harmless(Learner, name, capsys):
     for value in WRONG:

@@ -101,6 +101,14 @@ def discriminant(rng: Random) -> dict:
     }
 
 
+def neighbours(rng: Random) -> dict:
+    weights = ["uniform", "distance", "rank", "gaussian", "triangular"]
+    drawn = {"n_neighbors": ["auto", 1, 4][rng.integers(3)], "weights": choice(rng, weights)}
+    if drawn["weights"] in ("gaussian", "triangular"):
+        drawn |= {"width": ["auto", None, scale(rng, -8, 8)][rng.integers(3)]}
+    return drawn | {"p": [0, 0.5, 1, 2, 3, np.inf][rng.integers(6)]}
+
+
 #: each learner with the parameters that it draws
 LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.SVC: lambda rng: svm(rng) | {"probability": bool(rng.random() < 0.1)},
@@ -134,6 +142,12 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.FeatureMachineClassifier: features,
     mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},
     mercer.KernelRegressor: lambda rng: {"trials": int(rng.integers(1, 4))},
+    mercer.KNeighborsClassifier: neighbours,
+    mercer.KNeighborsRegressor: neighbours,
+    mercer.LocalOutlierFactor: lambda rng: {
+        "n_neighbors": int(rng.integers(1, 9)),
+        "novelty": True,
+    },
     mercer.KernelPCA: components,
     mercer.KernelDiscriminant: discriminant,
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},

@@ -14,10 +14,14 @@ from mercer import (
     KernelRidge,
     KernelRidgeClassifier,
     KernelSearchCV,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    LocalOutlierFactor,
     NuSVC,
     NuSVR,
     OneClassSVM,
     SpectralClustering,
+    distances,
 )
 from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
 from mercer.testing import (
@@ -48,6 +52,19 @@ def learners(kernel):
     ]
 
 
+def of_neighbours(metric):
+    return [
+        KNeighborsClassifier(3, weights="rank", metric=metric),
+        KNeighborsRegressor(None, weights="gaussian", width=2.0, metric=metric),
+        LocalOutlierFactor(5, novelty=True, metric=metric),
+    ]
+
+
+NEIGHBOURS = [
+    *[(learner, "strings") for learner in of_neighbours(distances.Edit())],
+    *[(learner, "strings") for learner in of_neighbours(BlendedSpectrum(2).normalised())],
+    *[(learner, "sets") for learner in of_neighbours(distances.Jaccard())],
+]
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
@@ -77,6 +94,10 @@ def known(learner):
             "check_order_of_training_samples": "its path is that of the samples",
             "check_weights": "a weight is a factor of a step, as in scikit-learn",
         }
+    if isinstance(learner, (KNeighborsClassifier, KNeighborsRegressor, LocalOutlierFactor)):
+        first = {"check_order_of_training_samples": "of equally near rows the first are neighbours"}
+        none = {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
+        return first if isinstance(learner, LocalOutlierFactor) else first | none
     if isinstance(learner, KernelKMeans):
         return {
             "check_lengths_of_x_and_y": "y is not used",
@@ -91,7 +112,9 @@ def known(learner):
     return {}
 
 
-@parametrize_with_object_checks([*STRINGS, *SETS, *AUTOMATIC, *OTHERS], expected_failures=known)
+@parametrize_with_object_checks(
+    [*STRINGS, *SETS, *NEIGHBOURS, *AUTOMATIC, *OTHERS], expected_failures=known
+)
 def test_every_learner_on_objects(check):
     check()
 

@@ -21,6 +21,7 @@ from mercer import (
     KernelRidge,
     KernelRidgeClassifier,
     KernelSearchCV,
+    KNeighborsRegressor,
     LinearSVC,
 )
 from mercer.threads import blas_threads, count_jobs, fitting, ordered_map
@@ -34,6 +35,7 @@ LEARNERS = [
     KernelRidge(kernel="rbf", alpha="auto"),
     KernelRidgeClassifier(kernel="laplacian"),
     KernelLogisticRegression(kernel="rbf", C=10),
+    KNeighborsRegressor("auto", weights="gaussian"),
     FeatureMachineClassifier(learning_rows=300, random_state=0),
     KernelSearchCV(SVC(), {"C": [1, 10], "gamma": [0.1, 1]}, cv=3),
 ]

@@ -7,6 +7,8 @@ from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.hashing import HashingDisplay, RecallTimeDisplay
 from mercer.plots.influence import InfluenceDisplay
+from mercer.plots.left_out import LeaveOneOutDisplay
+from mercer.plots.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.mistakes import MistakeDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
@@ -22,11 +24,14 @@ __all__ = [
     "GramDisplay",
     "HashingDisplay",
     "InfluenceDisplay",
+    "LeaveOneOutDisplay",
+    "LevelSetDisplay",
     "MarginDisplay",
     "MistakeDisplay",
     "PartialDependenceDisplay",
     "RecallTimeDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
+    "half_axes",
     "save_report",
 ]

@@ -60,7 +60,7 @@ def fit_index(
     if isinstance(algorithm, Index):
         index = type(algorithm)(**algorithm.get_params(deep=False) | options)
         return index.fit(X), type(algorithm).__name__
-    if algorithm != "auto" and algorithm not in ALGORITHMS:
+    if not isinstance(algorithm, str) or algorithm not in ("auto", *ALGORITHMS):
         names = ", ".join(repr(name) for name in ["auto", *ALGORITHMS])
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
     name = "brute" if algorithm == "auto" else algorithm

@@ -48,6 +48,10 @@ class Rows:
             self.prepared = distance.prepare(self.X, like)
         return self.prepared
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is prepared: the next search computes it anew, and files stay small."""
+        return vars(self) | {"prepared": None}
+
 
 class Task(NamedTuple):
     """Some queries, and which part of their candidates to compare them with."""

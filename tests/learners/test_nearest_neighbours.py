@@ -1,0 +1,261 @@
+"""`NearestNeighbors` beside scikit-learn's, and on every kind of sample."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn.neighbors
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import canberra
+from sklearn.metrics.pairwise import cosine_distances
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    LocalOutlierFactor,
+    NearestNeighbors,
+    Stolp,
+)
+from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
+from mercer.kernels import RBF, Spectrum
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.normal(size=(60, 4)), RNG.normal(size=(17, 4))
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors|Duplicate values:UserWarning")  # tiny samples
+@parametrize_with_checks(
+    [
+        NearestNeighbors(),
+        KNeighborsClassifier(),
+        KNeighborsClassifier(weights="rank"),
+        KNeighborsRegressor(),
+        KNeighborsRegressor(3, weights="rank"),
+        KNeighborsRegressor(None, weights="gaussian", width=1.0),
+        LocalOutlierFactor(5),
+        LocalOutlierFactor(5, novelty=True),
+        Stolp(),
+    ]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("minkowski", {}),
+        ("minkowski", {"p": 1}),
+        ("minkowski", {"p": 3, "metric_params": {"w": [1.0, 0.0, 2.0, 0.5]}}),
+        ("euclidean", {}),
+        ("manhattan", {}),
+        ("chebyshev", {}),
+        ("cosine", {}),
+        ("seuclidean", {"metric_params": {"V": [1.0, 4.0, 0.5, 2.0]}}),
+        ("mahalanobis", {"metric_params": {"VI": np.diag([1.0, 4.0, 0.5, 2.0]) + 0.1}}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_names_mean_what_they_mean_in_scikit_learn(metric, params, dtype):
+    A, B = X.astype(dtype), Z.astype(dtype)
+    ours = NearestNeighbors(n_neighbors=7, metric=metric, **params).fit(A)
+    theirs = sklearn.neighbors.NearestNeighbors(
+        n_neighbors=7, metric=metric, algorithm="brute", **params
+    ).fit(A)
+    tol = 1e-5 if dtype == np.float32 else 1e-10
+    for queries in (B, None):
+        (D, found), (E, expected) = ours.kneighbors(queries), theirs.kneighbors(queries)
+        assert_allclose(D, E, atol=tol)
+        assert_array_equal(found, expected)
+    assert D.dtype == dtype
+    assert ours.effective_metric_ == theirs.effective_metric_
+    assert ours.effective_metric_params_.keys() == theirs.effective_metric_params_.keys()
+    assert ours.n_samples_fit_ == theirs.n_samples_fit_ == 60
+    radius = float(np.median(E))
+    for sort in (False, True):
+        near, expected = (m.radius_neighbors(B, radius, sort_results=sort) for m in (ours, theirs))
+        for d, i, e, j in zip(*near, *expected, strict=True):
+            order = np.arange(len(j)) if sort else np.argsort(j)
+            assert_array_equal(i, j[order])
+            assert_allclose(d, e[order], atol=tol)
+
+
+@pytest.mark.parametrize("metric", ["hamming", "jaccard", "dice"])
+def test_names_for_zeros_and_ones(metric):
+    A, B = RNG.random((40, 9)) < 0.4, RNG.random((8, 9)) < 0.4
+    ours = NearestNeighbors(n_neighbors=40, metric=metric).fit(A.astype(float))
+    theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=40, metric=metric).fit(A)
+    assert_allclose(ours.kneighbors(B.astype(float))[0], theirs.kneighbors(B)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["connectivity", "distance"])
+def test_graphs(mode):
+    ours = NearestNeighbors(n_neighbors=4, radius=1.2).fit(X)
+    theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=4, radius=1.2).fit(X)
+    for queries in (None, Z):
+        found, expected = (m.kneighbors_graph(queries, mode=mode) for m in (ours, theirs))
+        assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
+        found, expected = (m.radius_neighbors_graph(queries, mode=mode) for m in (ours, theirs))
+        assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
+    with pytest.raises(ValueError, match=r'mode=.* "connectivity" or "distance"'):
+        ours.kneighbors_graph(mode="lengths")
+
+
+def test_rows_are_not_their_own_neighbours_but_their_duplicates_are():
+    A = np.array([[0.0], [0.0], [0.0], [3.0]])
+    model = NearestNeighbors(n_neighbors=2).fit(A)
+    D, found = model.kneighbors()
+    assert_array_equal(found, [[1, 2], [0, 2], [0, 1], [0, 1]])
+    assert_array_equal(D[:3], 0)
+    _, found = model.kneighbors(A)
+    assert_array_equal(found, [[0, 1], [0, 1], [0, 1], [3, 0]])
+    near = model.radius_neighbors(radius=0.5, return_distance=False)
+    assert [i.tolist() for i in near] == [[1, 2], [0, 2], [0, 1], []]
+
+
+def test_all_distances_equal_gives_the_rows_of_smallest_index():
+    words = ["ab", "cd", "ef", "gh", "ij"]
+    D, found = NearestNeighbors(n_neighbors=3, metric=Edit()).fit(words).kneighbors(["xy"])
+    assert len(set(D[0])) == 1
+    assert_array_equal(found, [[0, 1, 2]])
+
+
+def test_any_kind_of_sample():
+    words, sets = ["anna", "hanna", "otto", "toto"], [{"a", "b"}, {"b", "c"}, {"x"}, {"x", "y"}]
+    table = pd.DataFrame({"age": [1.0, 1.5, 9.0, 9.5], "sex": ["f", "m", "f", "m"]})
+    gower = Mixed([(Minkowski(1), ["age"]), (Match(), ["sex"])])
+    tuples = [(1,), (2,), (8,), (9,)]
+    cases = [
+        (words, Edit(), ["ott"]),
+        (words, Spectrum(2).normalised(), ["ott"]),
+        (sets, Jaccard(), [{"x", "z"}]),
+        (table, gower, pd.DataFrame({"age": [8.0], "sex": ["f"]})),
+        (tuples, lambda a, b: abs(a[0] - b[0]), [(7,)]),
+        (np.array([[0.0], [1.0], [5.0], [6.0]]), RBF(0.1), [[4.9]]),
+        (sp.csr_array([[0.0], [1.0], [5.0], [6.0]]), "manhattan", [[4.9]]),
+    ]
+    for samples, metric, new in cases:
+        model = NearestNeighbors(n_neighbors=2, metric=metric).fit(samples)
+        assert_array_equal(model.kneighbors(new)[1], [[2, 3]], err_msg=repr(metric))
+        assert_array_equal(model.kneighbors(n_neighbors=1)[1].ravel(), [1, 0, 3, 2])
+    assert not hasattr(NearestNeighbors(metric=Edit()).fit(words), "n_features_in_")
+
+
+def test_precomputed_distances():
+    D = Minkowski()(X)
+    model = NearestNeighbors(n_neighbors=5, metric="precomputed").fit(D)
+    plain = NearestNeighbors(n_neighbors=5).fit(X)
+    for ours, expected in ((model.kneighbors(), plain.kneighbors()),
+                           (model.kneighbors(Minkowski()(Z, X)), plain.kneighbors(Z))):  # fmt: skip
+        assert_allclose(ours[0], expected[0], atol=1e-12)
+        assert_array_equal(ours[1], expected[1])
+    with pytest.raises(ValueError, match="must be square"):
+        NearestNeighbors(metric="precomputed").fit(D[:5])
+    with pytest.raises(ValueError, match=r"X has to be \(m, 60\)"):
+        model.kneighbors(D[:, :5])
+    bad = D.copy()
+    bad[0, 1] = bad[1, 0] = -1
+    with pytest.raises(ValueError, match=r"Negative values .* X\[0, 1\] = -1"):
+        NearestNeighbors(metric="precomputed").fit(bad)
+    with pytest.raises(ValueError, match="not symmetric"):
+        NearestNeighbors(metric="precomputed").fit(D + np.triu(D))
+    with pytest.raises(TypeError, match="sparse matrix of distances"):
+        NearestNeighbors(metric="precomputed").fit(sp.csr_array(D))
+
+
+def test_functions_of_two_rows():
+    model = NearestNeighbors(n_neighbors=3, metric=canberra).fit(X)
+    theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=3, metric=canberra).fit(X)
+    assert_array_equal(model.kneighbors(Z)[1], theirs.kneighbors(Z)[1])
+
+    def scaled(a, b, factor):
+        return factor * float(np.abs(a - b).sum())
+
+    model = NearestNeighbors(n_neighbors=3, metric=scaled, metric_params={"factor": 2.0}).fit(X)
+    half = NearestNeighbors(n_neighbors=3, metric="manhattan").fit(X).kneighbors(Z)[0]
+    assert_allclose(model.kneighbors(Z)[0], 2 * half)
+
+
+def test_zero_vectors_under_cosine():
+    A = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    D, _ = NearestNeighbors(n_neighbors=3, metric="cosine").fit(A).kneighbors([[0.0, 0.0], [2, 0]])
+    assert_allclose(D[0], 1)
+    assert_allclose(D[1], np.sort(cosine_distances([[2.0, 0.0]], A))[0])
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"metric": "euclidian"}, ValueError, "did you mean 'euclidean'"),
+        ({"metric": "canberra"}, ValueError, "scipy.spatial.distance.canberra"),
+        ({"metric": Minkowski}, TypeError, "metric=.*Minkowski.* give a distance such as"),
+        ({"metric": 3}, TypeError, "metric=3"),
+        ({"metric": Minkowski(1), "p": 3}, ValueError, r"p=3 is given together with .*Minkowski"),
+        ({"metric": Edit(), "metric_params": {"w": 1}}, ValueError, "metric_params=.*together"),
+        ({"metric": "cosine", "metric_params": {"w": 1}}, ValueError, "does not read"),
+        ({"metric": "seuclidean"}, ValueError, "variance of each column"),
+        ({"metric_params": 3}, TypeError, "metric_params=3"),
+        ({"p": -1}, ValueError, "p=-1"),
+        ({"p": 0.5, "metric_params": {"w": [1, 1, -1, 1]}}, ValueError, "weights must be >= 0"),
+        ({"metric": Mahalanobis(-np.eye(4))}, ValueError, "not positive definite"),
+        ({"algorithm": "fastest"}, ValueError, "algorithm='fastest'"),
+        ({"algorithm": ["brute"]}, ValueError, "algorithm="),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors=0"),
+        ({"n_neighbors": "auto"}, ValueError, "n_neighbors='auto'"),
+        ({"radius": -1.0}, ValueError, "radius=-1.0"),
+        ({"memory": "much"}, ValueError, "memory='much'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs=0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_parameters(params, error, message):
+    with pytest.raises(error, match=message):
+        NearestNeighbors(**params).fit(X)
+
+
+def test_wrong_questions():
+    model = NearestNeighbors().fit(X[:5])
+    with pytest.raises(
+        ValueError, match=r"Expected n_neighbors <= n_samples_fit, but n_neighbors = 6"
+    ):
+        model.kneighbors(Z, 6)
+    with pytest.raises(
+        ValueError, match=r"Expected n_neighbors < n_samples_fit, but n_neighbors = 5"
+    ):
+        model.kneighbors()
+    with pytest.raises(ValueError, match="NaN"):
+        model.kneighbors([[np.nan, 0, 0, 0]], 1)
+    with pytest.raises(ValueError, match="features"):
+        model.kneighbors(Z[:, :2], 1)
+    with pytest.raises(ValueError, match=r"n_neighbors=2\.5"):
+        model.kneighbors(Z, 2.5)
+    with pytest.raises(ValueError, match="return_distance must be True"):
+        model.radius_neighbors(Z, return_distance=False, sort_results=True)
+    with pytest.raises(ValueError, match="radius=nan"):
+        model.radius_neighbors(Z, np.nan)
+    huge = NearestNeighbors(p=3, n_neighbors=1).fit(np.array([[0.0, 1.0], [1.0, 1e200]]))
+    with pytest.raises(ValueError, match=r"column 1 of X reaches 1e\+200.*MaxAbsScaler"):
+        huge.kneighbors()
+
+
+def test_pickles_and_model_files(tmp_path):
+    for metric, samples, new in (("minkowski", X, Z), (Edit(), ["anna", "otto"], ["ott"]),
+                                 (Spectrum(2), ["anna", "otto"], ["ott"])):  # fmt: skip
+        model = NearestNeighbors(n_neighbors=2, metric=metric).fit(samples)
+        mercer.save(model, tmp_path / "model.mercer")
+        loaded = mercer.load(tmp_path / "model.mercer")
+        assert_array_equal(loaded.kneighbors(new)[0], model.kneighbors(new)[0])
+        assert_array_equal(loaded.kneighbors(new)[1], model.kneighbors(new)[1])
+
+
+def test_threads_and_memory_change_nothing():
+    A, B = RNG.normal(size=(700, 5)), RNG.normal(size=(600, 5))
+    found = [
+        NearestNeighbors(n_neighbors=9, n_jobs=jobs, memory=memory).fit(A).kneighbors(B)
+        for jobs, memory in ((1, None), (2, "1MB"))
+    ]
+    assert_allclose(found[0][0], found[1][0], rtol=1e-10)
+    assert_array_equal(found[0][1], found[1][1])
