@@ -7,6 +7,7 @@ from mercer import (
     SVC,
     SVR,
     KernelClassifier,
+    KernelDensity,
     KernelKMeans,
     KernelLogisticRegression,
     KernelPerceptron,
@@ -14,10 +15,13 @@ from mercer import (
     KernelRidge,
     KernelRidgeClassifier,
     KernelSearchCV,
+    NadarayaWatson,
     NuSVC,
     NuSVR,
     OneClassSVM,
+    distances,
 )
+from mercer.distances import Edit
 from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
 from mercer.testing import (
     check_object_estimator,
@@ -46,6 +50,14 @@ def learners(kernel):
     ]
 
 
+def on_distances(metric):
+    return [NadarayaWatson(metric=metric), KernelDensity(bandwidth=2.0, metric=metric)]
+
+
+DISTANCES = [
+    *[(learner, "strings") for learner in on_distances(Edit())],
+    *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
+]
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
@@ -75,6 +87,8 @@ def known(learner):
             "check_order_of_training_samples": "its path is that of the samples",
             "check_weights": "a weight is a factor of a step, as in scikit-learn",
         }
+    if isinstance(learner, KernelDensity):
+        return {"check_lengths_of_x_and_y": "y is not used"}
     if isinstance(learner, KernelKMeans):
         return {
             "check_lengths_of_x_and_y": "y is not used",
@@ -83,7 +97,9 @@ def known(learner):
     return {}
 
 
-@parametrize_with_object_checks([*STRINGS, *SETS, *AUTOMATIC, *OTHERS], expected_failures=known)
+@parametrize_with_object_checks(
+    [*STRINGS, *SETS, *DISTANCES, *AUTOMATIC, *OTHERS], expected_failures=known
+)
 def test_every_learner_on_objects(check):
     check()
 

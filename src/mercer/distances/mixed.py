@@ -83,6 +83,15 @@ class Mixed(Composite, Distance):
             D += X.dtype.type(w) * distance.block(x, z)
         return D
 
+    def terms(self, X: Any) -> int:
+        return len(self.parts)
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        distance, columns = self.parts[j]
+        key = distance.encoding(), tuple(columns)
+        x = X.part(*key)
+        return distance.block(x, x if Z is X else Z.part(*key))
+
 
 def check_parts(parts: Any, wanted: type, name: str) -> None:
     """Raise an error if ``parts`` is not a list of pairs, of an object of a class and columns."""

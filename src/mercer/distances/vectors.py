@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
+from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Distance
 from mercer.distances.products import (
     cosines,
@@ -103,6 +104,38 @@ class Minkowski(Distance):
         if self.exponent != 1:
             D **= 1 / self.exponent
         return D
+
+    def terms(self, X: Any) -> int:
+        return 0 if np.isinf(self.p) else X.shape[1]
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        if np.isinf(self.p):
+            return super().term(X, Z, j)
+        gaps = np.abs(np.subtract.outer(dense_rows(X[:, [j]])[:, 0], dense_rows(Z[:, [j]])[:, 0]))
+        return (gaps != 0).astype(gaps.dtype) if self.p == 0 else gaps ** float(self.p)
+
+    def weight_slopes(self, X: Any, Z: Any, coef: np.ndarray) -> np.ndarray:
+        if self.p != 2:
+            return super().weight_slopes(X, Z, coef)
+        # Σ_ij c_ij (x_i - z_j)², by a product of matrices
+        X, Z = (dense_rows(side).astype(np.float64) for side in (X, Z))
+        middle = Z.mean(axis=0)
+        X, Z = X - middle, Z - middle
+        cross = np.einsum("ij,ij->j", X, coef @ Z)
+        return coef.sum(axis=1) @ X**2 + coef.sum(axis=0) @ Z**2 - 2 * cross
+
+    def log_ball(self, columns: int) -> float | None:
+        w = np.ones(columns) if self.weights is None else np.asarray(self.weights, np.float64)
+        if self.p == 0 or not (w > 0).all():
+            return None
+        scale = np.log(w).sum() / (1 if np.isinf(self.p) else self.p)
+        return log_unit_ball(columns, self.p) - float(scale)
+
+    def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
+        steps = unit_sphere(n, columns, self.p, rng)
+        if self.weights is None:
+            return steps
+        return steps / np.asarray(self.weights) ** (1 if np.isinf(self.p) else 1 / self.p)
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
@@ -275,6 +308,15 @@ class Mahalanobis(Distance):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = self.raw(X, Z)
         return np.sqrt(D, out=D)
+
+    def log_ball(self, columns: int) -> float | None:
+        if not self.metric:
+            return None
+        logdet = np.linalg.slogdet(self.factor())[1]
+        return log_unit_ball(columns, 2) - float(logdet)
+
+    def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
+        return np.linalg.solve(self.factor().T, unit_sphere(n, columns, 2, rng).T).T
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         A = self.factor()

@@ -13,19 +13,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import GramOperator, LowRankGram, gram, memory_budget
 from mercer.gram.memory import in_megabytes
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.kernels.bandwidths import scale_gamma
 from mercer.kernels.histograms import histogram_gamma
+from mercer.learners.input_columns import remember_columns, tag_samples
 from mercer.learners.limits import SQUARES
 from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
-from mercer.samples import MatrixRows
 from mercer.threads import count_jobs, forget
 
 __all__ = ["FitPath", "KernelLearner", "Training"]
@@ -192,7 +191,7 @@ class KernelLearner(BaseEstimator):
         memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
         kernel = self.resolve_kernel()
         encoded = kernel.encode(X)
-        self._remember_columns(X, encoded, reset=True)
+        remember_columns(self, X, encoded, reset=True)
         name = type(self).__name__
         y = check_targets(encoded, y, name, numeric=numeric) if targets else None
         w = check_weights(encoded, sample_weight)
@@ -228,21 +227,12 @@ class KernelLearner(BaseEstimator):
         """The largest relative error of K's entries that the learner's tolerance allows."""
         return 0.0
 
-    def _remember_columns(self, X: Any, encoded: Any, *, reset: bool) -> None:
-        """Store (or check) column count and names, as scikit-learn does, for matrices."""
-        matrix = isinstance(encoded, (np.ndarray, MatrixRows)) or sp.issparse(encoded)
-        if matrix and not isinstance(X, MatrixRows):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-        elif reset:  # an earlier fit may have stored columns, but these samples have none
-            for name in ("n_features_in_", "feature_names_in_"):
-                vars(self).pop(name, None)
-
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
         vectors = self.kernel_.kind == "vectors"  # scikit-learn compares the columns of vectors
         encoded = self.kernel_.encode(X, None if vectors else self.X_fit_)
-        self._remember_columns(X, encoded, reset=False)
+        remember_columns(self, X, encoded, reset=False)
         return encoded
 
     def make_gram(
@@ -348,12 +338,7 @@ class KernelLearner(BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
         kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
-        tags.input_tags.pairwise = kind == "precomputed"
-        tags.input_tags.sparse = kind == "vectors"
-        if kind not in ("vectors", "precomputed"):
-            tags.input_tags.two_d_array = kind in ("categories", "table")
-            tags.input_tags.categorical = kind in ("categories", "table")
-            tags.input_tags.string = kind == "strings"
+        tag_samples(tags, kind)
         return tags
 
 

@@ -1,0 +1,102 @@
+"""What all learners on distances do with their samples and their distance, in one place.
+
+As `KernelLearner` for kernels: the distance that ``metric=`` names encodes the samples, so that a
+learner does not ask what a sample is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.distances import Distance
+from mercer.distances.comparison import Comparison
+from mercer.gram import memory_budget
+from mercer.learners.base import Training
+from mercer.learners.input_columns import remember_columns, tag_samples
+from mercer.learners.metrics import as_distance
+from mercer.learners.targets import check_targets, check_weights
+from mercer.threads import count_jobs, forget
+
+__all__ = ["DistanceLearner", "count_columns", "kind_of"]
+
+
+class DistanceLearner(BaseEstimator):
+    """Abstract: a learner with the parameters ``metric``, ``memory`` and ``n_jobs``, and perhaps
+    ``p`` and ``metric_params``.
+
+    This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
+    `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
+    """
+
+    metric: Any
+    memory: int | float | str | None
+    n_jobs: int | None
+
+    def make_training(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        targets: bool = True,
+        numeric: bool = True,
+    ) -> Training:
+        """Encode and check the training samples, and bind the distance to them."""
+        forget(self)
+        count_jobs(self.n_jobs)
+        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        params = self.get_params(deep=False)
+        distance = as_distance(
+            self.metric, params.get("p", 2), params.get("metric_params"), count_columns(X)
+        )
+        distance.validate()
+        encoded = distance.encode(X)
+        remember_columns(self, X, encoded, reset=True)
+        name = type(self).__name__
+        y = check_targets(encoded, y, name, numeric=numeric) if targets else None
+        w = check_weights(encoded, sample_weight)
+        training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
+        if w is not None:
+            training = training.weighed(w)  # a row of weight 0 counts as absent
+        self.distance_: Distance = distance.bind(training.X, training.y)
+        return training
+
+    def encode_new(self, X: Any) -> Any:
+        """Encode new samples with the codes of the training samples."""
+        check_is_fitted(self)
+        vectors = self.distance_.kind == "vectors"  # scikit-learn compares the columns of vectors
+        encoded = self.distance_.encode(X, None if vectors else self.X_fit_)
+        remember_columns(self, X, encoded, reset=False)
+        return encoded
+
+    def keep_samples(self, X: Any) -> None:
+        """Keep the samples that predictions compare new samples with: the learner is fitted now."""
+        self.X_fit_ = X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "X_fit_" in vars(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tag_samples(tags, kind_of(self.metric))
+        tags.input_tags.positive_only = tags.input_tags.pairwise
+        return tags
+
+
+def kind_of(metric: Any) -> str:
+    """The kind of samples that ``metric=`` reads."""
+    if isinstance(metric, Comparison):
+        return metric.kind
+    if isinstance(metric, str):
+        return metric if metric == "precomputed" else "vectors"
+    return "objects" if callable(metric) else "vectors"
+
+
+def count_columns(X: Any) -> int:
+    """The number of columns of raw samples; 1 where they have none."""
+    shape = getattr(X, "shape", None) or (np.shape(X[:1]) if isinstance(X, (list, tuple)) else ())
+    return int(shape[1]) if len(shape) == 2 else 1
