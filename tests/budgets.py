@@ -162,7 +162,7 @@ LEARNERS: dict[str, Learner] = {
         lambda kernel, **p: mercer.NadarayaWatson(None, n_neighbors=5, metric=kernel, **p)
     ),
     "NadarayaWatson, lines": Learner(
-        lambda kernel, **p: mercer.NadarayaWatson(degree=1, **p), 0, VECTORS
+        lambda kernel, **p: mercer.NadarayaWatson(degree=1, **p), 0, VECTORS[:2]
     ),
     "KernelDensity": Learner(lambda kernel, **p: mercer.KernelDensity(metric=kernel, **p)),
     "BruteForce": Learner(

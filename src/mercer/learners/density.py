@@ -198,13 +198,12 @@ default="gaussian"
         # Silverman's rule is for columns of variance 1, which are about √(2 d) apart
         scale = typical_distance(self.distance_, X) / np.sqrt(2 * d)
         widths = candidate_widths(LARGEST * silverman * scale, SHAPES[self.kernel].power)
-        sums = window_totals(
+        logs = window_totals(
             self.distance_, X, X, w[:, None], SHAPES[self.kernel], widths,
-            left_out=np.ones(len(rows)), memory=self.memory, n_jobs=self.n_jobs,
+            _logarithm, left_out=np.ones(len(rows)), nearest=False, memory=self.memory,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
-        with np.errstate(divide="ignore"):
-            logs = np.log(sums.values[:, :, 0]) + sums.log_scale - np.log(others)
-        likelihoods = logs @ w / w.sum() - d * np.log(widths)
+        likelihoods = (logs - np.log(others)) @ w / w.sum() - d * np.log(widths)
         self.log_likelihoods_ = dict(zip(widths.tolist(), likelihoods.tolist(), strict=True))
         return float(widths[int(np.argmax(likelihoods))])
 
@@ -213,13 +212,12 @@ default="gaussian"
     def score_samples(self, X: Any) -> np.ndarray:
         """log f at each row of X, (n,); -inf where no window reaches."""
         X = self.encode_new(X)
-        sums = window_totals(
+        logs = window_totals(
             self.distance_, X, self.X_fit_, self._weights[:, None], SHAPES[self.kernel],
-            np.array([self.bandwidth_]), memory=self.memory, n_jobs=self.n_jobs,
+            np.array([self.bandwidth_]), _logarithm, nearest=False, memory=self.memory,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
-        with np.errstate(divide="ignore"):
-            logs = np.log(sums.values[0, :, 0]) + sums.log_scale[0]
-        return logs - np.log(self._total) - self.log_volume_
+        return logs[0] - np.log(self._total) - self.log_volume_
 
     def score(self, X: Any, y: Any = None) -> float:
         """The sum of log f over the rows of X; y is not used."""
@@ -252,6 +250,13 @@ default="gaussian"
         radii = self.bandwidth_ * _radii(self.kernel, n_samples, d, rng)
         steps = self.distance_.unit_steps(n_samples, d, rng)
         return start + radii[:, None] * steps
+
+
+def _logarithm(
+    values: np.ndarray, squares: np.ndarray, log_scale: np.ndarray, rows: slice
+) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(values[:, 0]) + log_scale
 
 
 def _log_mass(kernel: str, d: int) -> float:

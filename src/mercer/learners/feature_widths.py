@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer.distances import Distance
-from mercer.learners.window_totals import SHAPES, candidate_widths, full_totals
+from mercer.learners.window_totals import SHAPES, candidate_widths, window_totals
 from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["learn_feature_widths"]
@@ -103,10 +103,10 @@ class _Problem:
         # the mean of the terms is at most the number of columns
         widths = candidate_widths(2 * (weights > 0).sum() ** (1 / distance.exponent), 2.0)
         share = np.minimum(self.w, 1) / self.w
-        sums = full_totals(
-            alike, X, X, V, SHAPES["gaussian"], widths, left_out=share, n_jobs=self.n_jobs
+        means = window_totals(
+            alike, X, X, V, SHAPES["gaussian"], widths, _mean, left_out=share, n_jobs=self.n_jobs
         )
-        errors = [self.share @ ((v[:, 1:] / v[:, :1] - self.Y) ** 2).sum(axis=1) for v, _ in sums]
+        errors = ((means - self.Y) ** 2).sum(axis=2) @ self.share
         return weights / widths[int(np.argmin(errors))] ** distance.exponent
 
     def error(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -142,3 +142,7 @@ class _Problem:
 
         parts = list(ordered_map(strip, range(0, len(self.w), STRIP), self.n_jobs))
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
+
+
+def _mean(values: np.ndarray, squares: Any, log_scale: Any, rows: slice) -> np.ndarray:
+    return values[:, 1:] / values[:, :1]

@@ -16,9 +16,9 @@ from mercer.learners.smoother import Smoother
 from mercer.learners.window_totals import (
     SHAPES,
     candidate_widths,
-    full_totals,
     neighbour_totals,
     typical_distance,
+    window_totals,
 )
 from mercer.samples import is_number, is_whole
 from mercer.search import Index, fit_index
@@ -86,9 +86,10 @@ default="gaussian"
     Notes
     -----
     A prediction costs O(n m) distances for n queries and m rows, or one search for neighbours, and
-    memory O(n + m) beside the tiles. A local line also takes O(n m d²) operations. Weights mean
-    repetition, except that the number of neighbours counts rows. A sum over a Gaussian window is
-    measured from the nearest row, so that it is not 0 far away: there the nearest rows decide.
+    memory O(n + m) beside the tiles. A local line takes O(n m d²) operations and O(m d²) memory.
+    Weights mean repetition, except that the number of neighbours counts rows. A sum over a Gaussian
+    window is measured from the nearest row, so that it is not 0 far away: there the nearest rows
+    decide.
 
     Standard errors are :math:`s(x) (\sum_i l_i^2)^{1/2}` with the weights :math:`l_i` that targets
     have in a(x), where s(x)² is the mean over the same window of squared leave-one-out errors, each
@@ -212,24 +213,23 @@ default="gaussian"
         """The width of the least squared leave-one-out error, of the widest one if equal."""
         largest = WIDEST * typical_distance(self.distance_, X)
         widths = candidate_widths(largest, SHAPES[self.window].power)
-        found = self._sums(X, X, widths, left_out=True)
-        values = [self._smoother.values(sums, self._points(X)) for sums, _ in found]
-        errors = [
-            float(np.average(((self._targets - a) ** 2).mean(axis=1), weights=self._weights))
-            for a in values
-        ]
+        values = self._totals(X, X, widths, self._values(X), left_out=True)
+        errors = np.average(((self._targets - values) ** 2).mean(axis=2), 1, self._weights)
         best = int(np.argmin(errors))
-        self.errors_ = dict(zip(widths.tolist(), errors, strict=True))
+        self.errors_ = dict(zip(widths.tolist(), errors.tolist(), strict=True))
         self.width_, self.left_out_ = float(widths[best]), self._shaped(values[best])
 
     def _noise_of_rows(self) -> np.ndarray:
         """The squared leave-one-out error of each row over its expectation for unit noise."""
-        X = self.X_fit_
-        ((sums, squares),) = self._sums(X, X, self._widths, left_out=True, squares=True)
-        points = self._points(X)
-        errors = self._targets - self._smoother.values(sums, points)
-        spread = self._smoother.squared_weights(sums, squares, points)
-        return errors**2 / (1 + spread)[:, None]
+        X, points = self.X_fit_, self._points(self.X_fit_)
+
+        def noise(sums: np.ndarray, squares: np.ndarray, _: Any, rows: slice) -> np.ndarray:
+            here = None if points is None else points[rows]
+            errors = self._targets[rows] - self._smoother.values(sums, here)
+            spread = self._smoother.squared_weights(sums, squares, here)
+            return errors**2 / (1 + spread)[:, None]
+
+        return self._totals(X, X, self._widths, noise, left_out=True, squares=True)[0]
 
     # --- new samples -----------------------------------------------------------------------------
 
@@ -245,45 +245,63 @@ default="gaussian"
             such call leaves each training row out, which costs as much as their prediction.
         """
         X = self.encode_new(X)
-        if return_std and self._noise is None:
-            self._noise = self._noise_of_rows()
-        ((sums, squares),) = self._sums(X, self.X_fit_, self._widths, squares=return_std)
-        c, points = self._smoother.V.shape[1], self._points(X)
-        values = self._shaped(self._smoother.values(sums[:, :c], points))
         if not return_std:
-            return values
-        noise = sums[:, c:] / sums[:, :1]
-        spread = self._smoother.squared_weights(sums[:, :c], squares, points)
-        return values, self._shaped(np.sqrt(noise * spread[:, None]))
+            return self._shaped(self._totals(X, self.X_fit_, self._widths, self._values(X))[0])
+        if self._noise is None:
+            self._noise = self._noise_of_rows()
+        points, t = self._points(X), self._targets.shape[1]
+
+        def both(sums: np.ndarray, squares: np.ndarray, _: Any, rows: slice) -> np.ndarray:
+            here = None if points is None else points[rows]
+            sums, noise = sums[:, :-t], sums[:, -t:] / sums[:, :1]
+            spread = self._smoother.squared_weights(sums, squares, here)
+            std = np.sqrt(noise * spread[:, None])
+            return np.hstack([self._smoother.values(sums, here), std])
+
+        found = self._totals(X, self.X_fit_, self._widths, both, squares=True)[0]
+        return self._shaped(found[:, :t]), self._shaped(found[:, t:])
 
     @property
     def _widths(self) -> np.ndarray | None:
         return None if self.width_ is None else np.array([self.width_])
 
-    def _sums(
+    def _values(self, X: Any) -> Any:
+        """The reduction of sums around rows of X to a."""
+        points = self._points(X)
+
+        def values(sums: np.ndarray, squares: Any, _: Any, rows: slice) -> np.ndarray:
+            return self._smoother.values(sums, None if points is None else points[rows])
+
+        return values
+
+    def _totals(
         self,
         X: Any,
         Z: Any,
         widths: Any,
+        reduce: Any,
         *,
         left_out: bool = False,
         squares: bool = False,
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each width, the sums of V around each row of X, and of Q with squared windows.
+    ) -> np.ndarray:
+        """For each width, the reduced sums around each row of X (of Z, without it, if left out).
 
-        Beside the smoother's columns V has the noise of each row, if squares are wanted and it is
-        known.
+        Beside the smoother's columns they have the noise of each row, if squares are wanted and it
+        is known.
         """
         V, Q = self._smoother.V, self._smoother.Q if squares else None
         if squares and not left_out:
             V = np.hstack([V, self._weights[:, None] * self._noise])
-        shape, options = SHAPES[self.window], {"memory": self.memory, "n_jobs": self.n_jobs}
+        shape = SHAPES[self.window]
         if self._index is not None:
-            queries = None if left_out else X
-            return neighbour_totals(self._index, queries, self.n_neighbors, V, shape, widths, Q)
+            queries, k = None if left_out else X, self.n_neighbors
+            return neighbour_totals(self._index, queries, k, V, shape, widths, reduce, Q)
         # of a row with weight 2, one copy is left
         share = np.minimum(self._weights, 1) / self._weights if left_out else None
-        return full_totals(self.distance_, X, Z, V, shape, widths, Q=Q, left_out=share, **options)
+        return window_totals(
+            self.distance_, X, Z, V, shape, widths, reduce, Q=Q, left_out=share,
+            memory=self.memory, n_jobs=self.n_jobs,
+        )  # fmt: skip
 
     def _points(self, X: Any) -> np.ndarray | None:
         return dense_rows(X) if self.degree else None

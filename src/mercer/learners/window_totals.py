@@ -24,9 +24,7 @@ __all__ = [
     "NEAREST",
     "SHAPES",
     "Shape",
-    "Sums",
     "candidate_widths",
-    "full_totals",
     "neighbour_totals",
     "typical_distance",
     "window_totals",
@@ -34,6 +32,7 @@ __all__ = [
 
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
+ROWS = 4096  # whose neighbours are summed at a time
 EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
 
 
@@ -62,21 +61,10 @@ SHAPES = {
 NEAREST = Shape(None, 1.0, 1e30)
 
 
-class Sums(NamedTuple):
-    """Sums for G widths and n rows.
-
-    Attributes
-    ----------
-    values : ndarray of shape (G, n, c)
-        :math:`\\sum_j K(ρ_{ij} / h) V_j`, divided by exp(log_scale).
-    squares : ndarray of shape (G, n, s)
-        :math:`\\sum_j K(ρ_{ij} / h)^2 Q_j`, divided by exp(2 log_scale).
-    log_scale : ndarray of shape (G, n)
-    """
-
-    values: np.ndarray
-    squares: np.ndarray
-    log_scale: np.ndarray
+#: takes the sums of V with K and of Q with K², (n, c) and (n, s), their log scales (n,), and which
+#: rows of X they belong to; returns what is wanted of each row, (n,) or (n, r). The sums are
+#: divided by exp(log scale), and by exp(2 log scale).
+Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
 
 
 def window_totals(
@@ -86,13 +74,15 @@ def window_totals(
     V: np.ndarray,
     shape: Shape,
     widths: np.ndarray,
+    reduce: Reduce,
     *,
     Q: np.ndarray | None = None,
     left_out: np.ndarray | None = None,
+    nearest: bool = True,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
-) -> Sums:
-    """Sums over the windows around each row of X.
+) -> np.ndarray:
+    """What ``reduce`` makes of the sums over the windows around each row of X, (G, n) or (G, n, r).
 
     Parameters
     ----------
@@ -100,13 +90,17 @@ def window_totals(
         Bound.
     X, Z : encoded samples, n and m
     V : ndarray of shape (m, c)
+        The first column is positive.
     shape : Shape
     widths : ndarray of shape (G,)
         > 0, in descending order.
+    reduce : callable
     Q : ndarray of shape (m, s), optional
         What the squares of the window are multiplied with.
     left_out : ndarray of shape (n,), optional
         For X that is Z: the share of its own V that each row does not see, in [0, 1].
+    nearest : bool
+        Whether the nearest rows, all alike, stand for a window that is empty.
     memory, n_jobs
 
     Notes
@@ -117,70 +111,51 @@ def window_totals(
     """
     widths = np.asarray(widths, np.float64)
     Q = np.zeros((len(V), 0)) if Q is None else Q
-    jobs = count_jobs(n_jobs)
-    itemsize = max(X.dtype.itemsize, Z.dtype.itemsize)
-    room = memory_budget(memory, 8 * jobs * itemsize * EDGE**2) / (8 * jobs * itemsize)
-    edge = tile_edge((X.shape[0], Z.shape[0]), distance.pair_cost(X))
-    step = int(np.clip(np.sqrt(room), LEAST, edge))
-    A, B = distance.sides(X, Z)
     n, m = X.shape[0], Z.shape[0]
+    jobs, size = count_jobs(n_jobs), max(X.dtype.itemsize, Z.dtype.itemsize)
+    room = memory_budget(memory, 8 * jobs * size * EDGE**2) / (8 * jobs * size)
+    edge = tile_edge((n, m), distance.pair_cost(X))
+    # a tile and the sums of its rows fit
+    sums = 4 * len(widths) * (V.shape[1] + Q.shape[1])
+    step = int(np.clip(min(np.sqrt(room), room / sums), LEAST, edge))
+    A, B = distance.sides(X, Z)
 
-    def strip(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        rows = slice(start, min(start + step, n))
-        state = _State(shape, widths, rows.stop - start, V.shape[1], Q.shape[1])
+    def total(shape: Shape, widths: np.ndarray, rows: np.ndarray) -> _State:
+        """The sums of some rows."""
+        state = _State(shape, widths, len(rows), V.shape[1], Q.shape[1])
+        whole = len(rows) and len(rows) == rows[-1] - rows[0] + 1
+        x = A[rows[0] : rows[-1] + 1] if whole else A[rows]
         if left_out is not None:
             rest = (1 - left_out[rows])[:, None]
             state.begin(rest * V[rows], rest * Q[rows])
-        x = A[rows]
         for first in range(0, m, step):
             raise_if_stopped()
             columns = slice(first, min(first + step, m))
-            own = left_out is not None and first == start
-            D = distance.raw(x, x if own else B[columns])
+            same = left_out is not None and whole and rows[0] == first and len(rows) == step
+            own = None
+            if left_out is not None:
+                here = (rows >= first) & (rows < columns.stop)
+                own = np.flatnonzero(here), rows[here] - first
+            D = distance.raw(x, x if same else B[columns])
             state.add(D, distance.exponent, V[columns], Q[columns], own)
-        return state.values, state.squares, state.log_scale()
+        return state
 
-    G = len(widths)
-    sums = Sums(np.empty((G, n, V.shape[1])), np.empty((G, n, Q.shape[1])), np.empty((G, n)))
-    starts = range(0, n, step)
-    for start, parts in zip(starts, ordered_map(strip, starts, n_jobs), strict=True):
-        for whole, part in zip(sums, parts, strict=True):
-            whole[:, start : start + step] = part
-    return sums
+    def strip(start: int) -> np.ndarray:
+        rows = np.arange(start, min(start + step, n))
+        state = total(shape, widths, rows)
+        values, squares, log_scale = state.values, state.squares, state.log_scale()
+        empty = values[:, :, 0] == 0
+        some = np.flatnonzero(empty.any(axis=0))
+        if nearest and len(some):
+            near = total(NEAREST, np.ones(1), rows[some])
+            for g in range(len(widths)):
+                none = empty[g, some]
+                values[g, some[none]] = near.values[0, none]
+                squares[g, some[none]] = near.squares[0, none]
+        part = slice(start, start + len(rows))
+        return np.stack([reduce(v, q, s, part) for v, q, s in zip(values, squares, log_scale)])
 
-
-def full_totals(
-    distance: Distance,
-    X: Any,
-    Z: Any,
-    V: np.ndarray,
-    shape: Shape,
-    widths: np.ndarray,
-    *,
-    Q: np.ndarray | None = None,
-    left_out: np.ndarray | None = None,
-    memory: int | float | str | None = None,
-    n_jobs: int | None = None,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The values and squares of `window_totals` for each width, up to a factor for each row; where
-    a window is empty, over the nearest rows, all alike. The first column of V is positive."""
-    options: Any = {"Q": Q, "memory": memory, "n_jobs": n_jobs}
-    sums = window_totals(distance, X, Z, V, shape, widths, left_out=left_out, **options)
-    found = list(zip(sums.values, sums.squares, strict=True))
-    empty = np.flatnonzero((sums.values[:, :, 0] == 0).any(axis=0))
-    if len(empty):
-        if left_out is None:
-            near = window_totals(distance, X[empty], Z, V, NEAREST, np.ones(1), **options)
-        else:
-            near = window_totals(
-                distance, X, Z, V, NEAREST, np.ones(1), left_out=left_out, **options
-            )
-            near = Sums(*(part[:, empty] for part in near))
-        for values, squares in found:
-            none = values[empty, 0] == 0
-            values[empty[none]] = near.values[0, none]
-            squares[empty[none]] = near.squares[0, none]
-    return found
+    return np.concatenate(list(ordered_map(strip, range(0, n, step), n_jobs)), axis=1)
 
 
 def neighbour_totals(
@@ -190,8 +165,9 @@ def neighbour_totals(
     V: np.ndarray,
     shape: Shape,
     widths: np.ndarray | None,
+    reduce: Reduce,
     Q: np.ndarray | None = None,
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> np.ndarray:
     """The same over the k nearest rows alone.
 
     Parameters
@@ -203,20 +179,23 @@ def neighbour_totals(
     widths : ndarray of shape (G,), or None
         None: the distance to the (k + 1)-th neighbour of each row.
     """
-    D, rows = index.query(X, k + (widths is None))
-    D = D.astype(np.float64)
-    given = [D[:, k:]] if widths is None else list(widths)
-    D, rows = D[:, :k], rows[:, :k]
+    found, neighbours = index.query(X, k + (widths is None))
     Q = np.zeros((len(V), 0)) if Q is None else Q
-    found = []
-    for width in given:
-        K = _of_nearest(shape, D, width)
-        values, squares = np.zeros((len(D), V.shape[1])), np.zeros((len(D), Q.shape[1]))
-        for j in range(k):  # not all at once: n k c numbers
-            values += K[:, j, None] * V[rows[:, j]]
-            squares += K[:, j, None] ** 2 * Q[rows[:, j]]
-        found.append((values, squares))
-    return found
+    results = []
+    for start in range(0, len(found), ROWS):
+        rows = slice(start, min(start + ROWS, len(found)))
+        D, near = found[rows].astype(np.float64), neighbours[rows, :k]
+        given = [D[:, k:]] if widths is None else list(widths)
+        D, part = D[:, :k], []
+        for width in given:
+            K = _of_nearest(shape, D, width)
+            values, squares = np.zeros((len(D), V.shape[1])), np.zeros((len(D), Q.shape[1]))
+            for j in range(k):  # not all at once: ROWS k c numbers
+                values += K[:, j, None] * V[near[:, j]]
+                squares += K[:, j, None] ** 2 * Q[near[:, j]]
+            part.append(reduce(values, squares, np.zeros(len(D)), rows))
+        results.append(np.stack(part))
+    return np.concatenate(results, axis=1)
 
 
 def candidate_widths(scale: float, power: float) -> np.ndarray:
@@ -275,22 +254,22 @@ class _State:
         self.values += peak * V
         self.squares += peak**2 * Q
 
-    def add(self, D: np.ndarray, exponent: float, V: np.ndarray, Q: np.ndarray, own: bool) -> None:
-        """Add a tile of ρ ** exponent, which may be overwritten; ``own``: without its diagonal."""
+    def add(self, D: np.ndarray, exponent: float, V: np.ndarray, Q: np.ndarray, own: Any) -> None:
+        """Add a tile of ρ ** exponent, which may be overwritten, without its entries ``own``."""
         if self.shape.values is None:
             self._add_endless(D, exponent, V, Q, own)
             return
         D = _power(D, 1 / exponent)
         for g, width in enumerate(self.widths):
             K = np.asarray(self.shape.values(D / D.dtype.type(width)), np.float64)
-            if own:
-                np.fill_diagonal(K, 0)
+            if own is not None:
+                K[own] = 0
             self._collect(g, K, V, Q)
 
     def _add_endless(self, D, exponent, V, Q, own):
         P = _power(D, self.shape.power / exponent)
-        if own:
-            np.fill_diagonal(P, np.inf)
+        if own is not None:
+            P[own] = np.inf
         nearest = np.minimum(self.nearest, P.min(axis=1, initial=np.inf))
         known = np.isfinite(nearest)
         if not known.all():  # rows that have seen no other yet
@@ -303,8 +282,8 @@ class _State:
                 self.values[g] *= shrink
                 self.squares[g] *= shrink**2
         P -= nearest[:, None].astype(P.dtype)
-        if own:
-            np.fill_diagonal(P, 0)
+        if own is not None:
+            P[own] = 0
         absent = ~known
         K = P
         for g, rate in enumerate(self.rates):
@@ -313,8 +292,8 @@ class _State:
             else:
                 K = P if g == len(self.rates) - 1 or self.chained else P.copy()
                 _native.exp_scaled(K, float(rate))
-                if own:
-                    np.fill_diagonal(K, 0)
+                if own is not None:
+                    K[own] = 0
                 K[absent] = 0
             self._collect(g, K, V, Q)
         self.nearest = np.where(known, nearest, self.nearest)
