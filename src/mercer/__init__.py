@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "CoordinateDescentWeights": "mercer.learners.coordinate_weights",
     "FeatureMachineClassifier": "mercer.learners.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.feature_machine",
     "KernelCCA": "mercer.learners.cca",
@@ -22,9 +23,11 @@ _HOME = {
     "KernelClassifier": "mercer.selection.automatic",
     "KernelRegressor": "mercer.selection.automatic",
     "KernelSearchCV": "mercer.selection.search",
+    "LargeMarginNeighbours": "mercer.learners.large_margin",
     "LinearSVC": "mercer.learners.linear_svc",
     "LinearSVR": "mercer.learners.linear_svr",
     "NadarayaWatson": "mercer.learners.nadaraya_watson",
+    "NeighbourhoodComponents": "mercer.learners.neighbourhood_components",
     "NuSVC": "mercer.learners.svc",
     "NuSVR": "mercer.learners.svr",
     "OneClassSVM": "mercer.learners.one_class",
@@ -35,6 +38,7 @@ _HOME = {
     "effective_dimension": "mercer.learners.statistics",
     "hsic_test": "mercer.learners.statistics",
     "mmd_test": "mercer.learners.statistics",
+    "noise_features": "mercer.learners.noise_features",
     "show_versions": "mercer.environment",
     "save": "mercer.persistence",
     "load": "mercer.persistence",

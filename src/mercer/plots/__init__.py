@@ -8,6 +8,7 @@ from mercer.plots.gram_map import GramDisplay
 from mercer.plots.influence import InfluenceDisplay
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.mistakes import MistakeDisplay
+from mercer.plots.noise import NoiseFeatureDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.report import save_report
@@ -22,6 +23,7 @@ __all__ = [
     "InfluenceDisplay",
     "MarginDisplay",
     "MistakeDisplay",
+    "NoiseFeatureDisplay",
     "PartialDependenceDisplay",
     "RelevanceDisplay",
     "SpectrumDisplay",
