@@ -66,5 +66,7 @@ class NoiseFeatureDisplay:
                "error_kw": {"ecolor": "grey", "lw": 1}, **kwargs},
         )  # fmt: skip
         self.ax_.axvline(0, color="grey", lw=0.8)
-        self.ax_.set(xlabel="Leave-one-out error without the feature, minus that with all")
+        self.ax_.set(
+            xlabel="Leave-one-out error without the feature, minus that with all", ylabel="Feature"
+        )
         return self
