@@ -117,7 +117,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.n_iter_, self.loss_ = int(found.nit), float(found.fun)
         self.converged_ = found.nit < self.max_iter
         self.distance_ = MappedMinkowski(found.x.reshape(shape).astype(dtype))
-        self.components_ = self.distance_.linear_map
+        self.components_ = self.distance_.linear_map  # the learner is fitted now
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} took all {self.max_iter} steps, with a loss of "
@@ -132,6 +132,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self)
 
     @property
     def _n_features_out(self) -> int:
