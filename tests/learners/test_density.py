@@ -162,6 +162,18 @@ def test_where_no_window_reaches():
     assert far == -0.5e12 - 0.5 * np.log(2 * np.pi)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("h", [1e-300, 1e-50, 1e50, 1e300])
+def test_widths_of_any_size(kernel, dtype, h):
+    X = np.array([[0.0], [1.0], [4.0]], dtype)
+    model = KernelDensity(kernel=kernel, bandwidth=h).fit(X)
+    logs = model.score_samples(X)
+    assert not np.isnan(logs).any()
+    if h > 1:  # below, the rounding of distances counts
+        assert_allclose(logs, -model.log_volume_, rtol=1e-6)
+
+
 def test_memory_threads_order_and_sparse_rows_change_nothing():
     X = rng.normal(size=(900, 5)) * (rng.uniform(size=(900, 5)) < 0.5)
     expected = KernelDensity(bandwidth="auto").fit(X)

@@ -172,15 +172,11 @@ default="gaussian"
                 "distance."
             )
         d, w = training.X.shape[1], training.all_weights
-        rows = float(w.sum() ** 2 / (w @ w))
-        if self.bandwidth == "scott":
-            return rows ** (-1 / (d + 4))
-        silverman = (rows * (d + 2) / 4) ** (-1 / (d + 4))
-        if self.bandwidth == "silverman":
-            return silverman
-        return self._most_likely(training, silverman)
+        if self.bandwidth == "auto":
+            return self._most_likely(training)
+        return _rule(self.bandwidth, w, d)
 
-    def _most_likely(self, training: Training, silverman: float) -> float:
+    def _most_likely(self, training: Training) -> float:
         """The width of the largest mean log-likelihood of rows without those that equal them.
 
         Rows that equal each other would be most likely with a width of 0.
@@ -195,9 +191,11 @@ default="gaussian"
                 'bandwidth="auto" needs two rows of X that differ, but there is one sample: give '
                 "a number."
             )
-        # Silverman's rule is for columns of variance 1, which are about √(2 d) apart
+        # rows of columns of variance 1 are about √(2 d) apart
         scale = typical_distance(self.distance_, X) / np.sqrt(2 * d)
-        widths = candidate_widths(LARGEST * silverman * scale, SHAPES[self.kernel].power)
+        widths = candidate_widths(
+            LARGEST * _rule("silverman", w, d) * scale, SHAPES[self.kernel].power
+        )
         logs = window_totals(
             self.distance_, X, X, w[:, None], SHAPES[self.kernel], widths,
             _logarithm, left_out=np.ones(len(rows)), nearest=False, memory=self.memory,
@@ -250,6 +248,12 @@ default="gaussian"
         radii = self.bandwidth_ * _radii(self.kernel, n_samples, d, rng)
         steps = self.distance_.unit_steps(n_samples, d, rng)
         return start + radii[:, None] * steps
+
+
+def _rule(name: str, w: np.ndarray, d: int) -> float:
+    """The width of Scott's or Silverman's rule, for columns of variance 1."""
+    rows = float(w.sum() ** 2 / (w @ w))
+    return (rows if name == "scott" else rows * (d + 2) / 4) ** (-1 / (d + 4))
 
 
 def _logarithm(

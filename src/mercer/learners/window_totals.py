@@ -33,6 +33,7 @@ __all__ = [
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
 ROWS = 4096  # whose neighbours are summed at a time
+FAR = 1e270  # power of a width of a window without end, so that its rate is a finite number > 0
 EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
 
 
@@ -131,12 +132,11 @@ def window_totals(
         for first in range(0, m, step):
             raise_if_stopped()
             columns = slice(first, min(first + step, m))
-            same = left_out is not None and whole and rows[0] == first and len(rows) == step
             own = None
             if left_out is not None:
                 here = (rows >= first) & (rows < columns.stop)
                 own = np.flatnonzero(here), rows[here] - first
-            D = distance.raw(x, x if same else B[columns])
+            D = distance.raw(x, B[columns])
             state.add(D, distance.exponent, V[columns], Q[columns], own)
         return state
 
@@ -240,11 +240,10 @@ class _State:
         self.values, self.squares = np.zeros((G, n, c)), np.zeros((G, n, s))
         #: ρ ** power of the nearest row so far, from which a window without end is measured
         self.nearest = np.full(n, np.inf)
-        with np.errstate(over="ignore"):
-            self.rates = shape.rate / widths**shape.power
-        doubling = self.rates[1:] == 2 * self.rates[:-1]
-        close = np.isclose(self.rates[1:], 2 * self.rates[:-1], rtol=1e-12)
-        self.chained = G > 1 and bool((doubling | close).all())
+        with np.errstate(over="ignore", under="ignore"):
+            self.rates = shape.rate / np.clip(widths**shape.power, 1 / FAR, FAR)
+        doubled = np.isclose(self.rates[1:], 2 * self.rates[:-1], rtol=1e-12)
+        self.chained = G > 1 and bool(doubled.all())
 
     def begin(self, V: np.ndarray, Q: np.ndarray) -> None:
         """Add what each row sees of itself, at distance 0."""
@@ -261,7 +260,9 @@ class _State:
             return
         D = _power(D, 1 / exponent)
         for g, width in enumerate(self.widths):
-            K = np.asarray(self.shape.values(D / D.dtype.type(width)), np.float64)
+            with np.errstate(over="ignore"):  # beyond u = 1 by far
+                u = D / D.dtype.type(max(width, np.finfo(D.dtype).tiny))
+                K = np.asarray(self.shape.values(u), np.float64)
             if own is not None:
                 K[own] = 0
             self._collect(g, K, V, Q)
@@ -308,7 +309,8 @@ class _State:
         if self.shape.values is not None:
             return np.zeros(self.values.shape[:2])
         nearest = np.where(np.isfinite(self.nearest), self.nearest, 0)
-        return -np.outer(self.rates, nearest)
+        with np.errstate(over="ignore"):
+            return -np.outer(self.rates, nearest)
 
 
 def _power(D: np.ndarray, power: float) -> np.ndarray:
