@@ -137,6 +137,10 @@ LEARNERS: dict[str, Learner] = {
         lambda **p: mercer.KernelPerceptron(max_iter=3, budget=100, **p), 2
     ),
     "KernelKMeans": Learner(lambda **p: mercer.KernelKMeans(5, max_iter=10, n_init=1, **p)),
+    "SpectralClustering": Learner(
+        lambda **p: mercer.SpectralClustering(5, n_init=1, **p),
+        kinds=tuple(name for name in SAMPLES if name != "linear"),  # whose values may be negative
+    ),
     "KernelKMeans, low rank": Learner(lambda **p: mercer.KernelKMeans(5, solver="low_rank", **p)),
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),

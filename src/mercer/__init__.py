@@ -34,6 +34,7 @@ _HOME = {
     "Perceptron": "mercer.learners.perceptron",
     "SVC": "mercer.learners.svc",
     "SVR": "mercer.learners.svr",
+    "SpectralClustering": "mercer.learners.spectral_clustering",
     "alignment": "mercer.learners.statistics",
     "effective_dimension": "mercer.learners.statistics",
     "hsic_test": "mercer.learners.statistics",

@@ -16,6 +16,7 @@ from mercer.gram import (
     CentredGram,
     DenseGram,
     PairGram,
+    ScaledGram,
     ShiftedGram,
     TiledGram,
     gram,
@@ -75,6 +76,7 @@ def low_rank():
 SOME, OTHERS = RNG.permutation(90)[:33], np.r_[3:40, 50:80]
 SPARSE = sp.csr_array(np.where(X64 > 0.5, X64, 0))
 SHIFT = RNG.uniform(size=90)
+SCALE = np.random.default_rng(2).uniform(0.1, 3, 90)
 OPERATORS = {
     "tiled, symmetric": lambda: (TiledGram(RBF(0.5), X64), RBF(0.5)(X64)),
     "tiled, float32": lambda: (TiledGram(RBF(0.5), X32), RBF(0.5)(X32)),
@@ -110,6 +112,10 @@ OPERATORS = {
     ),
     "centred, new samples": centred_new_samples,
     "shifted": lambda: (ShiftedGram(TiledGram(RBF(0.5), X64[:90]), 0.7), K64 + 0.7 * np.eye(90)),
+    "scaled": lambda: (
+        ScaledGram(TiledGram(RBF(0.5), X64[:90]), SCALE),
+        SCALE[:, None] * K64 * SCALE,
+    ),
     "shifted, by row": lambda: (
         ShiftedGram(DenseGram(QUERY(X64[:90])), SHIFT),
         QUERY(X64[:90]) + np.diag(SHIFT),
@@ -135,6 +141,8 @@ def test_centred_and_shifted_refuse_what_does_not_fit():
         ShiftedGram(rectangular, 1.0)
     with pytest.raises(ValueError, match=r"shift has shape \(3,\)"):
         ShiftedGram(TiledGram(RBF(), X64), np.ones(3))
+    with pytest.raises(ValueError, match="one number for each row"):
+        ScaledGram(TiledGram(RBF(), X64), np.ones(3))
 
 
 @pytest.mark.parametrize("held", [False, True])

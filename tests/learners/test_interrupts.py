@@ -42,6 +42,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     Perceptron,
+    SpectralClustering,
 )
 from mercer.solvers.smo import SmoSolver
 
@@ -70,6 +71,7 @@ LEARNERS = [
     KernelPerceptron(budget=5),
     KernelKMeans(3, n_init=1),
     KernelKMeans(3, n_init=1, solver="low_rank", rank=5),
+    SpectralClustering(3, n_init=1),
     KernelPCA(2, kernel="rbf"),
     KernelPCA(2, kernel="rbf", eigen_solver="krylov", fit_inverse_transform=True),
     KernelPCA(2, kernel="rbf", eigen_solver="low_rank"),

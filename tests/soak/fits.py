@@ -125,6 +125,11 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "solver": str(rng.choice(["auto", "low_rank", "mini_batch"])),
         **kernel(rng),
     },
+    mercer.SpectralClustering: lambda rng: {
+        "n_clusters": int(rng.integers(1, 5)),
+        "solver": str(rng.choice(["auto", "low_rank"])),
+        "gamma": float(10 ** rng.uniform(-3, 2)),
+    },
     mercer.FeatureMachineRegressor: features,
     mercer.FeatureMachineClassifier: features,
     mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},

@@ -9,6 +9,7 @@ from mercer.gram.memory import memory_budget
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
 from mercer.gram.pairs import PairGram, PairGrams
 from mercer.gram.row_sources import RowSource
+from mercer.gram.scaled import ScaledGram
 from mercer.gram.tiled import TiledGram
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PairGram",
     "PairGrams",
     "RowSource",
+    "ScaledGram",
     "ShiftedGram",
     "TiledGram",
     "gram",

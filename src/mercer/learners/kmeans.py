@@ -20,6 +20,7 @@ from mercer.learners.base import KernelLearner, Training
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.limits import LIMITS
 from mercer.learners.parameters import check_count
+from mercer.learners.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
 from mercer.solvers.kernel_kmeans import KMeansResult, KMeansSolver
 from mercer.threads import fitting
@@ -279,10 +280,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
             )
         if self.n_clusters == "silhouette":
             return list(range(2, most + 1))
-        values = _normalised_eigenvalues(K, most + 1)
-        gaps = values[1:most] - values[2 : most + 1]
-        self.scores_ = dict(zip(range(2, most + 1), gaps.tolist()))
-        return [2 + int(gaps.argmax())]
+        self.scores_ = eigengaps(normalised_eigenpairs(K, most + 1, 0, self.memory)[0].values)
+        return [max(self.scores_, key=lambda k: self.scores_[k])]
 
     def _store(self, result: KMeansResult, K: Any, training: Training, factored: bool) -> None:
         n, k = len(training.rows), len(result.sizes)
@@ -361,25 +360,6 @@ def _silhouette(result: KMeansResult, weights: np.ndarray) -> float:
     a, b = np.sqrt(result.own), np.sqrt(result.other)
     values = np.where(b > 0, 1 - a / np.where(b > 0, b, 1), 0.0)
     return float(np.average(np.where(np.isfinite(values), values, 0.0), weights=weights))
-
-
-def _normalised_eigenvalues(K: GramOperator, count: int) -> np.ndarray:
-    """The largest eigenvalues of D^-½ K D^-½, descending; D has the sums of K's rows.
-
-    As many of them are near 1 as there are clusters without similarities between them. (von
-    Luxburg, "A tutorial on spectral clustering", Statistics and Computing 17, 2007, section 8.3.)
-    """
-    n = K.shape[0]
-    degrees = np.asarray(K @ np.ones(n, K.dtype), np.float64)
-    if not (degrees > 0).all():
-        raise ValueError(
-            'n_clusters="eigengap" needs similarities with positive sums, but some rows of K have '
-            'sums <= 0: give a kernel that is not negative, or n_clusters="silhouette".'
-        )
-    s = 1 / np.sqrt(degrees)
-    return _largest_eigenvalues(
-        lambda v: s * np.asarray(K @ (s * v.ravel()).astype(K.dtype)), n, count
-    )
 
 
 def _lingoes(K: GramOperator, weights: np.ndarray) -> float:

@@ -105,7 +105,7 @@ def residuals_drawing(residuals: Residuals) -> dict[str, Any]:
 def embedding_drawing(embedding: EmbeddingDisplay) -> dict[str, Any]:
     """Rows on two axes of feature space, with the colour of their class or of their target."""
     some = sample_rows(len(embedding.scores), DRAWN, 0)
-    scores, y = embedding.scores[some], embedding.labels[some]
+    scores, y = embedding.scores[some], np.asarray(embedding.labels)[some]
     x, y_axis = (
         Axis(*padded(float(column.min()), float(column.max())), *ends)
         for column, ends in zip(scores.T, ((LEFT, RIGHT), (BOTTOM, TOP)))
