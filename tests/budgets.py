@@ -176,6 +176,14 @@ LEARNERS: dict[str, Learner] = {
         0,
         ("float64", "strings", "categories", "table"),
     ),
+    "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
+    "NadarayaWatson, k nearest": Learner(
+        lambda kernel, **p: mercer.NadarayaWatson(None, n_neighbors=5, metric=kernel, **p)
+    ),
+    "NadarayaWatson, lines": Learner(
+        lambda kernel, **p: mercer.NadarayaWatson(degree=1, **p), 0, VECTORS[:2]
+    ),
+    "KernelDensity": Learner(lambda kernel, **p: mercer.KernelDensity(metric=kernel, **p)),
     "BruteForce": Learner(
         lambda kernel, memory, n_jobs: BruteForce(kernel, memory=memory, n_jobs=n_jobs),
         0,
@@ -273,7 +281,9 @@ def _use(model: Any, X: Any, Z: Any, y: np.ndarray) -> None:
         return
     # a matrix lacks k(x, x) of new samples, which distances to clusters need
     lacking = isinstance(model, mercer.KernelKMeans) and model.kernel == "precomputed"
-    for method in ("predict", "decision_function", "predict_proba", "transform"):
+    for method in (
+        "predict", "decision_function", "predict_proba", "transform", "score_samples"
+    ):  # fmt: skip
         if hasattr(model, method) and not (lacking and method == "transform"):
             getattr(model, method)(Z)
 

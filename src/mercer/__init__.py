@@ -8,11 +8,13 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "CoordinateDescentWeights": "mercer.learners.coordinate_weights",
     "FeatureMachineClassifier": "mercer.learners.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.feature_machine",
     "KNeighborsClassifier": "mercer.learners.neighbour_classifier",
     "KNeighborsRegressor": "mercer.learners.neighbour_regressor",
     "KernelCCA": "mercer.learners.cca",
+    "KernelDensity": "mercer.learners.density",
     "KernelDiscriminant": "mercer.learners.discriminant",
     "KernelKMeans": "mercer.learners.kmeans",
     "KernelLogisticRegression": "mercer.learners.logistic",
@@ -29,6 +31,9 @@ _HOME = {
     "MinHash": "mercer.search.minhash",
     "LocalOutlierFactor": "mercer.learners.local_outliers",
     "NearestNeighbors": "mercer.learners.nearest_neighbours",
+    "LargeMarginNeighbours": "mercer.learners.large_margin",
+    "NadarayaWatson": "mercer.learners.nadaraya_watson",
+    "NeighbourhoodComponents": "mercer.learners.neighbourhood_components",
     "NuSVC": "mercer.learners.svc",
     "NuSVR": "mercer.learners.svr",
     "OneClassSVM": "mercer.learners.one_class",
@@ -41,6 +46,7 @@ _HOME = {
     "effective_dimension": "mercer.learners.statistics",
     "hsic_test": "mercer.learners.statistics",
     "mmd_test": "mercer.learners.statistics",
+    "noise_features": "mercer.learners.noise_features",
     "show_versions": "mercer.environment",
     "save": "mercer.persistence",
     "load": "mercer.persistence",

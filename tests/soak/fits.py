@@ -150,6 +150,14 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     },
     mercer.KernelPCA: components,
     mercer.KernelDiscriminant: discriminant,
+    mercer.NadarayaWatson: lambda rng: {
+        "width": [scale(rng, -6, 6), "auto", "features", None][rng.integers(4)],
+        "n_neighbors": 3,
+        "degree": int(rng.integers(2)),
+    },
+    mercer.KernelDensity: lambda rng: {
+        "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]
+    },
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
 }
 

@@ -7,6 +7,7 @@ from mercer import (
     SVC,
     SVR,
     KernelClassifier,
+    KernelDensity,
     KernelKMeans,
     KernelLogisticRegression,
     KernelPerceptron,
@@ -17,12 +18,14 @@ from mercer import (
     KNeighborsClassifier,
     KNeighborsRegressor,
     LocalOutlierFactor,
+    NadarayaWatson,
     NuSVC,
     NuSVR,
     OneClassSVM,
     SpectralClustering,
     distances,
 )
+from mercer.distances import Edit
 from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
 from mercer.testing import (
     check_object_estimator,
@@ -65,6 +68,16 @@ NEIGHBOURS = [
     *[(learner, "strings") for learner in of_neighbours(BlendedSpectrum(2).normalised())],
     *[(learner, "sets") for learner in of_neighbours(distances.Jaccard())],
 ]
+
+
+def on_distances(metric):
+    return [NadarayaWatson(metric=metric), KernelDensity(bandwidth=2.0, metric=metric)]
+
+
+DISTANCES = [
+    *[(learner, "strings") for learner in on_distances(Edit())],
+    *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
+]
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
@@ -98,6 +111,8 @@ def known(learner):
         first = {"check_order_of_training_samples": "of equally near rows the first are neighbours"}
         none = {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
         return first if isinstance(learner, LocalOutlierFactor) else first | none
+    if isinstance(learner, KernelDensity):
+        return {"check_lengths_of_x_and_y": "y is not used"}
     if isinstance(learner, KernelKMeans):
         return {
             "check_lengths_of_x_and_y": "y is not used",
@@ -113,7 +128,7 @@ def known(learner):
 
 
 @parametrize_with_object_checks(
-    [*STRINGS, *SETS, *NEIGHBOURS, *AUTOMATIC, *OTHERS], expected_failures=known
+    [*STRINGS, *SETS, *NEIGHBOURS, *DISTANCES, *AUTOMATIC, *OTHERS], expected_failures=known
 )
 def test_every_learner_on_objects(check):
     check()

@@ -47,6 +47,39 @@ class Distance(Comparison):
         """
         return None
 
+    # --- distances whose power is a weighted sum of terms ----------------------------------------
+
+    def terms(self, X: Any) -> int:
+        r"""The number of terms, if `raw` is :math:`\sum_j w_j t_j(x, z)` for encoded samples X and
+        a parameter ``weights``, the :math:`w_j \ge 0`; 0 if it is not."""
+        return 0
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        """:math:`t_j` for every pair of encoded rows, (n, m)."""
+        raise TypeError(
+            f"{self!r} is no weighted sum over features: give Minkowski with p < inf, Match or "
+            "Mixed."
+        )
+
+    def weight_slopes(self, X: Any, Z: Any, coef: np.ndarray) -> np.ndarray:
+        """Σ_ij coef[i, j] ∂raw(x_i, z_j) / ∂w for encoded samples, one number for each weight."""
+        terms = range(self.terms(X))
+        return np.array([np.vdot(coef, self.term(X, Z, j)) for j in terms], np.float64)
+
+    # --- distances that are norms of a difference of vectors -------------------------------------
+
+    def log_ball(self, columns: int) -> float | None:
+        """Logarithm of the volume of {x: ρ(x, 0) <= 1}, if ρ(x, z) = ρ(x - z, 0) and, for s > 0,
+        ρ(s x, 0) = s ρ(x, 0). None for other distances, and where the volume is infinite."""
+        return None
+
+    def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
+        """n random vectors v with ρ(v, 0) = 1, as those points of a uniform ball that are scaled
+        to its surface: (n, columns), float64. Only where `log_ball` is a number."""
+        raise TypeError(f"{self!r} has no unit ball of a finite volume.")
+
+    # --- derivatives by the samples --------------------------------------------------------------
+
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights[i, j] ∂raw(x_i, z_j) / ∂x_i for each row of X, encoded vectors: (n, d).
 

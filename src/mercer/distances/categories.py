@@ -48,6 +48,12 @@ class Match(Distance):
         D = match_counts(X, Z, w)
         return np.subtract(w.sum(), D, out=D)
 
+    def terms(self, X: Any) -> int:
+        return X.shape[1]
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        return (X.codes[:, j, None] != Z.codes[:, j]).astype(X.dtype)
+
 
 class _Frequencies(Distance):
     """Abstract: counts of each value in the training sample, learnt by ``bind``."""

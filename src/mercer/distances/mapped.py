@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Distance
 from mercer.distances.products import dense_rows, from_origin, squared_euclidean
 from mercer.distances.vectors import Minkowski
@@ -112,6 +113,17 @@ class MappedMinkowski(Distance):
         if self.exponent != 1:
             D **= 1 / self.exponent
         return D
+
+    def log_ball(self, columns: int) -> float | None:
+        A = self._map(columns)
+        if self.p == 0 or not self.metric or A.shape[0] != columns:
+            return None
+        logdet = np.log(np.abs(A)).sum() if A.ndim == 1 else np.linalg.slogdet(A)[1]
+        return log_unit_ball(columns, self.p) - float(logdet)
+
+    def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
+        A, steps = self._map(columns), unit_sphere(n, columns, self.p, rng)
+        return steps / A if A.ndim == 1 else np.linalg.solve(A, steps.T).T
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         slopes = self._norm.gradient(self._mapped(X), self._mapped(Z), weights)

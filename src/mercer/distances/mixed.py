@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from mercer.distances.base import Distance
+from mercer.distances.categories import Match
 from mercer.distances.comparison import Composite
-from mercer.samples import as_numbers
+from mercer.distances.vectors import Minkowski
+from mercer.samples import (
+    Prepared,
+    Table,
+    as_numbers,
+    as_table,
+    column_names,
+    number_columns,
+    select_columns,
+)
+from mercer.samples.frames import is_frame, is_missing, object_columns
 
 __all__ = ["Mixed"]
+
+PRESENT = (("present",), ())  # the group of a table that says which parts each row has
 
 
 class Mixed(Composite, Distance):
     r"""Distance between rows of a table, :math:`\rho(x, z) = \sum_j w_j \rho_j(x_j, z_j)`.
 
-    One example is Gower's distance: Manhattan on numbers scaled to [0, 1], Match on categories.
+    One example is Gower's distance: Manhattan on numbers scaled to [0, 1], Match on categories; see
+    `gower`.
 
     Parameters
     ----------
@@ -24,10 +39,16 @@ class Mixed(Composite, Distance):
         Columns are names in a data frame, or numbers of columns of an array.
     weights : array-like of shape (len(parts),), optional
         The weights :math:`w_j \ge 0`. None means 1 for each part.
+    missing : {"refuse", "skip"}, default="refuse"
+        What to do with missing values. "refuse": numbers may not be missing; a missing category is
+        a value like any other. "skip" is Gower's rule: a part of which a value is missing in one
+        of the rows does not count, and the others count more, in proportion to their weights. Rows
+        without a common part are at distance :math:`\sum_j w_j`, as if each part were at 1.
 
     Notes
     -----
-    It is a metric if all parts are metrics. It costs as much as its parts.
+    It is a metric if all parts are metrics and missing values are refused. It costs as much as its
+    parts.
 
     References
     ----------
@@ -45,13 +66,76 @@ class Mixed(Composite, Distance):
 
     kind = "table"
 
-    def __init__(self, parts: list[tuple[Distance, Any]], weights: Any = None):
+    def __init__(
+        self, parts: list[tuple[Distance, Any]], weights: Any = None, missing: str = "refuse"
+    ):
         self.parts = parts
         self.weights = weights
+        self.missing = missing
+
+    @classmethod
+    def gower(cls, X: Any, weights: Any = None) -> Mixed:
+        """Gower's distance for the columns of a table, a mean of numbers in [0, 1].
+
+        Numbers differ by |x - z| over the range of their column in X, anything else by 1; missing
+        values are skipped.
+
+        Parameters
+        ----------
+        X : data frame, or array or list of rows
+            Columns without missing values share a part, which is skipped as a whole where a new row
+            lacks one of them.
+        weights : array-like, optional
+            One weight >= 0 for each column. None means 1.
+
+        Returns
+        -------
+        Mixed
+
+        References
+        ----------
+        Gower, "A general coefficient of similarity and some of its properties", Biometrics 27,
+        1971.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [20.0, 40.0, None], "sex": ["f", "m", "f"]})
+        >>> Mixed.gower(table)(table)
+        array([[0., 1., 0.],
+               [1., 0., 1.],
+               [0., 1., 0.]])
+        """
+        X = as_table(X, "Mixed.gower")
+        names = column_names(X)
+        w = np.ones(len(names)) if weights is None else as_numbers("weights", weights)
+        if w.shape != (len(names),) or not (w >= 0).all() or not w.any():
+            raise ValueError(
+                f"weights={weights!r}: give a number >= 0 for each of the {len(names)} columns, "
+                "not all 0."
+            )
+        share = dict(zip(names, w / w.sum(), strict=True))
+        numbers = [c for c in names if _holds_numbers(X, c)]
+        others = [c for c in names if c not in numbers]
+        parts, totals = [], []
+        for group, numeric in ((numbers, True), (others, False)):
+            whole = [c for c in group if not _missing(X, [c]).any()]
+            for columns in ([whole] if whole else []) + [[c] for c in group if c not in whole]:
+                of = np.array([share[c] for c in columns])
+                total = float(of.sum())
+                inner = of / total if total else of
+                if numeric:
+                    ranges = np.array([_range(X, c) for c in columns])
+                    inner = np.where(ranges > 0, inner / np.where(ranges > 0, ranges, 1), 0.0)
+                    parts.append((Minkowski(1, inner), columns))
+                else:
+                    parts.append((Match(inner), columns))
+                totals.append(total)
+        return cls(parts, totals, missing="skip")
 
     @property
     def metric(self) -> bool:  # type: ignore[override]
-        return all(distance.metric for distance, _ in self.parts)
+        return self.missing == "refuse" and all(rho.metric for rho, _ in self.parts)
 
     @property
     def reflexive(self) -> bool:  # type: ignore[override]
@@ -59,10 +143,13 @@ class Mixed(Composite, Distance):
 
     @property
     def definite_up_to(self) -> float:  # type: ignore[override]
-        return 1.0 if all(rho.definite_up_to >= 1 for rho, _ in self.parts) else 0.0
+        definite = all(rho.definite_up_to >= 1 for rho, _ in self.parts)
+        return 1.0 if definite and self.missing == "refuse" else 0.0
 
     def validate(self) -> None:
         check_parts(self.parts, Distance, "distance")
+        if self.missing not in ("refuse", "skip"):
+            raise ValueError(f'missing={self.missing!r}: give "refuse" or "skip".')
         for distance, columns in self.parts:
             check_columns(columns)
             distance.validate()
@@ -75,13 +162,111 @@ class Mixed(Composite, Distance):
                 f"{len(self.parts)} parts."
             )
 
+    def encoding(self) -> Hashable:
+        return (super().encoding(), self.missing)
+
+    def encode(self, X: Any, like: Any = None) -> Any:
+        if self.missing == "refuse" or isinstance(X, Table):
+            return super().encode(X, like)
+        X = as_table(X, "Mixed")
+        present = [~_missing(X, columns) for _, columns in self.parts]
+        columns = dict.fromkeys(c for _, group in self.parts for c in group)
+        table = super().encode(_filled(X, list(columns)), like)
+        seen = np.column_stack(present).astype(table.dtype)
+        return Table([*table.groups, PRESENT], [*table.parts, seen])
+
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared) or self.missing == "refuse":
+            return super().prepare(X, like)
+        inner = None if like is None else Prepared(like.parts[:-2], like.common)
+        prepared = super().prepare(X, inner)
+        seen = X.part(*PRESENT)
+        return Prepared((*prepared.parts, seen, seen.all(axis=1)))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        weights = np.ones(len(self.parts)) if self.weights is None else self.weights
+        weights = np.ones(len(self.parts)) if self.weights is None else np.asarray(self.weights)
+        weights = weights.astype(X.dtype)
+        whole = self.missing == "refuse" or bool(X.parts[-1].all() and Z.parts[-1].all())
         D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for w, (distance, _), x, z in zip(weights, self.parts, X.parts, Z.parts, strict=True):
-            D += X.dtype.type(w) * distance.block(x, z)
+        for j, (w, (distance, _)) in enumerate(zip(weights, self.parts, strict=True)):
+            part = distance.block(X.parts[j], Z.parts[j])
+            part *= w
+            if not whole:
+                x, z = X.parts[-2][:, j], Z.parts[-2][:, j]
+                if not x.all():
+                    part *= x[:, None]
+                if not z.all():
+                    part *= z
+            D += part
+        if not whole:
+            total = weights.sum()
+            counted = (X.parts[-2] * weights) @ Z.parts[-2].T
+            nothing = counted <= 1e-6 * total
+            D *= np.divide(total, counted, out=np.zeros_like(D), where=~nothing)
+            D[nothing] = total
         return D
+
+    def terms(self, X: Any) -> int:
+        return len(self.parts) if self.missing == "refuse" else 0
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        if self.missing != "refuse":
+            raise TypeError(
+                'missing="skip" makes the weight of a part depend on the pair of rows: fill '
+                'missing values in, and give missing="refuse".'
+            )
+        distance, columns = self.parts[j]
+        key = distance.encoding(), tuple(columns)
+        x = X.part(*key)
+        return distance.block(x, x if Z is X else Z.part(*key))
+
+
+def _missing(X: Any, columns: Any) -> np.ndarray:
+    """Which rows lack a value of some columns, (n,)."""
+    found = object_columns(select_columns(X, list(columns), "Mixed"), "Mixed")
+    return np.any([is_missing(values) for values in found], axis=0)
+
+
+def _holds_numbers(X: Any, column: Any) -> bool:
+    """Whether the known values of a column are numbers."""
+    if is_frame(X):
+        return column in number_columns(X)[0]
+    known = ~_missing(X, [column])
+    return bool(known.any() and number_columns(np.asarray(X)[known][:, [column]])[0])
+
+
+def _range(X: Any, column: Any) -> float:
+    """The largest number of a column minus the least."""
+    (values,) = object_columns(select_columns(X, [column], "Mixed"), "Mixed")
+    known = values[~is_missing(values)].astype(np.float64)
+    return float(np.ptp(known)) if len(known) else 0.0
+
+
+def _filled(X: Any, columns: list) -> Any:
+    """A table with a known value of each column, or 0, where one is missing; it does not count."""
+    gaps = [c for c in columns if _missing(X, [c]).any()]
+    if not gaps:
+        return X
+    if is_frame(X):
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        for name in gaps:
+            series, known = frame[name], ~_missing(X, [name])
+            value = series.filter(known.tolist()).to_list()[0] if known.any() else 0
+            series = series.fill_null(value)
+            frame = frame.with_columns(
+                series.fill_nan(value) if series.dtype.is_float() else series
+            )
+        return frame.to_native()
+    X = np.array(X, dtype=None if np.asarray(X).dtype.kind == "f" else object)
+    for j in gaps:
+        known = ~_missing(X, [j])
+        value = X[known, j][0] if known.any() else 0
+        for i in np.flatnonzero(~known):  # one by one: a value may be a set
+            X[i, j] = value
+    return X
 
 
 def check_parts(parts: Any, wanted: type, name: str) -> None:

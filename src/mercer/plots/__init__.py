@@ -11,6 +11,7 @@ from mercer.plots.left_out import LeaveOneOutDisplay
 from mercer.plots.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.margin import MarginDisplay
 from mercer.plots.mistakes import MistakeDisplay
+from mercer.plots.noise import NoiseFeatureDisplay
 from mercer.plots.partial_dependence import PartialDependenceDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.report import save_report
@@ -28,6 +29,7 @@ __all__ = [
     "LevelSetDisplay",
     "MarginDisplay",
     "MistakeDisplay",
+    "NoiseFeatureDisplay",
     "PartialDependenceDisplay",
     "RecallTimeDisplay",
     "RelevanceDisplay",

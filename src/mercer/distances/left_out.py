@@ -1,0 +1,86 @@
+"""The leave-one-out error of k nearest neighbours, by which a metric is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mercer import _native
+from mercer.threads import ordered_map
+
+__all__ = ["Answers", "nearest_left_out"]
+
+STRIP = 256  # rows whose distances to all others are held at a time, in each thread
+
+
+class Answers:
+    """Targets, and the errors of predictions from neighbours.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Classes, or numbers for a regression. Numbers with a fraction, and whole numbers of more
+        than 2 + n / 10 different values, are a regression.
+
+    Attributes
+    ----------
+    classes : bool
+    values : ndarray of shape (n,) or (n, classes)
+        The numbers, or the indicators of the classes.
+    """
+
+    def __init__(self, y: Any):
+        y = np.asarray(y)
+        if y.ndim != 1:
+            raise ValueError(f"y has shape {y.shape}: give one class or number for each row.")
+        levels, codes = np.unique(y, return_inverse=True)
+        numbers = y.dtype.kind in "fiu"
+        whole = numbers and np.isfinite(levels).all() and (levels == np.round(levels)).all()
+        self.classes = not numbers or (whole and len(levels) <= 2 + len(y) / 10)
+        self.codes = codes
+        self.values = np.eye(len(levels))[codes] if self.classes else y.astype(np.float64)
+
+    def errors(self, neighbours: np.ndarray) -> np.ndarray:
+        """The error of each row from its k neighbours, (n,): the share of wrong votes among the
+        classes that win, or the squared error of the mean."""
+        if not self.classes:
+            return (self.values[neighbours].mean(axis=1) - self.values) ** 2
+        votes = self.values[neighbours].sum(axis=1)
+        winners = votes == votes.max(axis=1, keepdims=True)
+        return 1 - winners[np.arange(len(votes)), self.codes] / winners.sum(axis=1)
+
+
+def nearest_left_out(
+    distances: Callable[[slice], Any], n: int, k: int, n_jobs: int | None = None
+) -> list[np.ndarray]:
+    """The k nearest other rows of each row, by each of several distances.
+
+    Parameters
+    ----------
+    distances : callable
+        For a slice of rows, an iterable of arrays (rows, n), C-ordered, one for each distance.
+    n : int
+    k : int
+        < n.
+
+    Returns
+    -------
+    list of ndarray of shape (n, k)
+        Of equally near rows the one of smaller number comes first.
+    """
+    ids = np.arange(n)
+
+    def strip(start: int) -> list[np.ndarray]:
+        rows = slice(start, min(start + STRIP, n))
+        found = []
+        for D in distances(rows):
+            best = np.full((len(D), k), np.inf, D.dtype)
+            nearest = np.full((len(D), k), np.iinfo(np.int64).max)
+            _native.keep_nearest(D, ids, ids[rows], best, nearest)
+            found.append(nearest)
+        return found
+
+    parts = list(ordered_map(strip, range(0, n, STRIP), n_jobs))
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
