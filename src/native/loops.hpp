@@ -11,10 +11,12 @@
 #include <cstdint>
 
 #include "distances.hpp"
+#include "kd_tree.hpp"
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
 #include "perceptron.hpp"
+#include "row_search.hpp"
 #include "sets.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
@@ -41,6 +43,8 @@ struct Loops {
     const PairLoops<double>& pairs64;
     const SmoLoops<float>& smo32;
     const SmoLoops<double>& smo64;
+    const KdTreeLoops<float>& kd_tree32;
+    const KdTreeLoops<double>& kd_tree64;
     const KmerLoops<uint8_t>& kmers8;
     const KmerLoops<int32_t>& kmers32;
     const KmerCountLoops& kmer_counts;
@@ -54,6 +58,8 @@ struct Loops {
     const PerceptronLoops<double>& perceptron64;
     const PowerLoops<float>& powers32;
     const PowerLoops<double>& powers64;
+    const RowSearchLoops<float>& row_search32;
+    const RowSearchLoops<double>& row_search64;
     const SetLoops<float>& sets32;
     const SetLoops<double>& sets64;
     const SubsequenceLoops<uint8_t>& subsequences8;

@@ -14,6 +14,8 @@ extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
+extern const KdTreeLoops<float> kd_tree32;
+extern const KdTreeLoops<double> kd_tree64;
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
@@ -27,6 +29,8 @@ extern const PerceptronLoops<float> perceptron32;
 extern const PerceptronLoops<double> perceptron64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
+extern const RowSearchLoops<float> row_search32;
+extern const RowSearchLoops<double> row_search64;
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
 extern const SubsequenceLoops<uint8_t> subsequences8;
@@ -44,6 +48,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::pairs64,
     MERCER_ISA::smo32,
     MERCER_ISA::smo64,
+    MERCER_ISA::kd_tree32,
+    MERCER_ISA::kd_tree64,
     MERCER_ISA::kmers8,
     MERCER_ISA::kmers32,
     MERCER_ISA::kmer_counts,
@@ -57,6 +63,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::perceptron64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
+    MERCER_ISA::row_search32,
+    MERCER_ISA::row_search64,
     MERCER_ISA::sets32,
     MERCER_ISA::sets64,
     MERCER_ISA::subsequences8,

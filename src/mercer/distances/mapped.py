@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.base import Distance
-from mercer.distances.products import dense_rows, from_origin, squared_euclidean
+from mercer.distances.base import Coordinates, Distance
+from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski
 from mercer.samples import Prepared, as_numbers, largest_column
 
@@ -112,6 +112,14 @@ class MappedMinkowski(Distance):
         if self.exponent != 1:
             D **= 1 / self.exponent
         return D
+
+    def coordinates(self, X: Any) -> Coordinates | None:
+        A = self._map(X.shape[1])
+        if A.ndim == 2:
+            return Coordinates(mapped_rows(X, A.T), float(self.p), None)
+        if sp.issparse(X):
+            return None
+        return Coordinates((X * A).astype(X.dtype), float(self.p), None)
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         slopes = self._norm.gradient(self._mapped(X), self._mapped(Z), weights)

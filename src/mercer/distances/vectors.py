@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances.base import Distance
+from mercer.distances.base import Coordinates, Distance
 from mercer.distances.products import (
     cosines,
     dense_rows,
     feature_sum,
     from_origin,
+    mapped_rows,
     squared_euclidean,
     squared_norms,
     unit_rows,
@@ -103,6 +104,11 @@ class Minkowski(Distance):
         if self.exponent != 1:
             D **= 1 / self.exponent
         return D
+
+    def coordinates(self, X: Any) -> Coordinates | None:
+        if sp.issparse(X):
+            return None
+        return Coordinates(X, float(self.p), _feature_weights(self.weights, X))
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
@@ -256,6 +262,9 @@ class Mahalanobis(Distance):
             return X
         whitened = (dense_rows(X) @ self.factor()).astype(X.dtype, copy=False)
         return from_origin(whitened, like)
+
+    def coordinates(self, X: Any) -> Coordinates:
+        return Coordinates(mapped_rows(X, self.factor()), 2.0, None)
 
     def factor(self) -> np.ndarray:
         """A with M = A Aᵀ, so that (x - z)ᵀ M (x - z) = ‖Aᵀ (x - z)‖²; (d, d), float64."""

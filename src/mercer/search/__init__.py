@@ -8,5 +8,6 @@ in compare.py and rows.py, and files are written and read in files.py and skelet
 from mercer.search.brute import BruteForce
 from mercer.search.choose import ALGORITHMS, fit_index
 from mercer.search.index import Index
+from mercer.search.kd_tree import KDTree
 
-__all__ = ["ALGORITHMS", "BruteForce", "Index", "fit_index"]
+__all__ = ["ALGORITHMS", "BruteForce", "Index", "KDTree", "fit_index"]

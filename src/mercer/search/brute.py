@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import dense_rows
+from mercer.search.compare import Search
 from mercer.search.index import Index
-from mercer.search.rows import EDGE, Selection
+from mercer.search.rows import EDGE, Rows, Selection
+from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
 __all__ = ["BruteForce"]
 
@@ -54,6 +57,26 @@ class BruteForce(Index):
     """
 
     divisible = True
+
+    def _hold(self, X: Any) -> None:
+        found = self.distance_.coordinates(X)
+        self._rows = None if found is None else AllRows(NormedRows(found))
+        if self._rows is None:
+            super()._hold(X)
+        else:
+            self._training = Rows(X)
+
+    def _ask(self, Z: Any) -> Search | VectorSearch:
+        rows = self._rows
+        if rows is None:
+            return super()._ask(Z)
+        if Z is None:
+            own = np.arange(len(rows.normed))
+            return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)
+        queries = self.distance_.coordinates(Z)
+        if queries is None:  # sparse rows, whose training rows are dense
+            queries = self.distance_.coordinates(dense_rows(Z))
+        return VectorSearch(rows, NormedRows(queries), None, self.memory, self.n_jobs)
 
     def arrange(self, X: Any) -> np.ndarray | None:
         """The order of the keys; the tiles, and the least and the largest key of each."""
