@@ -155,7 +155,7 @@ inline double heaviest_of(const T* w, size_t d) {
 template <class T>
 inline bool after(T d, int64_t i, T e, int64_t j) { return d > e || (d == e && i > j); }
 
-// Lists of k rows are heaps whose first row is the one that comes last.
+// A heap of k rows, of which the first is the one that comes last.
 template <class T>
 inline void sift_down(T* distances, int64_t* ids, size_t k, T d, int64_t id) {
     size_t p = 0;
@@ -184,6 +184,9 @@ struct NearestRows {
 
     static constexpr bool shrinks = true;
 
+    // Short lists are kept in order, which is faster than a heap that is put in order at the end.
+    bool in_order() const { return k <= 32; }
+    size_t last(size_t i) const { return i * k + (in_order() ? k - 1 : 0); }
     void begin(size_t i) const {
         for (size_t p = 0; p < k; ++p) {
             distances[i * k + p] = static_cast<T>(INFINITY);
@@ -191,14 +194,24 @@ struct NearestRows {
         }
     }
     double limit(size_t i) const {
-        return sum_limit<T>(static_cast<double>(distances[i * k]), norm);
+        return sum_limit<T>(static_cast<double>(distances[last(i)]), norm);
     }
     void offer(size_t i, int64_t id, double sum) const {
         const T d = exact_distance<T>(sum, norm);
-        if (after(distances[i * k], ids[i * k], d, id))
-            sift_down(distances + i * k, ids + i * k, k, d, id);
+        if (!after(distances[last(i)], ids[last(i)], d, id)) return;
+        T* kept = distances + i * k;
+        int64_t* kept_ids = ids + i * k;
+        if (!in_order()) return sift_down(kept, kept_ids, k, d, id);
+        size_t p = k - 1;
+        for (; p > 0 && after(kept[p - 1], kept_ids[p - 1], d, id); --p) {
+            kept[p] = kept[p - 1];
+            kept_ids[p] = kept_ids[p - 1];
+        }
+        kept[p] = d;
+        kept_ids[p] = id;
     }
     void end(size_t i) const {
+        if (in_order()) return;
         T* d = distances + i * k;
         int64_t* id = ids + i * k;
         for (size_t last = k; last-- > 1;) {

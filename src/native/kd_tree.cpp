@@ -189,8 +189,8 @@ struct Visitor {
             const double sum = exact_sum<kind>(q, rows + l, kd_leaf_rows, queries.w, d, queries.norm.p);
             if (sum > limit) continue;
             keep.offer(i, id, sum);
-            if (Keep::shrinks) set_limit(keep.limit(i));
         }
+        if (Keep::shrinks) set_limit(keep.limit(i));
     }
 
     void child(size_t node, size_t a, size_t b, size_t feature, double gap, double distance) {

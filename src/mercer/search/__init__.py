@@ -9,5 +9,6 @@ from mercer.search.brute import BruteForce
 from mercer.search.choose import ALGORITHMS, fit_index
 from mercer.search.index import Index
 from mercer.search.kd_tree import KDTree
+from mercer.search.metric_tree import MetricTree
 
-__all__ = ["ALGORITHMS", "BruteForce", "Index", "KDTree", "fit_index"]
+__all__ = ["ALGORITHMS", "BruteForce", "Index", "KDTree", "MetricTree", "fit_index"]

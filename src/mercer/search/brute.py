@@ -73,9 +73,8 @@ class BruteForce(Index):
         if Z is None:
             own = np.arange(len(rows.normed))
             return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)
-        queries = self.distance_.coordinates(Z)
-        if queries is None:  # sparse rows, whose training rows are dense
-            queries = self.distance_.coordinates(dense_rows(Z))
+        queries = self.distance_.coordinates(dense_rows(Z))
+        assert queries is not None  # as the training rows have them
         return VectorSearch(rows, NormedRows(queries), None, self.memory, self.n_jobs)
 
     def arrange(self, X: Any) -> np.ndarray | None:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
-from mercer.samples import is_number, is_whole
+from mercer.samples import is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import Rows, Selection
@@ -150,6 +150,34 @@ class Index(BaseEstimator, ABC):
         self.distance_ = self.distance.bind(X, y)
         self.n_samples_fit_ = X.shape[0]
         self._hold(X)
+        return self
+
+    def append(self, X: Any) -> Self:
+        """Add rows, whose numbers follow those that are there.
+
+        The distance stays as it was bound: what it learnt from the training sample, such as a
+        covariance, does not change.
+
+        Parameters
+        ----------
+        X : samples
+            As for `fit`. New rows of numbers take the precision of those that are there.
+
+        Notes
+        -----
+        The index is arranged anew, which takes as long as `fit`: append many rows at a time.
+
+        Examples
+        --------
+        >>> from mercer.distances import Edit
+        >>> from mercer.search import BruteForce
+        >>> BruteForce(Edit()).fit(["anna", "otto"]).append(["hanna"]).query(["hannah"], k=1)
+        (array([[1.]]), array([[2]]))
+        """
+        check_is_fitted(self, "distance_")
+        X = self.distance_.encode(X, like=self._training.X)
+        self._extend(X)
+        self.n_samples_fit_ += X.shape[0]
         return self
 
     def query(self, Z: Any = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -290,12 +318,17 @@ class Index(BaseEstimator, ABC):
         check_is_fitted(self, "distance_")
         return self._ask(None if Z is None else self.distance_.encode(Z, like=self._training.X))
 
-    # An index that holds its rows in a way of its own overrides these two, and proposes nothing.
+    # An index that holds its rows in a way of its own overrides these, and proposes nothing.
 
     def _hold(self, X: Any) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
         self._training = Rows(X, self.arrange(X))
         self._training.prepare(self.distance_)
+
+    def _extend(self, X: Any) -> None:
+        """Hold more encoded rows."""
+        training = self._training
+        self._hold(joined(training.X[np.argsort(training.order)], X))
 
     def _ask(self, Z: Any) -> Search | VectorSearch:
         """A question by encoded samples; None: by the training rows."""

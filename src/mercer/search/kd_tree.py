@@ -169,6 +169,13 @@ class KDTree(Index):
         self._training = Rows(X[:0])  # new rows need as many columns
         self.tree_ = BoxTree(NormedRows(self._coordinates(X)))
 
+    def _extend(self, X: Any) -> None:
+        tree = self.tree_
+        more = self._coordinates(X).rows
+        rows = np.empty((len(tree.order) + len(more), more.shape[1]), tree.dtype)
+        rows[tree.order], rows[len(tree.order) :] = tree.rows(), more
+        self.tree_ = BoxTree(NormedRows(Coordinates(rows, tree.p, tree.weights)))
+
     def _ask(self, Z: Any) -> VectorSearch:
         tree = self.tree_
         if Z is None:
