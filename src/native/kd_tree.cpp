@@ -182,8 +182,9 @@ struct Visitor {
             for (size_t r = 0; r < packs; ++r)
                 near |= P::not_above(sums[r], P::all(estimate)) << (r * P::width);
         }
-        for (size_t l = 0; near != 0 && l < count; ++l, near >>= 1) {
-            if (!(near & 1)) continue;
+        if (count < kd_leaf_rows) near &= (uint32_t(1) << count) - 1;
+        for (; near != 0; near &= near - 1) {
+            const size_t l = lowest_bit(near);
             const int64_t id = tree.order[begin + l];
             if (id == queries.own[i]) continue;
             const double sum = exact_sum<kind>(q, rows + l, kd_leaf_rows, queries.w, d, queries.norm.p);

@@ -10,6 +10,9 @@
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
+#if defined(_MSC_VER)
+#include <intrin.h>
+#endif
 
 namespace mercer {
 namespace MERCER_ISA {
@@ -155,6 +158,17 @@ struct Pack {
 };
 
 #endif
+
+// The place of the lowest bit that is set; some bit must be.
+inline uint32_t lowest_bit(uint32_t bits) {
+#if defined(_MSC_VER)
+    unsigned long place;
+    _BitScanForward(&place, bits);
+    return place;
+#else
+    return static_cast<uint32_t>(__builtin_ctz(bits));
+#endif
+}
 
 }  // namespace
 }  // namespace MERCER_ISA

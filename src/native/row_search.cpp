@@ -316,9 +316,10 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
                     continue;
                 for (size_t g = 0; g < count; ++g)
                     for (size_t r = 0; r < packs; ++r)
-                        for (uint32_t bits = within[g][r], l = 0; bits; bits >>= 1, ++l)
-                            if ((bits & 1) && t + r * Pack<T>::width + l < m)
-                                consider(g, t + r * Pack<T>::width + l);
+                        for (uint32_t bits = within[g][r]; bits != 0; bits &= bits - 1) {
+                            const size_t row = t + r * Pack<T>::width + lowest_bit(bits);
+                            if (row < m) consider(g, row);
+                        }
             }
         }
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import Coordinates, Distance, dense_rows
+from mercer.distances import Coordinates, Distance
 from mercer.search.brute import BruteForce
 from mercer.search.index import Index
 from mercer.search.kd_tree import LEAF, BoxTree, KDTree

@@ -22,7 +22,7 @@ from mercer.search.vectors import NormedRows, Question, RowSource, VectorSearch
 __all__ = ["BoxTree", "KDTree"]
 
 LEAF = 16  # rows of a leaf, as in src/native/kd_tree.hpp
-MANY = 2**16  # rows from which on queries are put in the order of their leaves, for the caches
+MANY = 2**12  # rows from which on queries are put in the order of their leaves, for the caches
 
 
 class BoxTree(RowSource):

@@ -18,6 +18,7 @@ from mercer.search.rows import EDGE, Selection, slices
 __all__ = ["MetricTree"]
 
 LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
+ITSELF = 64  # rows whose distance to themselves is computed
 EXACT = ("strings", "sets", "categories")  # samples whose distances are ratios of small integers
 
 
@@ -101,7 +102,9 @@ class MetricTree(Index):
             if here < 0:
                 continue
             mine = order[begin:end]
-            vantage = int(mine[near.argmax()])  # far from the last one, so that it sees other things
+            vantage = int(
+                mine[near.argmax()]
+            )  # far from the last one, so that it sees other things
             near = distance.block(rows[mine], rows[vantage : vantage + 1])[:, 0].astype(np.float64)
             by_distance = np.argsort(near, kind="stable")
             order[begin:end], near = mine[by_distance], near[by_distance]
@@ -117,11 +120,20 @@ class MetricTree(Index):
         self._ranges = np.array(ranges, np.float64).reshape(-1, 2, 2)
         self._halves = np.array(halves, np.int64).reshape(-1, 2)
         self._starts = np.array([*starts, n], np.int64)
-        # Rounding of distances must not rule rows out. That of a root is the root of rounding.
-        eps = np.finfo(X.dtype).eps
-        smooth = distance.exponent != 1 or distance.kind not in EXACT
-        self._slack = float((4 * np.sqrt(eps) if smooth else 64 * eps) * self._ranges.max(initial=0))
+        self._slack = self._rounding(X)
         return order
+
+    def _rounding(self, X: Any) -> float:
+        """By how much distances may be wrong: rounding must not rule rows out."""
+        distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
+        if distance.exponent == 1 and distance.kind in EXACT:
+            return float(64 * eps * largest)
+        # the square root of rounding, as of ‖x‖² + ‖z‖² - 2<x, z>; how large the terms are is not
+        # known, but the distance of a row to itself shows it
+        some = X[np.linspace(0, X.shape[0] - 1, min(ITSELF, X.shape[0])).astype(np.int64)]
+        A, B = distance.prepare(some), distance.prepare(some[::1])
+        seen = np.diagonal(distance.block(A, B)).max() if distance.reflexive else 0.0
+        return float(4 * np.sqrt(eps) * largest + 8 * seen)
 
     def arrange_queries(self, Z: Any) -> np.ndarray:
         homes = [self._home(self._to_vantages(Z[part])) for part in slices(Z.shape[0], EDGE)]
