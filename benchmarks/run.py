@@ -7,7 +7,7 @@ from pathlib import Path
 BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings", "sets_and_edit",
               "string_learning", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
-              "perceptrons", "clusters", "spectral", "start_up", "memory",
+              "perceptrons", "clusters", "spectral", "neighbours", "start_up", "memory",
               "tables"]  # fmt: skip
 
 failed = []

@@ -54,6 +54,8 @@ inline double power_of(double distance, const RowNorm& norm) {
     return norm.exponent == 2 ? distance * distance : pow(distance, norm.exponent);
 }
 
+constexpr size_t eight = 8;
+
 // The sum of one pair. Eight sums side by side, so that every instruction set adds in the same
 // order. Feature j of x is at x[j * stride].
 template <int kind, class T>
@@ -69,7 +71,7 @@ inline double exact_sum(const T* q, const T* x, size_t stride, const T* w, size_
     }
     double sum = 0;
     size_t j = 0;
-    if (d >= 8) {
+    if (d >= eight) {
         double sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
         for (; j + 8 <= d; j += 8)
             for (size_t l = 0; l < 8; ++l) sums[l] += term(j + l);
@@ -196,8 +198,8 @@ struct NearestRows {
     double limit(size_t i) const {
         return sum_limit<T>(static_cast<double>(distances[last(i)]), norm);
     }
-    void offer(size_t i, int64_t id, double sum) const {
-        const T d = exact_distance<T>(sum, norm);
+    T farthest(size_t i) const { return distances[last(i)]; }
+    void offer(size_t i, int64_t id, T d) const {
         if (!after(distances[last(i)], ids[last(i)], d, id)) return;
         T* kept = distances + i * k;
         int64_t* kept_ids = ids + i * k;
@@ -239,8 +241,8 @@ struct RowsWithin {
 
     void begin(size_t) const {}
     double limit(size_t) const { return sum_limit<T>(radius, norm); }
-    void offer(size_t i, int64_t id, double sum) {
-        const T d = exact_distance<T>(sum, norm);
+    T farthest(size_t) const { return static_cast<T>(INFINITY); }
+    void offer(size_t i, int64_t id, T d) {
         if (static_cast<double>(d) > radius) return;
         if (found < capacity) {
             queries[found] = static_cast<int64_t>(i);

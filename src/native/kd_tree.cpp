@@ -151,12 +151,58 @@ struct Visitor {
         estimate = queries.safe ? bound.above(limit) : static_cast<T>(INFINITY);
     }
 
+    // With few features, exact distances of a whole leaf take no longer than those of its near rows;
+    // the operations and their order are those of exact_sum.
+    void short_leaf(size_t a) {
+        using P = Pack<T>;
+        ++visited;
+        const size_t d = queries.d, begin = a * kd_leaf_rows;
+        const T* rows = tree.rows + begin * d;
+        double sums[kd_leaf_rows] = {};
+        for (size_t j = 0; j < d; ++j) {
+            const double x = static_cast<double>(q[j]), w = static_cast<double>(queries.w[j]);
+            const T* column = rows + j * kd_leaf_rows;
+            for (size_t l = 0; l < kd_leaf_rows; ++l) {
+                const double t = x - static_cast<double>(column[l]);
+                const double value = w * term_of<kind>(t < 0 ? -t : t, 0);
+                if constexpr (kind == row_norm::largest)
+                    sums[l] = value > sums[l] ? value : sums[l];
+                else
+                    sums[l] += value;
+            }
+        }
+        T distances[kd_leaf_rows];
+        for (size_t l = 0; l < kd_leaf_rows; ++l)
+            distances[l] = static_cast<T>(kind == row_norm::squares ? sqrt(sums[l]) : sums[l]);
+        uint32_t near = 0;
+        const P farthest = P::all(keep.farthest(i));
+        for (size_t r = 0; r < kd_leaf_rows / P::width; ++r)
+            near |= P::not_above(P::load(distances + r * P::width), farthest) << (r * P::width);
+        offer_near(near, begin, [&](size_t l) { return distances[l]; });
+    }
+
+    // Offers the rows of a leaf whose bits are set.
+    template <class Distance>
+    void offer_near(uint32_t near, size_t begin, Distance distance) {
+        const size_t count = tree.n - begin;
+        if (count < kd_leaf_rows) near &= (uint32_t(1) << count) - 1;
+        if (near == 0) return;
+        for (; near != 0; near &= near - 1) {
+            const size_t l = lowest_bit(near);
+            const int64_t id = tree.order[begin + l];
+            if (id != queries.own[i]) keep.offer(i, id, distance(l));
+        }
+        if (Keep::shrinks) set_limit(keep.limit(i));
+    }
+
     void leaf(size_t a) {
         using P = Pack<T>;
+        constexpr bool quick = kind == row_norm::squares || kind == row_norm::absolute ||
+                               kind == row_norm::largest;
+        if (quick && queries.d < eight) return short_leaf(a);
         constexpr size_t packs = kd_leaf_rows / P::width;
         ++visited;
         const size_t d = queries.d, begin = a * kd_leaf_rows;
-        const size_t count = tree.n - begin < kd_leaf_rows ? tree.n - begin : kd_leaf_rows;
         const T* rows = tree.rows + begin * d;
         uint32_t near = 0;
         if constexpr (kind == row_norm::power) {
@@ -182,16 +228,11 @@ struct Visitor {
             for (size_t r = 0; r < packs; ++r)
                 near |= P::not_above(sums[r], P::all(estimate)) << (r * P::width);
         }
-        if (count < kd_leaf_rows) near &= (uint32_t(1) << count) - 1;
-        for (; near != 0; near &= near - 1) {
-            const size_t l = lowest_bit(near);
-            const int64_t id = tree.order[begin + l];
-            if (id == queries.own[i]) continue;
-            const double sum = exact_sum<kind>(q, rows + l, kd_leaf_rows, queries.w, d, queries.norm.p);
-            if (sum > limit) continue;
-            keep.offer(i, id, sum);
-        }
-        if (Keep::shrinks) set_limit(keep.limit(i));
+        offer_near(near, begin, [&](size_t l) {
+            return exact_distance<T>(
+                exact_sum<kind>(q, rows + l, kd_leaf_rows, queries.w, d, queries.norm.p),
+                queries.norm);
+        });
     }
 
     void child(size_t node, size_t a, size_t b, size_t feature, double gap, double distance) {

@@ -273,7 +273,7 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
                 const double sum = exact_sum<norm>(queries.Q + (i + g) * d, rows.X + (s + row) * d,
                                                    1, queries.w, d, queries.norm.p);
                 if (sum > sums[g]) return;
-                keep.offer(i + g, id, sum);
+                keep.offer(i + g, id, exact_distance<T>(sum, queries.norm));
                 if (!Keep::shrinks) return;
                 const double limit = keep.limit(i + g);
                 sums[g] = limit < sums[g] ? limit : sums[g];

@@ -1,8 +1,9 @@
-"""Nearest neighbours by comparing everything: tiles of distances stream by, and the nearest stay.
+"""Nearest neighbours by comparing everything.
 
-Exact for every distance, and the measure of every other index. Where the distance has a ``key``
-(the length of a string), rows are held in its order, and tiles whose keys are too far apart are
-passed over.
+Exact for every distance, and the measure of every other index. Rows of numbers are searched by the
+native loops of vectors.py. For other samples tiles of distances stream by, and the nearest stay;
+where the distance has a ``key`` (the length of a string), rows are held in its order, and tiles
+whose keys are too far apart are passed over.
 """
 
 from __future__ import annotations
@@ -38,11 +39,18 @@ class BruteForce(Index):
         Bound to the training sample.
     n_samples_fit_ : int
 
+    See Also
+    --------
+    KDTree, MetricTree : The same neighbours by fewer distances.
+    fit_index : Takes the one that is likely to be the fastest.
+
     Notes
     -----
     O(n m) distances for n queries of m rows; memory O(n k) beside the tiles and the rows, never
-    O(n m). Of equally near rows the one of smaller index comes first. Distances are those of the
-    tiles, where rounding may differ from that of the whole matrix.
+    O(n m). Of equally near rows the one of smaller index comes first. Distances between dense rows
+    of numbers (``Distance.coordinates``) are summed in float64 and rounded once, and do not depend
+    on other rows; others are those of the tiles, where rounding may differ from that of the whole
+    matrix.
 
     Examples
     --------

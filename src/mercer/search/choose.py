@@ -126,7 +126,7 @@ def _boxes_pay(found: Coordinates, probes: np.ndarray, n: int) -> bool:
         shape = PROBES, NEIGHBOURS
         kept = np.empty(shape, rows.dtype), np.empty(shape, np.int64)
         read.append(BoxTree(normed).visit(question, *kept) / PROBES)
-    leaves = min(_grown(*read, n), n / LEAF)
+    leaves = min(_grown(read[0], read[1], n), n / LEAF)
     # nanoseconds, measured in float32 with 2 to 24 columns and 2,000 to 200,000 rows
     far = 2 if n * columns * rows.itemsize > CACHE else 1  # a leaf that is read from memory
     in_tree = 700 + leaves * far * (25 + 1.5 * columns)
@@ -146,7 +146,7 @@ def _vantages_pay(distance: Distance, some: Any, probes: np.ndarray, n: int) -> 
     reach = 1.0  # share of the rows that brute force does not leave out by their keys
     if keys is not None and others is not None:
         reach = float((np.abs(keys[:, None] - others) <= limits[:, None]).mean())
-    return _grown(*left, n) < PAYS * reach * n
+    return _grown(left[0], left[1], n) < PAYS * reach * n
 
 
 def _grown(fewer: float, more: float, n: int) -> float:

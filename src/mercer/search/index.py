@@ -54,7 +54,7 @@ class Index(BaseEstimator, ABC):
     Notes
     -----
     The index holds the encoded training rows, and what the distance computes once for each of
-    them: a second array of their size, for Euclid's and Mahalanobis' distance.
+    them.
 
     Examples
     --------
