@@ -258,3 +258,18 @@ def test_results_beyond_memory_are_refused():
             index.query(X, 100)
         with pytest.raises(ValueError, match=r"radius=1 finds .* beyond memory='1MB'"):
             index.query_radius(X, 1)
+
+
+@pytest.mark.parametrize("case", cases.DISTANCES, ids=cases.name)
+def test_coordinates_are_rows_of_the_same_distance(case):
+    distance, samples = case
+    X = distance.encode(samples)
+    bound = distance.bind(X)
+    found = bound.coordinates(X)
+    if found is None:
+        assert distance.kind != "vectors" or not hasattr(distance, "p")
+        return
+    assert found.rows.flags.c_contiguous
+    assert found.rows.dtype == X.dtype
+    D = Minkowski(found.p, found.weights)(found.rows)
+    assert_allclose(D, bound.block(X, X), rtol=1e-6, atol=1e-7)

@@ -276,14 +276,16 @@ class VectorSearch:
     def _tasks(self) -> Any:
         """Queries and parts of the training rows, so that there is work for all threads."""
         n, (m, d) = len(self.own), self.source.shape
-        step = int(np.clip(-(-n // (SHARES * count_jobs(self.n_jobs))), FEWEST, STEP))
+        jobs = count_jobs(self.n_jobs)
+        shares = SHARES * jobs if jobs > 1 else 1
+        step = int(np.clip(-(-n // shares), FEWEST, STEP))
         pairs = WORK / max(d, 1)
         if not self.source.divisible:
             yield from ((rows, slice(0, m)) for rows in slices(n, step))
             return
         step = int(np.clip(pairs / max(m, 1), FEWEST, step))
         few = n <= FEWEST  # then threads share the training rows
-        parts = SHARES * count_jobs(self.n_jobs) if few and m > STEP * SHARES else 1
+        parts = shares if few and m > STEP * SHARES else 1
         width = int(min(max(-(-m // parts), 1), max(pairs / step, 1)))
         for rows in slices(n, step):
             yield from ((rows, part) for part in slices(m, width))
