@@ -151,6 +151,7 @@ DISTANCES = [
     *[(d.MappedMinkowski(WEIGHTS, p), vectors()) for p in (1, 2)],
     *[(d.MappedMinkowski(S, p), vectors()) for p in (1, 1.5, 2)],
     (d.MappedMinkowski(S[:2]), vectors()),
+    *[(d.PairDifferences(p), vectors()) for p in (0, 0.5, 1, 2, np.inf)],
     (d.FromFunction(words_apart, metric=False), objects()),
     (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]

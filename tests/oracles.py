@@ -59,6 +59,11 @@ def mapped_minkowski(rho, x, z, S):
     return minkowski(d.Minkowski(rho.p), *(A @ np.array(v, float) for v in (x, z)), S)
 
 
+def pair_differences(rho, x, z, S):
+    x, z = ([*v, *(abs(a - b) for a, b in itertools.combinations(v, 2))] for v in (x, z))
+    return minkowski(d.Minkowski(rho.p), np.array(x), np.array(z), S)
+
+
 def mahalanobis(rho, x, z, S):
     gap = np.array([a - b for a, b in zip(x, z)])
     if rho.precision is not None:
@@ -223,6 +228,7 @@ DISTANCES = {
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,
     d.Mixed: mixed,
+    d.PairDifferences: pair_differences,
     d.KernelDistance: kernel_distance,
     d.FromFunction: lambda rho, x, z, S: rho.function(x, z),
 }

@@ -91,5 +91,6 @@ def test_no_rows_keeps_values_out_of_the_report(folder):
     assert "seaside" not in text
     assert not [cell for cell in map(str, SIZE.tolist()) if cell in text]
     assert numbers["worst"][0]["cells"] == []
+    assert numbers["embedding"] is None
     fit("--force")
     assert "seaside" in (folder / "model.html").read_text("utf-8")

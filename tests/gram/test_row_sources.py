@@ -64,6 +64,17 @@ def test_blocks_and_sums(source):
         assert_allclose(g, dense @ beta, atol=1e-10)
 
 
+def test_magnitudes_are_sums_of_absolute_values(source):
+    rows_of, dense = source
+    rng = np.random.default_rng(1)
+    for count in (0, 1, 40, 150):
+        rows = np.sort(rng.choice(150, count, replace=False))
+        beta = rng.uniform(size=count)
+        found = rows_of.magnitudes(rows, beta)
+        if found is not None:
+            assert_allclose(found, np.abs(dense[:, rows]) @ beta, rtol=1e-10, atol=1e-14)
+
+
 def test_the_whole_of_a_matrix_that_is_held_is_not_copied():
     rows = np.arange(150)
     held = HeldRows(K, 1)

@@ -1,5 +1,6 @@
 """Axes, pictures and words: the parts that the report is drawn with."""
 
+import collections
 import struct
 import zlib
 
@@ -24,13 +25,17 @@ from mercer.plots.axes import Axis, brief, padded
 from mercer.plots.contents import Score
 from mercer.plots.drawings import (
     BOTTOM,
+    DRAWN,
     LEFT,
     LOWER,
     RIGHT,
     TOP,
     dependence_drawing,
+    embedding_drawing,
     learning_drawing,
 )
+from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.fitted import sample_rows
 from mercer.plots.partial_dependence import Dependence
 from mercer.plots.png import PALETTE, indexed_png, levels
 from mercer.plots.words import kernel_words
@@ -173,3 +178,37 @@ def test_the_last_fit_of_a_learning_curve_is_in_its_figure():
     assert places == sorted(places)
     assert places[-1] > LEFT + 0.9 * (RIGHT - LEFT)
     assert TOP <= drawn["high"] < drawn["points"][-1][1] < drawn["low"] <= BOTTOM
+
+
+def test_rows_have_the_colours_of_their_classes():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(900, 2))
+    y = np.resize(np.repeat(np.arange(12), np.arange(10, 130, 10)), 900)
+    for kept in (12, 8, 1):
+        labels = np.minimum(y, kept - 1)
+        drawn = embedding_drawing(EmbeddingDisplay(scores, labels, classes=np.arange(kept)))
+        assert len(drawn["points"]) == DRAWN
+        counts = collections.Counter(look for _, _, look in drawn["points"])
+        assert set(counts) == {f"c{i}" for i in range(min(kept, 8))}
+        assert len(drawn["names"]) == min(kept, 8)
+        if kept == 12:
+            assert drawn["names"][-1] == "5 others"
+            often = np.argsort(-np.bincount(labels[sample_rows(900, DRAWN, 0)]), kind="stable")
+            assert drawn["names"][:7] == [str(c) for c in often[:7]]
+    for x, at, _ in drawn["points"]:
+        assert LEFT <= x <= RIGHT
+        assert TOP <= at <= BOTTOM
+
+
+def test_rows_have_the_shades_of_their_targets():
+    rng = np.random.default_rng(0)
+    y = np.append(rng.normal(size=500), 1e9)
+    drawn = embedding_drawing(EmbeddingDisplay(rng.normal(size=(501, 2)), y))
+    looks = {target: look for target, (_, _, look) in zip(y, drawn["points"])}
+    assert set(looks.values()) == {f"v{i}" for i in range(8)}
+    assert looks[y.min()] == "v0"
+    assert looks[1e9] == "v7"
+    assert drawn["high"] < 10
+    assert drawn["names"] == []
+    same = embedding_drawing(EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5)))
+    assert {look for *_, look in same["points"]} == {"v0"}

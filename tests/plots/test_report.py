@@ -217,6 +217,24 @@ def test_the_spectrum_is_that_of_the_gram_matrix(wine):
     assert (np.diff(points[:, 1]) >= 0).all()
 
 
+def test_the_rows_are_drawn_on_the_first_axes_of_the_centred_matrix(wine):
+    model, (X, y), _, _, page, numbers = wine
+    M = model.kernel_.encode(model.encoder_.transform(X))
+    K = model.kernel_.block(M, M).astype(float)
+    K -= K.mean(axis=0) + K.mean(axis=1, keepdims=True) - K.mean()
+    values, vectors = np.linalg.eigh(K)
+    parts = 100 * values[::-1][:2] / values.sum()
+    axes = [f"first axis ({parts[0]:.0f}%)", f"second axis ({parts[1]:.0f}%)"]
+    assert numbers["embedding"] == {"rows": len(y), "names": axes}
+    points = [e for e in page.elements if e["tag"] == "circle" and "row" in e.get("class", "")]
+    for place, name, vector in zip((0, 1), ("cx", "cy"), vectors.T[::-1]):
+        at = np.array([float(p[name]) for p in points])
+        assert abs(np.corrcoef(at, vector)[0, 1]) > 1 - 1e-6, place
+    codes = np.unique(y, return_inverse=True)[1]
+    order = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+    assert [p["class"] for p in points] == [f"row c{order[c]}" for c in codes]
+
+
 def test_the_gram_picture_is_the_gram_matrix(wine):
     model, (X, y), _, data, page, _ = wine
     order = np.argsort(y, kind="stable")

@@ -183,3 +183,23 @@ def test_integers_of_few_values_have_codes_and_new_values_share_one():
     assert [label for label, kind in kinds(encoder) if kind == "level"] == ["few"]
     new = pd.DataFrame({"few": [1, 5, 9, 2, 77, -3], "two": 0, "half": 1.0})
     assert numbers(encoder, new)[:, 3].tolist() == [0, 1, 2, 3, 3, 3]
+
+
+def test_columns_of_one_range_are_scaled_alike():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "row": np.append([0, 7], rng.integers(0, 8, 60)),
+            "column": np.append([0, 7], rng.integers(0, 4, 60)),
+            "age": rng.normal(size=62),
+        }
+    )
+    encoder = TableEncoder().fit(table)
+    alike = {f.label: f.alike for f in encoder.features_ if f.kind == "scaled"}
+    assert alike == {"row": 0, "column": 0, "age": -1}
+    M = encoder.transform(table).numbers
+    a, b = (j for j, f in enumerate(encoder.features_) if f.alike == 0)
+    gaps = (M[:, a] - M[:, b]) / (table["row"] - table["column"]).replace(0, np.nan)
+    assert gaps.std() < 1e-6
+    many = pd.DataFrame(rng.integers(0, 5, (200, 9)), columns=list("abcdefghi"))
+    assert all(f.alike == -1 for f in TableEncoder().fit(many).features_)

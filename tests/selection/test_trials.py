@@ -141,7 +141,8 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
     assert folds.max() == 0  # a quarter of the other rows, in one fold
     assert (folds == 0).sum() == 38
     first, folds_of_first = search.rungs.folds(120)
-    assert set(first[folds_of_first == -1]) == set(search.rungs.spared) & set(first)
+    spared = first[folds_of_first == rungs_of_search.SPARED]
+    assert set(spared) == set(search.rungs.spared) & set(first)
     for some, each, f in [(rows, folds, 0), *((first, folds_of_first, f) for f in range(3))]:
         assert not set(search.rungs.spared) & set(some[each == f])
         share = np.mean(RING[some[each == f]] == "in")
@@ -283,7 +284,7 @@ def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
 def test_a_support_vector_machine_takes_the_rows_that_there_is_time_for(clock):
     model = KernelClassifier(trials=1).fit(TABLE, RING)
     candidate = Candidate("gaussian", machine="svc")
-    for left, least, most in [(1e6, None, None), (100, 30_000, 60_000), (1e-3, 2000, 2000)]:
+    for left, least, most in [(1e6, None, None), (20, 30_000, 60_000), (1e-3, 2000, 2000)]:
         search = search_of(model, RING, seconds=left)
         search.finals.M = np.empty((100_000, 1))
         search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
@@ -518,3 +519,43 @@ def test_texts_of_single_words_are_read_by_substrings_of_up_to_5_characters():
         ((kernel, columns),) = Candidate("objects", text=text).kernel(encoder.features_).parts
         lengths = [part.kernel.k for part in kernel.kernel.kernels]
         assert (lengths, list(columns)) == ([*range(1, longest + 1)], [0])
+
+
+@pytest.mark.parametrize("learn", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_one_fold_is_predicted_with_a_penalty_that_the_other_rows_choose(rungs, learn, grouped):
+    noisy = X[:, 0] + 2 * RNG.normal(size=240)
+    entry = {"family": "gaussian", "scale": 0.3, "learn": False, "rows": 200, "rank": 60}
+    if learn:
+        entry |= {"family": "interactions", "scale": 1.0, "learn": True}
+    schedule = [entry | {"steps": [3] if learn else []}]
+    groups = np.arange(240) // 3 if grouped else None
+    model = KernelRegressor(replay=schedule, metric="r2").fit(TABLE, noisy, groups=groups)
+    row = next(row for row in model.leaderboard_ if not row["baseline"])
+    assert row["rows"] == 200
+    assert row["penalty"] > 1e-3  # 1e-8 would fit the noise
+    assert row["score"] > -0.5
+    model = KernelClassifier(replay=schedule).fit(TABLE, RING, groups=groups)
+    row = next(row for row in model.leaderboard_ if not row["baseline"])
+    assert row["loss"] < 0.69  # of a coin
+
+
+def test_pieces_on_a_board_are_told_apart_by_their_distance():
+    rng = np.random.default_rng(0)
+    board = pd.DataFrame(rng.integers(0, 8, (300, 4)), columns=["a", "b", "c", "d"])
+    near = (np.abs(board["a"] - board["b"]) < np.abs(board["c"] - board["d"])).to_numpy()
+    schedule = [
+        {"family": "laplacian", "columns": columns, "machine": "svc", "rows": 300, "rank": 300,
+         "steps": []}
+        for columns in ("scaled", "differences")
+    ]  # fmt: skip
+    model = KernelClassifier(replay=schedule).fit(board, near)
+    assert model.winner_name_ == "SVC: laplacian of differences, scale 1"
+    scores = {row["name"]: row["score"] for row in model.leaderboard_}
+    assert scores[model.winner_name_] > scores["SVC: laplacian, scale 1"] + 0.03
+    with_text = board.assign(e=RNG.normal(size=300))
+    assert "differences" in repr(
+        [c.columns for c in candidates(model.encoder_.features_, "regression")]
+    )
+    plain = TableEncoder().fit(with_text[["a", "e"]]).features_
+    assert all(c.columns != "differences" for c in candidates(plain, "classification"))

@@ -300,7 +300,7 @@ def ridge_residual(model: Any, X: np.ndarray, y: np.ndarray, weights: Any) -> No
     K, a, t = gram_of(model, X), np.asarray(model.dual_coef_, Long), np.asarray(y, Long)
     residual = np.abs(K @ a + Long(model.alpha) * a - t).max()
     size = np.abs(K).sum(axis=1).max() * np.abs(a).max() + Long(model.alpha) * np.abs(a).max()
-    if model.alpha >= 1e-12 * float(np.abs(K).max()):  # else the least squares of a singular K
+    if 0 < model.alpha >= 1e-12 * float(np.abs(K).max()):  # else the least squares of a singular K
         least = 1e-290 * max(1.0, model.alpha)  # a cannot be smaller in float64
         assert residual <= 1e-12 * (size + np.abs(t).max()) + least, (residual, size)
 

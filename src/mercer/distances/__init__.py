@@ -3,6 +3,7 @@
 from mercer.distances.base import Coordinates, Distance
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
+from mercer.distances.differences import PairDifferences
 from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mapped import MappedMinkowski
@@ -31,6 +32,7 @@ __all__ = [
     "Match",
     "Minkowski",
     "Mixed",
+    "PairDifferences",
     "SmoothedMatch",
     "correlation_weights",
     "dense_rows",

@@ -242,7 +242,12 @@ class PairRows(RowSource):
         return super().square(rows, place)
 
     def magnitudes(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
-        return np.abs(self.K.block(slice(None), rows)) @ beta
+        (first, across, second), split = self.blocks[:3], len(self.K.first)
+        upper, lower = rows < split, rows >= split
+        top, low = np.zeros(split), np.zeros(len(second))
+        top[rows[upper]], low[rows[lower] - split] = beta[upper], beta[lower]
+        first, across, second = np.abs(first), np.abs(across), np.abs(second)
+        return np.concatenate([first @ top + across @ low, top @ across + second @ low])
 
     def add(self, rows, change, g, again=None) -> None:
         _native.smo_join(*self.blocks, rows)

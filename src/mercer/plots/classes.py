@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["INK", "class_codes", "class_handles", "colour", "diverging", "legend_below", "mark"]
+__all__ = [
+    "COLOURS",
+    "INK",
+    "class_codes",
+    "class_handles",
+    "colour",
+    "diverging",
+    "legend_below",
+    "mark",
+]
 
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (

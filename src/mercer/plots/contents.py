@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.advice import LearningCurve, Suspicion
+from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.failures import (
     Calibration,
     Confusion,
@@ -203,6 +204,7 @@ class ReportData:
     kernel: KernelWords
     learner: str
     provenance: Provenance
+    embedding: EmbeddingDisplay | None = None
     relevance: RelevanceDisplay | None = None
     dependences: list[Dependence] = field(default_factory=list)
     texts: list[TextPieces] = field(default_factory=list)
@@ -316,7 +318,7 @@ class ReportData:
         return replace(
             self, target_summary=target, columns=columns, suspicion=suspicion,
             residuals=residuals, worst=worst, worst_columns=[], segments=segments,
-            dependences=dependences, texts=[], has_values=False,
+            dependences=dependences, texts=[], embedding=None, has_values=False,
         )  # fmt: skip
 
     def _unseen(self, role: str) -> Score | None:
@@ -336,6 +338,8 @@ def plain(value: Any) -> Any:
     """A value in types of JSON: NaN and infinities become None, other objects their text."""
     if isinstance(value, SpectrumDisplay):
         return {"eigenvalues": plain(value.eigenvalues)}
+    if isinstance(value, EmbeddingDisplay):
+        return {"rows": len(value.scores), "names": list(value.names)}
     if isinstance(value, GramDisplay):
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}

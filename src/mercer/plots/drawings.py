@@ -12,14 +12,18 @@ import numpy as np
 
 from mercer.plots.advice import LearningCurve
 from mercer.plots.axes import Axis, padded
+from mercer.plots.classes import class_codes
 from mercer.plots.contents import (
     ColumnSummary,
     Contender,
     Score,
     TargetSummary,
 )
+from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.failures import Calibration, Confusion, Rates, Residuals
+from mercer.plots.fitted import sample_rows
 from mercer.plots.partial_dependence import Dependence
+from mercer.plots.png import levels
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 
@@ -27,6 +31,7 @@ __all__ = [
     "calibration_drawing",
     "confusion_drawing",
     "dependence_drawing",
+    "embedding_drawing",
     "histogram_drawing",
     "learning_drawing",
     "rates_drawing",
@@ -37,6 +42,8 @@ __all__ = [
     "spectrum_drawing",
 ]
 
+DRAWN = 600  # points of a cloud
+SHADES = 8  # colours of classes, or of the values of a target
 LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206
 LOWER = 146  # the bottom of a low chart
 NEAR = 0.05  # to 0 or 1: an axis of probabilities begins or ends there
@@ -93,6 +100,35 @@ def residuals_drawing(residuals: Residuals) -> dict[str, Any]:
     points = [(x.at(a), y.at(b)) for a, b in zip(p.tolist(), r.tolist())]
     band = y.at(min(residuals.most, y.high)), y.at(max(-residuals.most, y.low))
     return {"x": x, "y": y, "points": points, "zero": y.at(0), "band": band}
+
+
+def embedding_drawing(embedding: EmbeddingDisplay) -> dict[str, Any]:
+    """Rows on two axes of feature space, with the colour of their class or of their target."""
+    some = sample_rows(len(embedding.scores), DRAWN, 0)
+    scores, y = embedding.scores[some], embedding.labels[some]
+    x, y_axis = (
+        Axis(*padded(float(column.min()), float(column.max())), *ends)
+        for column, ends in zip(scores.T, ((LEFT, RIGHT), (BOTTOM, TOP)))
+    )
+    names: list[str] = []
+    if embedding.classes is None:
+        low, high = np.quantile(y, [0.02, 0.98])  # so that a few far ones do not take all colours
+        looks = [f"v{v}" for v in (levels(y, low, high).astype(int) * SHADES // 256).tolist()]
+    else:
+        low = high = 0.0
+        codes = class_codes(y, embedding.classes, "labels")
+        counts = np.bincount(codes, minlength=len(embedding.classes))
+        shown = SHADES if len(counts) <= SHADES else SHADES - 1
+        often = np.argsort(-counts, kind="stable")[:shown]
+        place = np.full(len(counts), shown)  # the last colour is that of all others
+        place[often] = np.arange(len(often))
+        looks = [f"c{place[c]}" for c in codes.tolist()]
+        names = [str(embedding.classes[c]) for c in often]
+        names += [f"{len(counts) - len(names)} others"] if len(counts) > len(names) else []
+    points = [
+        (x.at(a), y_axis.at(b), look) for (a, b), look in zip(scores.tolist(), looks, strict=True)
+    ]
+    return {"x": x, "y": y_axis, "points": points, "names": names, "low": low, "high": high}
 
 
 def histogram_drawing(target: TargetSummary) -> dict[str, Any]:

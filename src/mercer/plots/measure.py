@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 import mercer
+from mercer.learners.pca import KernelPCA
 from mercer.plots.advice import learning_curve, suspects
 from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
@@ -23,6 +25,7 @@ from mercer.plots.contents import (
     ReportData,
     Score,
 )
+from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.failures import (
     calibration,
     class_rates,
@@ -163,7 +166,7 @@ def report_data(
     kept = model if final is None else final
     columns = column_summaries(model, X)
     contenders = _contenders(model, y, score, own, scored)
-    gram, spectrum = _similarities(kept, X, y, classes, seed, clock.share(0.2))
+    gram, spectrum, embedding = _similarities(kept, X, y, classes, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
     if known:
@@ -192,6 +195,7 @@ def report_data(
         target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
         spectrum=spectrum,
         gram=gram,
+        embedding=embedding,
         kernel=_words(kept, X),
         learner=_learner(kept),
         provenance=Provenance(
@@ -362,8 +366,8 @@ def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPiece
 
 def _similarities(
     model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None, clock: Clock
-) -> tuple[GramDisplay, SpectrumDisplay]:
-    """Picture and spectrum of one Gram matrix; the picture is of a part of its rows."""
+) -> tuple[GramDisplay, SpectrumDisplay, EmbeddingDisplay | None]:
+    """Picture, spectrum and first axes of one Gram matrix; the picture is of a part of its rows."""
 
     def matrix(rows: int) -> tuple[np.ndarray, np.ndarray]:
         return sample_gram(model, X, max_samples=rows, random_state=seed or 0)
@@ -372,7 +376,21 @@ def _similarities(
     some = sample_rows(len(rows), GRAM_ROWS, seed or 0)
     picture = GramDisplay.from_gram(K[np.ix_(some, some)], y[rows[some]], classes=classes)
     with blas_threads(1):
-        return picture, SpectrumDisplay.from_gram(K)
+        return picture, SpectrumDisplay.from_gram(K), _embedding(K, y[rows], classes)
+
+
+def _embedding(K: np.ndarray, y: np.ndarray, classes: Any) -> EmbeddingDisplay | None:
+    """The rows on the first two axes of kernel PCA; None where there are no two."""
+    axes = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
+    with warnings.catch_warnings():  # what an indefinite kernel loses is told beside the spectrum
+        warnings.simplefilter("ignore", UserWarning)
+        scores = axes.fit_transform(K)
+    if scores.shape[1] < 2 or not np.ptp(scores, axis=0).all():
+        return None
+    order = ("first", "second")
+    parts = axes.explained_variance_ratio_
+    names = [f"{name} axis ({100 * part:.0f}%)" for name, part in zip(order, parts)]
+    return EmbeddingDisplay(scores, y, (names[0], names[1]), classes)
 
 
 def _words(model: Any, X: Any) -> KernelWords:

@@ -17,11 +17,13 @@ import numpy as np
 
 from mercer.persistence import write_whole
 from mercer.plots.axes import brief
+from mercer.plots.classes import COLOURS
 from mercer.plots.contents import ReportData
 from mercer.plots.drawings import (
     calibration_drawing,
     confusion_drawing,
     dependence_drawing,
+    embedding_drawing,
     histogram_drawing,
     learning_drawing,
     rates_drawing,
@@ -150,6 +152,8 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "class_bars": None if regression else _class_bars(data),
         "sparkline": sparkline,
         "spectrum": spectrum_drawing(data.spectrum),
+        "embedding": None if data.embedding is None else embedding_drawing(data.embedding),
+        "class_colours": COLOURS,
         "gram_png": base64.b64encode(picture).decode("ascii"),
         "gram_blocks": _blocks(data),
         "gradient": ", ".join(f"rgb({r} {g} {b})" for r, g, b in ANCHORS.tolist()),

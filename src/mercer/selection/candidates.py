@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from mercer.distances import Match as MatchDistance
+from mercer.distances import PairDifferences
 from mercer.kernels import (
     RBF,
     Convex,
@@ -36,6 +37,7 @@ SCREENED = (
     (5, 0.3),
     (40, 1.0),
 )  # how many, and the scale
+MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
 MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
@@ -54,6 +56,7 @@ COLUMNS = {
     "normal": " of normal scores",
     "levels": " of numbers and levels",
     "codes": " of levels",
+    "differences": " of differences",
 }
 
 
@@ -72,9 +75,10 @@ class Candidate:
         Whether the weights of the columns, or which columns count, are learnt.
     text : str
         The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
-    columns : {"scaled", "normal", "levels", "codes"}
-        How "gaussian" and "laplacian" read numbers: standardised, as normal scores, or integers of
-        few values as categories too ("levels") or instead ("codes").
+    columns : {"scaled", "normal", "levels", "codes", "differences"}
+        How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
+        values as categories too ("levels") or instead ("codes"), or columns of one range by the
+        differences of all their pairs too.
     machine : {"ridge", "svc"}
     form : {"", "absolute", "diagonal", "full"}
         Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
@@ -153,7 +157,12 @@ class Candidate:
         codes = sorted(codes + levels)
         if only is not None:
             scaled, codes = ([j for j in each if j in only] for each in (scaled, codes))
-        width = len(scaled) + len(codes)
+        groups = _of_one_range(features, scaled) if self.columns == "differences" else []
+        pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+        width = len(scaled) + len(codes) + pairs
+        for group in groups:
+            parts.append((FromDistance(PairDifferences(), self.scale / width), group))
+            scaled = [j for j in scaled if j not in group]
         if scaled and learnt is not None:
             parts.append((learnt, scaled))
         elif scaled:
@@ -202,6 +211,12 @@ class Candidate:
         return parts
 
 
+def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]:
+    """The columns of each range."""
+    numbers = sorted({features[j].alike for j in scaled} - {-1})
+    return [[j for j in scaled if features[j].alike == g] for g in numbers]
+
+
 def _substrings(longest: int) -> Kernel:
     """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
 
@@ -209,6 +224,10 @@ def _substrings(longest: int) -> Kernel:
     """
     lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
     return Convex(lengths).normalised()
+
+
+#: the first candidate for many classes
+FOR_MANY = Candidate("gaussian", 2.0, machine="svc")
 
 
 def candidates(
@@ -224,9 +243,13 @@ def candidates(
     """
     objects = {f.source for f in features if f.kind in OBJECTS}
     kinds = Counter(f.kind for f in features)
+    kinds["alike"] = sum(f.alike >= 0 for f in features)
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
     plain = [c for c in _orders(kinds)[task] if numbers and (by_column or c.family in WITHOUT)]
+    if classes > MANY_CLASSES and FOR_MANY in plain:
+        plain.remove(FOR_MANY)
+        plain.insert(0, FOR_MANY)
     if classes > MOST_CLASSES:
         plain = [c for c in plain if c.machine == "ridge"]
     if numbers > SCREENED_FROM:
@@ -294,6 +317,10 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         svc("gaussian", 8.0),
         normal("laplacian", 10.0),
     ]
+    if kinds["alike"]:
+        differences = Candidate("laplacian", columns="differences")
+        margins[2:2] = [replace(differences, machine="svc")]
+        ridge[4:4] = [differences]
     if kinds["level"]:
         discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]
         margins[2:2] = discrete

@@ -51,7 +51,8 @@ class Clock:
             learning *= folds if each else 1
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
         if candidate.machine == "svc":
-            return learning + rows**2 * entry + folds * Costs.margin(train, 0)
+            known = self.rungs.large(rows)  # C, from an earlier rung
+            return learning + rows**2 * entry + folds * self.costs.margin(train, 0, known)
         if each:
             return learning + folds * Costs.eigenpairs(train, entry)
         if rank is None:

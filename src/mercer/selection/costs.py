@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.selection.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+
 __all__ = ["Costs", "entry_seconds"]
 
 AT_FIRST = 1.5  # factor before anything was observed
@@ -19,19 +21,27 @@ FACTORS = (0.3, 10.0)  # between which it is believed
 LAST = 5  # steps whose observed time counts
 CARE = 1.3  # a step begins only if so many times its predicted time is left
 CHOLESKY = 6e10  # operations a second, in float32
-MACHINE = 3.3e-8  # seconds for each squared row of a support vector machine on 3,000 rows
-SMALL_FITS = 0.1  # the fits that choose C, however few the rows are
+MACHINE = 0.1  # seconds of a support vector machine on 3,000 rows
+EXPONENT = 1.75  # of the rows, in the time of a support vector machine
+EACH_MACHINE = 0.01  # its seconds, however few the rows are
+EACH_PAIR = 0.0007  # the same for each pair of classes
 EACH_STEP = 0.003  # a step of learning, however few the rows are
 SCREENING = 1e-6  # seconds for each value of a column and its features
-EXPONENT = 1.9  # of the rows, in the time of a support vector machine
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
 
 
 class Costs:
-    """Predicted seconds of the steps, and what is known of how wrong they are."""
+    """Predicted seconds of the steps, and what is known of how wrong they are.
 
-    def __init__(self):
+    Parameters
+    ----------
+    pairs : int
+        Of classes, each of which a support vector machine separates; 0 without classes.
+    """
+
+    def __init__(self, pairs: int):
+        self.pairs = pairs
         self.ratios: dict[str, deque] = {}
 
     def factor(self, kind: str) -> float:
@@ -65,10 +75,15 @@ class Costs:
         """A fit by all eigenpairs, which chooses the penalty."""
         return n * n * entry + EIGEN * n**3
 
-    @staticmethod
-    def margin(n: int, entry: float) -> float:
-        """A support vector machine with its calibration."""
-        return SMALL_FITS + n * n * entry / 2 + MACHINE * 3000**2 * (n / 3000) ** EXPONENT
+    def margin(self, n: int, entry: float, known: bool = False) -> float:
+        """A support vector machine with its calibration, of which C may be ``known``."""
+        fits = (1 if known else len(costs_tried(self.pairs))) * (FOLDS if n <= SMALL else 1)
+        judged = self._one_margin(0.8 * min(n, JUDGED_ROWS), entry)
+        return fits * judged + self._one_margin(n, entry)
+
+    def _one_margin(self, n: float, entry: float) -> float:
+        least = EACH_MACHINE + EACH_PAIR * self.pairs
+        return least + n * n * entry / 2 + MACHINE * (n / 3000) ** EXPONENT
 
     @staticmethod
     def interactions(n: int, entry: float, steps: int) -> float:

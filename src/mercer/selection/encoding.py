@@ -2,7 +2,9 @@
 
 A number becomes three columns: its rank among the training values (uniform, of unit variance), its
 standardised value, and its normal score (the value of a standard normal variable of that rank). An
-integer of 3 to 20 different values has a code too. A missing number is replaced by the median. If
+integer of 3 to 20 different values has a code too. Numbers of one range, two to eight columns with
+the same least and largest value, are standardised alike, so that their differences mean the same
+as before. A missing number is replaced by the median. If
 training values are missing, "is it missing" becomes a category too (only one for columns that miss
 values in the same rows). A category becomes a code. In a category with more than 20 levels, the
 levels with fewer than ``rare`` rows share one code; new levels get this code too. A missing value
@@ -14,7 +16,7 @@ characters, and also a string of words if texts have several words. A set stays 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
 TINY = 1e-290
 SCORED = 1e-3  # normal scores are those of ranks from this to 1 - this: within ±3.1
 FEW_VALUES = 20  # an integer with more different values has no codes
+MOST_ALIKE = 8  # columns of one range, of which all pairs are compared
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 OBJECTS = ("characters", "words", "items")
 WORDS = 2  # if texts have fewer words on average, their characters are enough
@@ -54,11 +57,14 @@ class Feature:
         The name, with the part of a date or "is missing".
     kind : {"rank", "scaled", "normal", "level", "code", "characters", "words", "items"}
         "level" is the code of a number that is there as "rank", "scaled" and "normal" as well.
+    alike : int
+        The number of the columns of one range that a "scaled" one belongs to, or -1.
     """
 
     source: Any
     label: str
     kind: str
+    alike: int = -1
 
     @property
     def holds_objects(self) -> bool:
@@ -140,6 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "kind= (or --kind)."
             )
         del self._patterns
+        self._scale_alike()
         return self
 
     def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> None:
@@ -165,6 +172,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.features_.append(Feature(name, label, "level"))
         if flag:
             self.features_.append(Feature(name, f"{label} is missing", "code"))
+
+    def _scale_alike(self) -> None:
+        """Give columns of one range one centre and one spread, and their number."""
+        ranges: dict[tuple, list[str]] = {}
+        whole = {str(c.name) for c in self.columns_ if c.kind == "number"}
+        for label, (_, quantiles, *_) in self.numbers_.items():
+            least, largest = quantiles[0], quantiles[-1]
+            if label in whole and least < np.median(quantiles) < largest:
+                ranges.setdefault((least, largest), []).append(label)
+        groups = [each for each in ranges.values() if 2 <= len(each) <= MOST_ALIKE]
+        number = {label: g for g, labels in enumerate(groups) for label in labels}
+        for labels in groups:
+            centres, spreads = (np.array([self.numbers_[a][i] for a in labels]) for i in (2, 3))
+            size = np.abs([centres, spreads]).max()  # no square overflows
+            centre, spread = centres.mean(), size * np.sqrt(np.mean((spreads / size) ** 2))
+            for a in labels:
+                median, quantiles, *_, flag = self.numbers_[a]
+                self.numbers_[a] = (median, quantiles, float(centre), float(spread), flag)
+        self.features_ = [
+            replace(f, alike=number[f.label]) if f.kind == "scaled" and f.label in number else f
+            for f in self.features_
+        ]
 
     def _fit_category(self, name: Any, values: np.ndarray) -> None:
         counts = Counter(_level_texts(values))

@@ -104,7 +104,7 @@ class Finals:
         """Seconds that a final fit will take, with care."""
         n, entry = len(self.M), self.entry(candidate)
         if candidate.machine == "svc":
-            return self.costs.expected("svc", Costs.margin(n, entry))
+            return self.costs.expected("svc", self.costs.margin(n, entry, known=True))
         if final["rank"] is not None:
             seconds = Costs.low_rank(n, final["rank"], entry)
         elif final["exact"]:

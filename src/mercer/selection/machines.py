@@ -23,6 +23,7 @@ from mercer.selection.tasks import Classification, Task
 __all__ = ["Machine", "MarginMachine", "Recipe", "RidgeMachine", "compressed"]
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
+USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value takes seconds
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
@@ -263,7 +264,8 @@ class Recipe:
     # --- support vectors ----------------------------------------------------------------------
 
     def _fit_margin(self, task, kernel, X, y, weights) -> MarginMachine:
-        costs = COSTS if self.penalty is None else (self.penalty,)
+        k = len(task.classes)
+        costs = costs_tried(k * (k - 1) // 2) if self.penalty is None else (self.penalty,)
 
         def machine(C: float) -> SVC:
             return SVC(
@@ -282,6 +284,11 @@ class Recipe:
         finish, best = _calibrated(task, outputs, y, weights)
         learner = machine(costs[best]).fit(X, y, weights)
         return MarginMachine(learner, finish, costs[best], task.classes)
+
+
+def costs_tried(pairs: int) -> tuple[float, ...]:
+    """The values of C that a machine for so many pairs of classes chooses from."""
+    return USUAL_COST if pairs > MANY_PAIRS else COSTS
 
 
 def compressed(

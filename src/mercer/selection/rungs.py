@@ -18,11 +18,12 @@ from mercer.selection.learning import LEARNING_ROWS, learning_rows
 from mercer.selection.related import Related
 from mercer.selection.tasks import Task
 
-__all__ = ["ONE_RUNG_ROWS", "SMALL_ROWS", "Rung", "Rungs", "gathered"]
+__all__ = ["ONE_RUNG_ROWS", "SMALL_ROWS", "SPARED", "Rung", "Rungs", "gathered"]
 
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 2000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
+SPARED = -2  # in place of the number of a fold
 FOLD_LEARNING_ROWS = 600  # rows to learn column weights from, for each fold of a small table
 
 #: how many rows, and the centres of ridge; None is an exact fit
@@ -95,14 +96,15 @@ class Rungs:
         return 3 if count <= RUNGS[0][0] else 1
 
     def folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first ``count`` rows in order, and the fold of each or -1; stratified by class.
+        """The first ``count`` rows in order, and the fold of each; stratified by class.
 
-        A quarter of many rows is one fold, the others are in none.
+        A quarter of many rows is one fold, the others are in none (-1). Rows that weights were
+        learnt from are `SPARED`: what is left out of a fit to them tells too little of its error.
         """
         rows = np.sort(self.order[:count])
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(self.count_folds(count), len(judged))
-        folds = np.full(len(rows), -1)
+        folds = np.full(len(rows), SPARED)
         if self.related is not None:
             folds[np.searchsorted(rows, judged)] = self.related.folds(judged, k, self.seed)
             return rows, folds

@@ -34,7 +34,7 @@ from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.metrics import Metric, decision_weights
 from mercer.selection.related import Related
 from mercer.selection.resume import Known
-from mercer.selection.rungs import SMALL_ROWS, Rung, Rungs, gathered
+from mercer.selection.rungs import SMALL_ROWS, SPARED, Rung, Rungs, gathered
 from mercer.selection.tasks import Task
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, ordered_map
@@ -113,7 +113,8 @@ class Trials:
         self.decision_weights: dict[str, np.ndarray] = {}
         self.partner: tuple[Candidate, float] | None = None
         self.held = HeldPredictions(task, int(HELD_SHARE * memory))
-        self.finals = Finals(features, M, budget, memory, Costs())
+        pairs = 0 if task.classes is None else len(task.classes) * (len(task.classes) - 1) // 2
+        self.finals = Finals(features, M, budget, memory, Costs(pairs))
         columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
         self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
         self.learnt = LearntKernels(
@@ -293,7 +294,7 @@ class Trials:
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
             left_out = cross.leave_one_out(Y, sizes[:, None] * tried)
             for f, outputs in enumerate(left_out):
-                others = (folds >= 0) & (folds != f)
+                others = (folds != SPARED) & (folds != f)
                 squares = np.square(outputs[:, others] - Y[others]).sum(axis=2)
                 best = int(np.argmin(squares @ share[others]))
                 chosen.append(tried[best])

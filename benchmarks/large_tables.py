@@ -1,0 +1,130 @@
+"""The command ``mercer fit`` where time is short: many classes in 10 s, 200,000 rows, small models.
+
+The table of 26 classes is made here: 16 integers from 0 to 15, as those measured on pictures of
+letters, each class around six shapes that vary in four directions. Peers are those of tables.py,
+with the same seconds for their search. Needs MERCER_DATA for the other two tables of classes.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pandas as pd
+
+import mercer
+from harness import Section, data_folder, options
+from tables import boosted, command, read, score, support_vectors
+
+
+def letters(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shapes = rng.uniform(4, 11, (26, 6, 16))
+    directions = rng.normal(0, 1.2, (26, 4, 16))
+    y = rng.integers(0, 26, rows)
+    X = shapes[y, rng.integers(0, 6, rows)] + rng.normal(0, 0.9, (rows, 16))
+    X += np.einsum("nd,ndk->nk", rng.normal(size=(rows, 4)), directions[y])
+    X = np.clip(np.rint(X), 0, 15).astype(int)
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(16)]), y.astype(str)
+
+
+def waves(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """A target that is smooth in eight of 20 columns; 10% of its variance is noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (rows, 20))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 8 * (X[:, 2] - 0.5) ** 2 + 5 * X[:, 3]
+    f += 6 * np.abs(X[:, 4] + X[:, 5]) + 4 * np.cos(3 * X[:, 6]) * X[:, 7]
+    f += rng.normal(size=rows) * np.std(f) / 3
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(20)]), f
+
+
+def split(X, y, share: float):
+    train, test = np.split(np.random.default_rng(0).permutation(len(y)), [int(share * len(y))])
+    return X.iloc[train], y[train], X.iloc[test], y[test]
+
+
+def many_classes(seconds: float) -> Section:
+    section = Section(
+        "many classes in 10 s",
+        f"Accuracy on 25% of the rows, with {seconds:g} s for each search; the seconds are those "
+        "of the whole command.",
+        ["data", "training rows", "mercer fit", "SVM, tuned", "LightGBM, tuned", "seconds", "MB"],
+    )
+    folder = data_folder()
+    sets = {"26 classes": letters(20_000)}
+    if folder is None:
+        section.note("MERCER_DATA is not set: two tables left out")
+    else:
+        sets |= {name: read(folder, name)[:2] for name in ("pendigits", "satimage")}
+    for name, (X, y) in sets.items():
+        X, y, X_test, y_test = split(X, y, 0.75)
+        parts = X, y, X_test, "classification", seconds
+        predicted, spent, memory = command(*parts)
+        found = [predicted, support_vectors(*parts), boosted(*parts)]
+        cells = [f"{score(y_test, values, 'classification'):.4f}" for values in found]
+        section.row(name, f"{len(y):,}", *cells, f"{spent:.1f}", f"{memory:.0f}")
+    return section
+
+
+def many_rows(rows: int, seconds: float) -> Section:
+    section = Section(
+        "200,000 rows",
+        f"R² on 50,000 further rows, 20 columns, {seconds:g} s for each search.",
+        ["training rows", "mercer fit", "LightGBM, tuned", "best possible", "seconds", "MB"],
+    )
+    X, y, X_test, y_test = split(*waves(rows + rows // 4), 0.8)
+    parts = X, y, X_test, "regression", seconds
+    predicted, spent, memory = command(*parts)
+    found = [score(y_test, p, "regression") for p in (predicted, boosted(*parts))]
+    section.row(
+        f"{len(y):,}", *(f"{r:.4f}" for r in (*found, 0.9)), f"{spent:.0f}", f"{memory:.0f}"
+    )
+    section.note(f"LightGBM {lightgbm.__version__}")
+    return section
+
+
+def small_models(rows: int, seconds: float) -> Section:
+    section = Section(
+        "compressed models",
+        f"KernelClassifier or KernelRegressor after {seconds:g} s, then compress(centres): score "
+        "on further rows, and rows predicted a second in one thread.",
+        ["data", "training rows", "centres", "score", "rows/s", "file MB"],
+    )
+    kinds = {
+        "26 classes": (letters, mercer.KernelClassifier),
+        "waves": (waves, mercer.KernelRegressor),
+    }
+    for name, (make, learner) in kinds.items():
+        X, y, X_test, y_test = split(*make(rows * 2), 0.5)
+        model = learner(time=seconds, n_jobs=1).fit(X, y)
+        for centres in (None, 300, 1000, 3000):
+            small = model if centres is None else model.compress(centres)
+            small.predict(X_test[:100])
+            start = time.perf_counter()
+            predicted = small.predict(X_test)
+            rate = len(y_test) / (time.perf_counter() - start)
+            task = "regression" if y.dtype.kind == "f" else "classification"
+            with tempfile.TemporaryDirectory() as room:
+                mercer.save(small, Path(room) / "model.mercer")
+                size = (Path(room) / "model.mercer").stat().st_size / 2**20
+            cells = f"{score(y_test, predicted, task):.4f}", f"{rate:,.0f}", f"{size:.1f}"
+            section.row(name, f"{len(y):,}", "all" if centres is None else centres, *cells)
+    return section
+
+
+def main() -> None:
+    args = options(("--only", {"default": ""}))
+    small = 10 if args.quick else 1
+    parts = {
+        "classes": lambda: many_classes(10.0),
+        "rows": lambda: many_rows(200_000 // small, 120.0 / small),
+        "compress": lambda: small_models(20_000 // small, 60.0 / small),
+    }
+    for name, part in parts.items():
+        if args.only in ("", name):
+            part().finish(args.write)
+
+
+if __name__ == "__main__":
+    main()
