@@ -1,4 +1,4 @@
-"""Arrays of wrong shapes are refused by the searches among rows, which would read past their end."""
+"""Arrays of wrong shapes are refused by the searches among rows: they would read past the end."""
 
 import numpy as np
 import pytest
