@@ -36,6 +36,7 @@ void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_perceptron(nb::module_& m);
+void bind_row_search(nb::module_& m);
 void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);

@@ -13,10 +13,12 @@
 #include "distances.hpp"
 #include "edit.hpp"
 #include "hashing.hpp"
+#include "kd_tree.hpp"
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
 #include "perceptron.hpp"
+#include "row_search.hpp"
 #include "sets.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
@@ -46,6 +48,8 @@ struct Loops {
     const EditLoops<uint8_t>& edit8;
     const EditLoops<int32_t>& edit32;
     const HashLoops& hashes;
+    const KdTreeLoops<float>& kd_tree32;
+    const KdTreeLoops<double>& kd_tree64;
     const KmerLoops<uint8_t>& kmers8;
     const KmerLoops<int32_t>& kmers32;
     const KmerCountLoops& kmer_counts;
@@ -61,6 +65,8 @@ struct Loops {
     const PerceptronLoops<double>& perceptron64;
     const PowerLoops<float>& powers32;
     const PowerLoops<double>& powers64;
+    const RowSearchLoops<float>& row_search32;
+    const RowSearchLoops<double>& row_search64;
     const SetLoops<float>& sets32;
     const SetLoops<double>& sets64;
     const SubsequenceLoops<uint8_t>& subsequences8;

@@ -35,6 +35,7 @@ NB_MODULE(_native, m) {
     bind_linear_svm(m);
     bind_nearest(m);
     bind_perceptron(m);
+    bind_row_search(m);
     bind_sets(m);
     bind_subsequences(m);
     bind_subsets(m);

@@ -17,6 +17,8 @@ extern const SmoLoops<double> smo64;
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
 extern const HashLoops hashes;
+extern const KdTreeLoops<float> kd_tree32;
+extern const KdTreeLoops<double> kd_tree64;
 extern const KmerLoops<uint8_t> kmers8;
 extern const KmerLoops<int32_t> kmers32;
 extern const KmerCountLoops kmer_counts;
@@ -32,6 +34,8 @@ extern const PerceptronLoops<float> perceptron32;
 extern const PerceptronLoops<double> perceptron64;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
+extern const RowSearchLoops<float> row_search32;
+extern const RowSearchLoops<double> row_search64;
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
 extern const SubsequenceLoops<uint8_t> subsequences8;
@@ -52,6 +56,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::edit8,
     MERCER_ISA::edit32,
     MERCER_ISA::hashes,
+    MERCER_ISA::kd_tree32,
+    MERCER_ISA::kd_tree64,
     MERCER_ISA::kmers8,
     MERCER_ISA::kmers32,
     MERCER_ISA::kmer_counts,
@@ -67,6 +73,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::perceptron64,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
+    MERCER_ISA::row_search32,
+    MERCER_ISA::row_search64,
     MERCER_ISA::sets32,
     MERCER_ISA::sets64,
     MERCER_ISA::subsequences8,

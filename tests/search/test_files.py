@@ -37,7 +37,7 @@ def path(tmp_path):
 @pytest.fixture
 def saved(path):
     X = np.random.default_rng(0).normal(size=(500, 40))
-    BruteForce(Minkowski()).fit(X).save(path)
+    BruteForce(Mahalanobis()).fit(X).save(path)  # it holds X and the whitened rows
     return path
 
 
@@ -87,11 +87,12 @@ def test_large_arrays_stay_in_the_file(path, monkeypatch):
                 assert mapped(array)
                 assert not array.flags.writeable
                 assert array.flags.aligned
-        prepared = loaded._training.prepared
-        if prepared is rows:
-            assert index._training.prepared is index._training.X
+        if isinstance(distance, Minkowski) and isinstance(rows, np.ndarray):
+            assert loaded._rows.normed.rows is rows  # which is in the file once
+        elif isinstance(distance, Mahalanobis):
+            assert mapped(loaded._rows.normed.rows)
         elif not isinstance(distance, Edit):
-            assert prepared is not None
+            assert loaded._training.prepared is not None
         with zipfile.ZipFile(path) as archive:
             assert archive.testzip() is None
             arrays = [name for name in archive.namelist() if name.startswith("arrays/")]

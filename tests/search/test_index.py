@@ -107,16 +107,16 @@ def test_the_number_of_threads_changes_nothing():
 def test_samples_are_prepared_once(monkeypatch):
     """Of training rows in fit, of queries in each question; tiles take parts of that."""
     prepared = []
-    original = Minkowski.prepare
+    original = Cosine.prepare
 
     def watched(self, X, like=None):
         if isinstance(X, np.ndarray):
             prepared.append(len(X))
         return original(self, X, like)
 
-    monkeypatch.setattr(Minkowski, "prepare", watched)
+    monkeypatch.setattr(Cosine, "prepare", watched)
     X = np.random.default_rng(0).normal(size=(1500, 2))
-    index = BruteForce(Minkowski()).fit(X)
+    index = BruteForce(Cosine()).fit(X)
     index.query(k=2)
     index.query_radius(radius=0.1)
     assert prepared == [1500]
@@ -149,9 +149,9 @@ def test_the_distance_is_no_part_of_the_index(distance):
     assert BruteForce(distance).get_params()["distance"] is distance
 
 
-def test_an_index_without_candidates_is_abstract():
+def test_an_index_without_candidates_says_what_is_missing():
     class Nothing(Index):
         pass
 
-    with pytest.raises(TypeError, match="candidates"):
-        Nothing(Edit())
+    with pytest.raises(NotImplementedError, match="Nothing proposes no candidates: define"):
+        Nothing(Edit()).fit(["a"]).query(["a"], 1)

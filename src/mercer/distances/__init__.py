@@ -1,6 +1,6 @@
 """Distances between vectors, categories, sets, strings and mixed columns."""
 
-from mercer.distances.base import Distance
+from mercer.distances.base import Coordinates, Distance
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.differences import PairDifferences
@@ -17,6 +17,7 @@ from mercer.distances.weights import correlation_weights
 __all__ = [
     "Comparison",
     "Composite",
+    "Coordinates",
     "Cosine",
     "Dice",
     "Distance",

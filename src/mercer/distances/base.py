@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.distances.comparison import Comparison
 
-__all__ = ["Distance"]
+__all__ = ["Coordinates", "Distance"]
+
+
+class Coordinates(NamedTuple):
+    """Rows of numbers between which a distance is Minkowski's.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, r)
+        Dense and in C order, in the precision of the samples.
+    p : float
+    weights : ndarray of shape (r,) or None
+        As in `mercer.distances.Minkowski`.
+    """
+
+    rows: np.ndarray
+    p: float
+    weights: np.ndarray | None
 
 
 class Distance(Comparison):
@@ -39,6 +56,14 @@ class Distance(Comparison):
         Override it if the work on pairs that are too far apart can be stopped early.
         """
         return self.raw(X, Z)
+
+    def coordinates(self, X: Any) -> Coordinates | None:
+        """Encoded samples as rows of numbers, if ρ(x, z) is the Minkowski distance of their rows.
+
+        Searches among such rows are native loops. Equal samples must have equal rows, to the last
+        bit. None (the default) means that there are no such rows.
+        """
+        return None
 
     def key(self, X: Any) -> np.ndarray | None:
         """One number for each sample, such that abs(key(x) - key(z)) <= ρ(x, z): (n,).

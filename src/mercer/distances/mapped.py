@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Distance
-from mercer.distances.products import dense_rows, from_origin, squared_euclidean
+from mercer.distances.base import Coordinates, Distance
+from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski
 from mercer.samples import Prepared, as_numbers, largest_column
 
@@ -124,6 +124,14 @@ class MappedMinkowski(Distance):
     def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
         A, steps = self._map(columns), unit_sphere(n, columns, self.p, rng)
         return steps / A if A.ndim == 1 else np.linalg.solve(A, steps.T).T
+
+    def coordinates(self, X: Any) -> Coordinates | None:
+        A = self._map(X.shape[1])
+        if A.ndim == 2:
+            return Coordinates(mapped_rows(X, A.T), float(self.p), None)
+        if sp.issparse(X):
+            return None
+        return Coordinates((X * A).astype(X.dtype), float(self.p), None)
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         slopes = self._norm.gradient(self._mapped(X), self._mapped(Z), weights)

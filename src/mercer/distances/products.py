@@ -21,6 +21,7 @@ __all__ = [
     "feature_sum",
     "from_origin",
     "inner_products",
+    "mapped_rows",
     "over_pairs",
     "squared_euclidean",
     "squared_norms",
@@ -30,6 +31,7 @@ __all__ = [
 # NumPy computes X Xᵀ by the routine syrk, and that of OpenBLAS 0.3.31 crashes at 18,000 rows on two
 # threads. So a product of more rows than these is computed by strips: none of them is symmetric.
 LARGE, STRIP = 8192, 2048
+BLOCK = 256  # rows of a product whose rounding must not depend on their place
 FARTHEST = float(np.finfo(np.float32).max)
 
 
@@ -146,6 +148,22 @@ def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: An
     )
     out = np.empty((X.shape[0], Z.shape[0]), dtype)
     fill(rows, columns, out)
+    return out
+
+
+def mapped_rows(X: Any, A: np.ndarray) -> np.ndarray:
+    """X @ A in the precision of X, where equal rows have equal results; A is (d, r), float64.
+
+    A product of matrices may round its last rows otherwise than those before, so that it is
+    computed by blocks of one shape.
+    """
+    out = np.empty((X.shape[0], A.shape[1]), X.dtype)
+    for start in range(0, len(out), BLOCK):
+        rows = dense_rows(X[start : start + BLOCK])
+        block = np.zeros((BLOCK, X.shape[1]))
+        block[: len(rows)] = rows
+        with np.errstate(over="ignore"):  # the caller looks at the numbers
+            out[start : start + BLOCK] = (block @ A)[: len(rows)]
     return out
 
 

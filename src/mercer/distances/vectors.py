@@ -13,13 +13,14 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Distance
+from mercer.distances.base import Coordinates, Distance
 from mercer.distances.covariance import least_left_out
 from mercer.distances.products import (
     cosines,
     dense_rows,
     feature_sum,
     from_origin,
+    mapped_rows,
     squared_euclidean,
     squared_norms,
     unit_rows,
@@ -137,6 +138,11 @@ class Minkowski(Distance):
         if self.weights is None:
             return steps
         return steps / np.asarray(self.weights) ** (1 if np.isinf(self.p) else 1 / self.p)
+
+    def coordinates(self, X: Any) -> Coordinates | None:
+        if sp.issparse(X):
+            return None
+        return Coordinates(X, float(self.p), _feature_weights(self.weights, X))
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
@@ -296,6 +302,9 @@ class Mahalanobis(Distance):
             return X
         whitened = (dense_rows(X) @ self.factor()).astype(X.dtype, copy=False)
         return from_origin(whitened, like)
+
+    def coordinates(self, X: Any) -> Coordinates:
+        return Coordinates(mapped_rows(X, self.factor()), 2.0, None)
 
     def factor(self) -> np.ndarray:
         """A with M = A Aᵀ, so that (x - z)ᵀ M (x - z) = ‖Aᵀ (x - z)‖²; (d, d), float64."""

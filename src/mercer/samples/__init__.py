@@ -19,6 +19,7 @@ from mercer.samples.columns import (
 )
 from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import as_objects, describe
+from mercer.samples.joined import joined
 from mercer.samples.matrix_rows import MatrixRows
 from mercer.samples.numbers import as_numbers, is_number, is_whole
 from mercer.samples.objects import Objects
@@ -50,6 +51,7 @@ __all__ = [
     "describe",
     "is_number",
     "is_whole",
+    "joined",
     "largest_column",
     "number_columns",
     "refuse_missing",

@@ -14,7 +14,9 @@ from mercer.search.choose import ALGORITHMS, fit_index
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
+from mercer.search.kd_tree import KDTree
 from mercer.search.lsh import LSHIndex
+from mercer.search.metric_tree import MetricTree
 from mercer.search.minhash import MinHash
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
     "HashFamily",
     "Hyperplanes",
     "Index",
+    "KDTree",
     "LSHIndex",
+    "MetricTree",
     "MinHash",
     "StableProjections",
     "fit_index",

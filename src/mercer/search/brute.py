@@ -1,8 +1,9 @@
-"""Nearest neighbours by comparing everything: tiles of distances stream by, and the nearest stay.
+"""Nearest neighbours by comparing everything.
 
-Exact for every distance, and the measure of every other index. Where the distance has a ``key``
-(the length of a string), rows are held in its order, and tiles whose keys are too far apart are
-passed over.
+Exact for every distance, and the measure of every other index. Rows of numbers are searched by the
+native loops of vectors.py. For other samples tiles of distances stream by, and the nearest stay;
+where the distance has a ``key`` (the length of a string), rows are held in its order, and tiles
+whose keys are too far apart are passed over.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import dense_rows
+from mercer.search.compare import Search
 from mercer.search.index import Index
-from mercer.search.rows import EDGE, Selection
+from mercer.search.rows import EDGE, Rows, Selection
+from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
 __all__ = ["BruteForce"]
 
@@ -35,11 +39,18 @@ class BruteForce(Index):
         Bound to the training sample.
     n_samples_fit_ : int
 
+    See Also
+    --------
+    KDTree, MetricTree : The same neighbours by fewer distances.
+    fit_index : Takes the one that is likely to be the fastest.
+
     Notes
     -----
     O(n m) distances for n queries of m rows; memory O(n k) beside the tiles and the rows, never
-    O(n m). Of equally near rows the one of smaller index comes first. Distances are those of the
-    tiles, where rounding may differ from that of the whole matrix.
+    O(n m). Of equally near rows the one of smaller index comes first. Distances between dense rows
+    of numbers (``Distance.coordinates``) are summed in float64 and rounded once, and do not depend
+    on other rows; others are those of the tiles, where rounding may differ from that of the whole
+    matrix.
 
     Examples
     --------
@@ -54,6 +65,25 @@ class BruteForce(Index):
     """
 
     divisible = True
+
+    def _hold(self, X: Any) -> None:
+        found = self.distance_.coordinates(X)
+        self._rows = None if found is None else AllRows(NormedRows(found))
+        if self._rows is None:
+            super()._hold(X)
+        else:
+            self._training = Rows(X)
+
+    def _ask(self, Z: Any) -> Search | VectorSearch:
+        rows = self._rows
+        if rows is None:
+            return super()._ask(Z)
+        if Z is None:
+            own = np.arange(len(rows.normed))
+            return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)
+        queries = self.distance_.coordinates(dense_rows(Z))
+        assert queries is not None  # as the training rows have them
+        return VectorSearch(rows, NormedRows(queries), None, self.memory, self.n_jobs)
 
     def arrange(self, X: Any) -> np.ndarray | None:
         """The order of the keys; the tiles, and the least and the largest key of each."""

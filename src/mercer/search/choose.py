@@ -1,19 +1,44 @@
-"""The choice of an index by its name, for all that search for neighbours."""
+"""The choice of an index, by its name or by what the searches are likely to cost.
+
+A search in a tree reads some of its leaves. How many is measured for two samples of the rows, one
+four times as large as the other; it is taken to grow with the number of rows as it does from one to
+the other. The costs of a leaf and of a row of brute force were measured on one machine, in numbers
+that do not depend on what else runs: the choice is the same each time.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mercer.distances import Distance
+import numpy as np
+
+from mercer.distances import Coordinates, Distance
 from mercer.search.brute import BruteForce
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
+from mercer.search.kd_tree import LEAF, BoxTree, KDTree
 from mercer.search.lsh import LSHIndex
+from mercer.search.metric_tree import MetricTree
+from mercer.search.vectors import NormedRows, Question
 
 __all__ = ["ALGORITHMS", "fit_index"]
 
 #: the names of ``algorithm=``, beside "auto"
-ALGORITHMS: dict[str, type[Index]] = {"brute": BruteForce, "lsh": LSHIndex, "graph": GraphIndex}
+ALGORITHMS: dict[str, type[Index]] = {
+    "brute": BruteForce,
+    "kd_tree": KDTree,
+    "metric_tree": MetricTree,
+    "lsh": LSHIndex,
+    "graph": GraphIndex,
+}
+
+FEWEST = {"kd_tree": 2**11, "metric_tree": 2**13}  # rows from which on a tree may pay
+COLUMNS = 128  # more of them are never worth a tree of boxes
+PROBES, NEIGHBOURS = 32, 10  # queries that measure, and how many neighbours they look for
+SAMPLE, PART = 2048, 512  # rows of the larger and of the smaller sample
+CACHE = 2**20  # bytes that a core's cache holds
+FEWER = 4  # only each fourth probe asks a metric tree, whose distances may be costly
+PAYS = 0.1  # a metric tree compares few rows at a time, which takes several times as long for each
 
 
 def fit_index(
@@ -34,6 +59,10 @@ def fit_index(
     algorithm : {"auto", "brute", "lsh", "graph"} or Index, default="auto"
         "auto" takes the one that is likely to be the fastest. An index of your own is cloned, and
         its distance, memory and threads are replaced by those given here.
+    algorithm : {"auto", "brute", "kd_tree", "metric_tree"} or Index, default="auto"
+        "auto" takes the one that is likely to be the fastest; all give the same neighbours. An
+        index of your own is cloned, and its distance, memory and threads are replaced by those
+        given here.
     memory : int, str or None
     n_jobs : int or None
 
@@ -47,7 +76,7 @@ def fit_index(
     Raises
     ------
     ValueError
-        The name is unknown.
+        The name is unknown, or the algorithm does not suit the distance.
 
     Examples
     --------
@@ -63,5 +92,71 @@ def fit_index(
     if not isinstance(algorithm, str) or algorithm not in ("auto", *ALGORITHMS):
         names = ", ".join(repr(name) for name in ["auto", *ALGORITHMS])
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
-    name = "brute" if algorithm == "auto" else algorithm
+    if algorithm != "auto":
+        return ALGORITHMS[algorithm](**options).fit(X), algorithm
+    if not isinstance(distance, Distance):
+        return BruteForce(**options).fit(X), "brute"  # which says what is wrong
+    distance.validate()
+    X = distance.encode(X)
+    name = _likely_fastest(X, distance)
     return ALGORITHMS[name](**options).fit(X), name
+
+
+def _likely_fastest(X: Any, distance: Distance) -> str:
+    """The algorithm for encoded rows."""
+    n = X.shape[0]
+    if n < min(FEWEST.values()):
+        return "brute"
+    # spread over the rows, whose order may mean something
+    some = X[np.linspace(0, n - 1, SAMPLE + PROBES).astype(np.int64)]
+    distance = distance.bind(some)
+    probes = np.arange(SAMPLE + PROBES) % (SAMPLE // PROBES + 1) == 0
+    found = distance.coordinates(some)
+    if found is not None:
+        return "kd_tree" if _boxes_pay(found, probes, n) else "brute"
+    if n < FEWEST["metric_tree"] or not distance.metric:
+        return "brute"
+    return "metric_tree" if _vantages_pay(distance, some, probes, n) else "brute"
+
+
+def _boxes_pay(found: Coordinates, probes: np.ndarray, n: int) -> bool:
+    """Whether a query of n rows takes less time in a tree of boxes."""
+    rows, p, weights = found
+    columns = rows.shape[1]
+    if p < 1 or columns > COLUMNS:
+        return False
+    asked = NormedRows(Coordinates(rows[probes], p, weights))
+    read = []
+    for size in (PART, SAMPLE):
+        normed = NormedRows(Coordinates(rows[~probes][:: SAMPLE // size], p, weights))
+        question = Question(asked.rows, np.full(PROBES, -1), asked.safe_with(normed.largest))
+        shape = PROBES, NEIGHBOURS
+        kept = np.empty(shape, rows.dtype), np.empty(shape, np.int64)
+        read.append(BoxTree(normed).visit(question, *kept) / PROBES)
+    leaves = min(_grown(read[0], read[1], n), n / LEAF)
+    # nanoseconds, measured in float32 with 2 to 24 columns and 2,000 to 200,000 rows
+    far = 2 if n * columns * rows.itemsize > CACHE else 1  # a leaf that is read from memory
+    in_tree = 700 + leaves * far * (25 + 1.5 * columns)
+    everything = 1500 + n * (0.3 + 0.022 * columns)
+    return in_tree < everything
+
+
+def _vantages_pay(distance: Distance, some: Any, probes: np.ndarray, n: int) -> bool:
+    """Whether a query of n rows takes less time in a tree of vantage points."""
+    rows, asked = some[np.flatnonzero(~probes)], some[np.flatnonzero(probes)[::FEWER]]
+    left, limits = [], np.empty(0)
+    for size in (PART, SAMPLE):
+        tree = MetricTree(distance).fit(rows[:: SAMPLE // size])
+        limits = tree.query(asked, NEIGHBOURS)[0][:, -1]
+        left.append(tree.rows_left(asked, limits))
+    keys, others = distance.key(asked), distance.key(rows)
+    reach = 1.0  # share of the rows that brute force does not leave out by their keys
+    if keys is not None and others is not None:
+        reach = float((np.abs(keys[:, None] - others) <= limits[:, None]).mean())
+    return _grown(left[0], left[1], n) < PAYS * reach * n
+
+
+def _grown(fewer: float, more: float, n: int) -> float:
+    """What grows from ``fewer`` to ``more`` with the sample, for n rows: by a power of n."""
+    power = np.clip(np.log(more / fewer) / np.log(SAMPLE / PART), 0, 1)
+    return more * (n / SAMPLE) ** float(power)

@@ -16,7 +16,19 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram.memory import memory_budget
-from mercer.search.rows import EDGE, LEAST, Rows, Selection, Task, count, pieces, tasks
+from mercer.search.rows import (
+    EDGE,
+    LEAST,
+    Rows,
+    Selection,
+    Task,
+    by_distance,
+    count,
+    merged,
+    pieces,
+    refuse_beyond,
+    tasks,
+)
 from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["Search"]
@@ -77,15 +89,13 @@ class Search:
         for task, (best, nearest) in zip(self.tasks, found, strict=True):
             places = self.queries.order[task.rows]
             if self.parts > 1:
-                best = np.hstack([distances[places], best])
-                nearest = np.hstack([indices[places], nearest])
-                best, nearest = (part[:, :k] for part in _sorted(best, nearest))
+                best, nearest = merged(distances[places], indices[places], best, nearest)
             distances[places], indices[places] = best, nearest
         distances = self._root(distances)
         # different powers may have the same root
         ties = (distances[:, :-1] == distances[:, 1:]) & (indices[:, :-1] > indices[:, 1:])
         rows = np.flatnonzero(ties.any(axis=1))
-        distances[rows], indices[rows] = _sorted(distances[rows], indices[rows])
+        distances[rows], indices[rows] = by_distance(distances[rows], indices[rows])
         if not self.index.exact:
             indices[indices == NOBODY] = -1
         return distances, indices
@@ -154,22 +164,10 @@ class Search:
                     yield rows, piece
 
     def _check_room(self, pairs: int, asked: str) -> None:
-        needed = pairs * (self.dtype.itemsize + 16)
-        if needed > self.budget:
-            raise ValueError(
-                f"{asked} finds {pairs:,} pairs or more, {needed / 1e9:.3g} GB, beyond memory="
-                f"{self.index.memory!r} ({self.budget / 1e9:.3g} GB): query fewer rows at a time, "
-                "or ask less."
-            )
+        refuse_beyond(pairs * (self.dtype.itemsize + 16), pairs, self.index.memory, asked)
 
     def _root(self, D: np.ndarray) -> np.ndarray:
         """Distances from their powers."""
         if self.exponent == 2:
             return np.sqrt(D, out=D)
         return D if self.exponent == 1 else D ** (1 / self.exponent)
-
-
-def _sorted(distances: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both in the order of the distances within each row, then of the indices."""
-    order = np.lexsort((indices, distances), axis=-1)
-    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)

@@ -9,7 +9,7 @@ method, `Index.candidates`; `BruteForce` (brute.py) is an example.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -18,10 +18,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
-from mercer.samples import is_number, is_whole
+from mercer.samples import is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import Rows, Selection
+from mercer.search.vectors import VectorSearch
 
 __all__ = ["Index"]
 
@@ -53,7 +54,7 @@ class Index(BaseEstimator, ABC):
     Notes
     -----
     The index holds the encoded training rows, and what the distance computes once for each of
-    them: a second array of their size, for Euclid's and Mahalanobis' distance.
+    them.
 
     Examples
     --------
@@ -92,7 +93,6 @@ class Index(BaseEstimator, ABC):
 
     # --- what an index defines -------------------------------------------------------------------
 
-    @abstractmethod
     def candidates(self, Z: Any, limits: np.ndarray) -> Iterable[tuple[Selection, Selection]]:
         """Which training rows to compare with which queries.
 
@@ -113,6 +113,9 @@ class Index(BaseEstimator, ABC):
             Training rows, numbered in the order of `arrange`. No pair of a row and a column may
             come twice.
         """
+        raise NotImplementedError(
+            f"{type(self).__name__} proposes no candidates: define its method candidates."
+        )
 
     def arrange(self, X: Any) -> np.ndarray | None:
         """Build what `candidates` reads of the encoded training rows X; called once by `fit`.
@@ -146,8 +149,35 @@ class Index(BaseEstimator, ABC):
         X = self.distance.encode(X)
         self.distance_ = self.distance.bind(X, y)
         self.n_samples_fit_ = X.shape[0]
-        self._training = Rows(X, self.arrange(X))
-        self._training.prepare(self.distance_)
+        self._hold(X)
+        return self
+
+    def append(self, X: Any) -> Self:
+        """Add rows, whose numbers follow those that are there.
+
+        The distance stays as it was bound: what it learnt from the training sample, such as a
+        covariance, does not change.
+
+        Parameters
+        ----------
+        X : samples
+            As for `fit`. New rows of numbers take the precision of those that are there.
+
+        Notes
+        -----
+        The index is arranged anew, which takes as long as `fit`: append many rows at a time.
+
+        Examples
+        --------
+        >>> from mercer.distances import Edit
+        >>> from mercer.search import BruteForce
+        >>> BruteForce(Edit()).fit(["anna", "otto"]).append(["hanna"]).query(["hannah"], k=1)
+        (array([[1.]]), array([[2]]))
+        """
+        check_is_fitted(self, "distance_")
+        X = self.distance_.encode(X, like=self._training.X)
+        self._extend(X)
+        self.n_samples_fit_ += X.shape[0]
         return self
 
     def query(self, Z: Any = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +202,7 @@ class Index(BaseEstimator, ABC):
         ValueError
             There are fewer than k neighbours, or the results exceed ``memory``.
         """
-        search = self._search(Z)
+        search = self._question(Z)
         most = self.n_samples_fit_ - (Z is None)
         if not (is_whole(k) and 1 <= k <= most):
             raise ValueError(
@@ -205,7 +235,7 @@ class Index(BaseEstimator, ABC):
         ValueError
             The radius is no number or negative, or the results exceed ``memory``.
         """
-        search = self._search(Z)
+        search = self._question(Z)
         if not (is_number(radius) and radius >= 0):
             raise ValueError(f"radius={radius!r}: give a number >= 0.")
         try:
@@ -283,11 +313,26 @@ class Index(BaseEstimator, ABC):
         """
         return load_index(path, cls, trusted, check)
 
-    def _search(self, Z: Any) -> Search:
+    def _question(self, Z: Any) -> Search | VectorSearch:
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
+        return self._ask(None if Z is None else self.distance_.encode(Z, like=self._training.X))
+
+    # An index that holds its rows in a way of its own overrides these, and proposes nothing.
+
+    def _hold(self, X: Any) -> None:
+        """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
+        self._training = Rows(X, self.arrange(X))
+        self._training.prepare(self.distance_)
+
+    def _extend(self, X: Any) -> None:
+        """Hold more encoded rows."""
+        training = self._training
+        self._hold(joined(training.X[np.argsort(training.order)], X))
+
+    def _ask(self, Z: Any) -> Search | VectorSearch:
+        """A question by encoded samples; None: by the training rows."""
         training = self._training
         if Z is None:
             return Search(self, training, training)
-        Z = self.distance_.encode(Z, like=training.X)
         return Search(self, Rows(Z, self.arrange_queries(Z)), training)

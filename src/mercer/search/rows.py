@@ -11,8 +11,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.distances import Distance
+from mercer.gram.memory import memory_budget
 
-__all__ = ["EDGE", "LEAST", "Rows", "Selection", "Task", "count", "pieces", "slices", "tasks"]
+__all__ = [
+    "EDGE",
+    "LEAST",
+    "Rows",
+    "Selection",
+    "Task",
+    "by_distance",
+    "count",
+    "merged",
+    "pieces",
+    "refuse_beyond",
+    "slices",
+    "tasks",
+]
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
@@ -93,3 +107,28 @@ def pieces(rows: Selection, n: int, step: int) -> list[Selection]:
 def count(rows: Selection, n: int) -> int:
     """How many of n rows are selected."""
     return len(range(*rows.indices(n))) if isinstance(rows, slice) else len(rows)
+
+
+def by_distance(distances: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the order of the distances within each row, then of the indices."""
+    order = np.lexsort((indices, distances), axis=-1)
+    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+
+
+def merged(
+    distances: np.ndarray, indices: np.ndarray, more: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest of two lists for each row, as many as each has."""
+    k = distances.shape[1]
+    both = by_distance(np.hstack([distances, more]), np.hstack([indices, numbers]))
+    return both[0][:, :k], both[1][:, :k]
+
+
+def refuse_beyond(size: float, pairs: int, memory: Any, asked: str) -> None:
+    """Raise ValueError if results of this size in bytes exceed the budget."""
+    budget = memory_budget(memory, size)
+    if size > budget:
+        raise ValueError(
+            f"{asked} finds {pairs:,} pairs or more, {size / 1e9:.3g} GB, beyond memory="
+            f"{memory!r} ({budget / 1e9:.3g} GB): query fewer rows at a time, or ask less."
+        )

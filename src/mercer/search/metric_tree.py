@@ -1,0 +1,192 @@
+"""Nearest neighbours under any metric by a tree of vantage points.
+
+Each node is divided by the distance to one of its rows, the vantage point: the nearer half and the
+farther half. By the triangle inequality no row of a half is nearer to a query than the query's
+distance to the vantage point is outside of the half's range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mercer.search.index import Index
+from mercer.search.rows import EDGE, Selection, slices
+
+__all__ = ["MetricTree"]
+
+LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
+ITSELF = 64  # rows whose distance to themselves is computed
+EXACT = ("strings", "sets", "categories")  # samples whose distances are ratios of small integers
+
+
+class MetricTree(Index):
+    """An index for any metric: of strings, sets, categories, tables, kernels.
+
+    Parameters
+    ----------
+    distance : Distance
+        Its attribute ``metric`` must be True.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
+    n_jobs : int or None
+        Threads; None means all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    distance_ : Distance
+        Bound to the training sample.
+    n_samples_fit_ : int
+    vantages_ : encoded samples
+        The vantage point of each inner node.
+
+    Raises
+    ------
+    ValueError
+        The distance is no metric.
+
+    See Also
+    --------
+    KDTree : Faster for a few columns of numbers.
+    BruteForce : For every distance; the results are the same.
+
+    Notes
+    -----
+    It takes n log n distances to build, and a query at least n / 64, those to the vantage points.
+    It pays where distances are costly and rows form groups. If most distances are alike, as between
+    long random texts, no half can be ruled out, and brute force is faster: ``fit_index(...,
+    "auto")`` finds out. Of equally near rows the one of smaller index comes first.
+
+    References
+    ----------
+    Yianilos, "Data structures and algorithms for nearest neighbor search in general metric spaces",
+    SODA 1993.
+
+    Examples
+    --------
+    >>> from mercer.distances import Edit
+    >>> index = MetricTree(Edit()).fit(["anna", "hanna", "otto", "anne"])
+    >>> index.query(["hannah"], k=2)
+    (array([[1., 2.]]), array([[1, 0]]))
+    """
+
+    def arrange(self, X: Any) -> np.ndarray:
+        distance = self.distance_
+        if not distance.metric:
+            raise ValueError(
+                f"distance={distance!r} is no metric: the triangle inequality, by which MetricTree "
+                "rules rows out, does not hold. Use BruteForce."
+            )
+        n = X.shape[0]
+        leaf = max(LEAF, -(-n // LEAVES))
+        rows, order = distance.prepare(X), np.arange(n)
+        near = distance.block(rows, rows[:1])[:, 0]  # to the vantage point of the parent
+        vantages: list[int] = []
+        #: of each inner node: the range of the distances of either half, and what the half is, a
+        #: node or ~ leaf; halves that are leaves follow each other as their rows do
+        ranges: list[list] = []
+        halves: list[list[int]] = []
+        starts: list[int] = []
+        # the parent and its half, rows from where to where, distances to the parent's vantage point
+        waiting = [(-1, 0, 0, n, near)]
+        while waiting:
+            parent, half, begin, end, near = waiting.pop()
+            here = len(vantages)
+            if end - begin <= leaf:
+                here = ~len(starts)
+                starts.append(begin)
+            if parent >= 0:
+                halves[parent][half] = here
+            if here < 0:
+                continue
+            mine = order[begin:end]
+            vantage = int(
+                mine[near.argmax()]
+            )  # far from the last one, so that it sees other things
+            near = distance.block(rows[mine], rows[vantage : vantage + 1])[:, 0].astype(np.float64)
+            by_distance = np.argsort(near, kind="stable")
+            order[begin:end], near = mine[by_distance], near[by_distance]
+            middle = (end - begin) // 2
+            parts = near[:middle], near[middle:]
+            vantages.append(vantage)
+            ranges.append([[part[0], part[-1]] for part in parts])
+            halves.append([0, 0])
+            # the first half is taken first, so that leaves follow each other
+            waiting.append((here, 1, begin + middle, end, parts[1]))
+            waiting.append((here, 0, begin, begin + middle, parts[0]))
+        self.vantages_ = X[np.array(vantages, np.int64)]
+        self._ranges = np.array(ranges, np.float64).reshape(-1, 2, 2)
+        self._halves = np.array(halves, np.int64).reshape(-1, 2)
+        self._starts = np.array([*starts, n], np.int64)
+        self._slack = self._rounding(X)
+        return order
+
+    def _rounding(self, X: Any) -> float:
+        """By how much distances may be wrong: rounding must not rule rows out."""
+        distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
+        if distance.exponent == 1 and distance.kind in EXACT:
+            return float(64 * eps * largest)
+        # the square root of rounding, as of ‖x‖² + ‖z‖² - 2<x, z>; how large the terms are is not
+        # known, but the distance of a row to itself shows it
+        some = X[np.linspace(0, X.shape[0] - 1, min(ITSELF, X.shape[0])).astype(np.int64)]
+        A, B = distance.prepare(some), distance.prepare(some[::1])
+        seen = np.diagonal(distance.block(A, B)).max() if distance.reflexive else 0.0
+        return float(4 * np.sqrt(eps) * largest + 8 * seen)
+
+    def arrange_queries(self, Z: Any) -> np.ndarray:
+        homes = [self._home(self._to_vantages(Z[part])) for part in slices(Z.shape[0], EDGE)]
+        return np.argsort(np.concatenate(homes), kind="stable")
+
+    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+        """The leaf of each query's own side first, then all that are not ruled out."""
+        D = self._to_vantages(Z)
+        home, least = self._home(D), self._least(D)
+        for leaf in np.unique(home):
+            yield np.flatnonzero(home == leaf), self._rows(leaf)
+        for leaf in np.argsort(least.mean(axis=0), kind="stable"):
+            near = (least[:, leaf] <= limits) & (home != leaf)
+            if near.any():
+                yield np.flatnonzero(near), self._rows(leaf)
+
+    def rows_left(self, Z: Any, limits: np.ndarray) -> float:
+        """How many distances an encoded query takes on average, if its neighbours are known to be
+        within its limit."""
+        left = self._least(self._to_vantages(Z)) <= limits[:, None]
+        return len(self._halves) + float((left @ np.diff(self._starts)).mean())
+
+    def _to_vantages(self, Z: Any) -> np.ndarray:
+        if not len(self._halves):
+            return np.empty((Z.shape[0], 0))
+        return self.distance_.whole(Z, self.vantages_).astype(np.float64, copy=False)
+
+    def _rows(self, leaf: int) -> slice:
+        return slice(int(self._starts[leaf]), int(self._starts[leaf + 1]))
+
+    def _home(self, D: np.ndarray) -> np.ndarray:
+        """The leaf on a query's side of all divisions, from its distances to vantage points."""
+        if not D.shape[1]:
+            return np.zeros(len(D), np.int64)
+        place, every = np.zeros(len(D), np.int64), np.arange(len(D))
+        while (inner := place >= 0).any():
+            node = np.where(inner, place, 0)
+            far = D[every, node]
+            last, first = self._ranges[node, 0, 1], self._ranges[node, 1, 0]
+            side = (far - last > first - far).astype(np.int64)
+            place = np.where(inner, self._halves[node, side], place)
+        return ~place
+
+    def _least(self, D: np.ndarray) -> np.ndarray:
+        """No row of a leaf is nearer to a query than this, (n, leaves)."""
+        leaves = np.zeros((len(D), len(self._starts) - 1))
+        nodes, inside = np.zeros(min(1, D.shape[1]), np.int64), np.zeros((len(D), 1))
+        while len(nodes):  # one level of the tree after the other
+            far = D[:, nodes, None]
+            low, high = self._ranges[nodes, :, 0], self._ranges[nodes, :, 1]
+            least = np.maximum(np.maximum(far - high, low - far), inside[:, :, None])
+            halves = self._halves[nodes].ravel()
+            least = least.reshape(len(D), -1)
+            leaves[:, ~halves[halves < 0]] = least[:, halves < 0]
+            nodes, inside = halves[halves >= 0], least[:, halves >= 0]
+        return leaves * (1 - 1e-6) - self._slack

@@ -1,0 +1,70 @@
+"""Arrays of wrong shapes are refused by the searches among rows: they would read past the end."""
+
+import numpy as np
+import pytest
+
+from mercer import _native
+
+
+def rows(**changes):
+    right = {
+        "Q": np.zeros((2, 3)), "own": np.full(2, -1), "X": np.zeros((5, 3)), "first": 0,
+        "w": np.ones(3), "origin": np.zeros(3), "features": np.arange(3, dtype=np.int32),
+        "p": 2.0, "safe": True, "distances": np.empty((2, 4)), "ids": np.empty((2, 4), np.int64),
+    }  # fmt: skip
+    return right | changes
+
+
+def tree(**changes):
+    right = {
+        "rows": np.zeros((2, 3, 16)), "order": np.arange(20), "features": np.zeros(1, np.int32),
+        "bounds": np.zeros((1, 2)), "box": np.zeros((2, 3)), "Q": np.zeros((2, 3)),
+        "own": np.full(2, -1), "w": np.ones(3), "p": 2.0, "safe": True,
+        "distances": np.empty((2, 4)), "ids": np.empty((2, 4), np.int64),
+    }  # fmt: skip
+    return right | changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Q": np.zeros((2, 4))}, {"own": np.zeros(3, np.int64)}, {"w": np.ones(2)},
+        {"origin": np.zeros(4)}, {"features": np.zeros(2, np.int32)},
+        {"features": np.array([0, 1, 3], np.int32)}, {"features": np.array([0, -1, 2], np.int32)},
+        {"distances": np.empty((2, 3))}, {"ids": np.empty((3, 4), np.int64)},
+        {"distances": np.empty((2, 0)), "ids": np.empty((2, 0), np.int64)},
+    ],
+)  # fmt: skip
+def test_wrong_shapes_of_rows(changes):
+    _native.nearest_rows(**rows())
+    with pytest.raises(ValueError, match=r"must be"):
+        _native.nearest_rows(**rows(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rows": np.zeros((2, 3, 8))}, {"order": np.arange(40)}, {"order": np.arange(0)},
+        {"features": np.array([3], np.int32)}, {"features": np.zeros(2, np.int32)},
+        {"bounds": np.zeros((2, 2))}, {"box": np.zeros((2, 2))}, {"Q": np.zeros((2, 2))},
+        {"own": np.zeros(1, np.int64)}, {"w": np.ones(4)}, {"ids": np.empty((2, 3), np.int64)},
+    ],
+)  # fmt: skip
+def test_wrong_shapes_of_trees(changes):
+    _native.kd_nearest(**tree())
+    with pytest.raises(ValueError, match=r"must be"):
+        _native.kd_nearest(**tree(**changes))
+
+
+def test_wrong_shapes_of_builds_and_results():
+    with pytest.raises(ValueError, match="shapes must be X"):
+        _native.kd_build(
+            np.zeros((20, 3)), np.ones(3), np.empty(19, np.int64), np.empty(1, np.int32),
+            np.empty((1, 2)),
+        )  # fmt: skip
+    within = {k: v for k, v in rows().items() if k not in ("distances", "ids")}
+    with pytest.raises(ValueError, match="one length"):
+        _native.rows_within(
+            **within, radius=1.0, queries=np.empty(3, np.int64), ids=np.empty(2, np.int64),
+            distances=np.empty(3),
+        )  # fmt: skip

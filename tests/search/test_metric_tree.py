@@ -1,0 +1,103 @@
+"""The tree of vantage points, against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import cases
+from mercer.distances import Cosine, Dice, Edit, Jaccard, KernelDistance, Match, Minkowski
+from mercer.kernels import RBF
+from mercer.search import BruteForce, MetricTree, metric_tree
+from mercer.testing import check_index
+
+METRICS = [c for c in cases.DISTANCES if c[0].metric]
+EXACT = ("strings", "sets", "categories")
+
+
+@pytest.fixture(params=[1, 3, 64])
+def leaf(request, monkeypatch):
+    """Leaves of a few rows, so that there are many."""
+    monkeypatch.setattr(metric_tree, "LEAF", request.param)
+
+
+@pytest.mark.parametrize("case", METRICS, ids=cases.name)
+def test_the_contract(case, leaf):
+    distance, samples = case
+    tol = 0 if distance.kind in EXACT and not isinstance(distance, KernelDistance) else 1e-6
+    check_index(MetricTree, distance, samples, tol=tol, saved=distance.kind != "objects")
+
+
+@settings(max_examples=40)
+@given(
+    old=st.lists(st.text("ab", max_size=7), min_size=2, max_size=40),
+    new=st.lists(st.text("abc", max_size=7), min_size=1, max_size=9),
+    k=st.integers(1, 40),
+    size=st.integers(1, 5),
+)
+def test_strings_and_sets(old, new, k, size):
+    """Many ties and duplicates; nothing is lost, and the smaller index comes first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metric_tree, "LEAF", size)
+        for distance, make in ((Edit(), list), (Edit("indel"), list), (Jaccard(), set)):
+            A, B = ([make(text) if make is set else text for text in rows] for rows in (old, new))
+            brute, tree = BruteForce(distance).fit(A), MetricTree(distance, n_jobs=2).fit(A)
+            for Z in (B, None):
+                most = min(k, len(A) - (Z is None))
+                for a, b in zip(brute.query(Z, most), tree.query(Z, most), strict=True):
+                    assert_array_equal(a, b)
+                for a, b in zip(brute.query_radius(Z, k / 9), tree.query_radius(Z, k / 9)):
+                    assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_rules_no_row_out(dtype, monkeypatch):
+    """Near points, whose kernel distances have few right digits."""
+    monkeypatch.setattr(metric_tree, "LEAF", 4)
+    rng = np.random.default_rng(0)
+    X = (1 + 1e-3 * rng.normal(size=(300, 3))).astype(dtype)
+    X[::7] = X[0]
+    for distance in (KernelDistance(RBF(gamma=0.1)), Cosine(), Minkowski(3)):
+        bound = distance.bind(X)
+        D = bound.whole(X, X)
+        distances, indices = MetricTree(distance).fit(X).query(X, 10)
+        size = 4 * float(np.sqrt(np.finfo(dtype).eps))  # k(x, x) = 1
+        assert_allclose(distances, np.sort(D, axis=1)[:, :10], atol=size)
+        assert_allclose(np.take_along_axis(D, indices, 1), distances, atol=size)
+
+
+def test_groups_are_searched_in_part():
+    """Of 50 groups that are far from each other, a query reads few."""
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(50, 6)) * 100
+    X = centres[rng.integers(50, size=6000)] + rng.normal(size=(6000, 6))
+    computed = []
+
+    class Watched(Minkowski):
+        def coordinates(self, X):
+            return None
+
+        def within(self, X, Z, limit):
+            computed.append(X.shape[0] * Z.shape[0])
+            return super().within(X, Z, limit)
+
+    found = MetricTree(Watched(1), n_jobs=1).fit(X).query(X[:500], 5)
+    assert sum(computed) < 0.1 * 500 * len(X)
+    assert_array_equal(found[1], BruteForce(Minkowski(1)).fit(X).query(X[:500], 5)[1])
+
+
+@pytest.mark.parametrize("case", [c for c in cases.DISTANCES if not c[0].metric], ids=cases.name)
+def test_what_is_no_metric_is_refused(case):
+    distance, samples = case
+    with pytest.raises(ValueError, match=r"is no metric: the triangle .* Use BruteForce"):
+        MetricTree(distance).fit(samples)
+
+
+def test_all_distances_equal():
+    X = [[letter] for letter in "abcdefgh" * 20]
+    tree, brute = (make(Match()).fit(X) for make in (MetricTree, BruteForce))
+    for a, b in zip(tree.query(k=30), brute.query(k=30)):
+        assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="no metric"):
+        MetricTree(Dice()).fit([{"a"}, {"b"}])
