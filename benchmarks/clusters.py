@@ -1,15 +1,18 @@
-"""KernelKMeans beside tslearn's and numpy's, and a million rows by low rank."""
+"""KernelKMeans beside tslearn's and numpy's, a million rows by low rank, SpectralClustering."""
 
 import importlib.util
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import make_blobs
+from sklearn.cluster import SpectralClustering as TheirSpectral
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
 
 from harness import Section, interleaved, options, peak_memory
-from mercer import KernelKMeans
+from mercer import KernelKMeans, SpectralClustering
 from mercer.kernels import RBF
 from mercer.threads import count_jobs
 
@@ -39,8 +42,27 @@ def numpy_kmeans(G: np.ndarray, k: int, seed: int, max_iter: int) -> float:
     return float(diag.sum() - sizes @ squares)
 
 
+def spectral(n: int) -> Section:
+    section = Section(
+        "spectral clusters",
+        f"Two moons, RBF kernel, n = {n:,}; median of interleaved runs.",
+        ["library", "seconds", "ratio", "agreement with the moons"],
+    )
+    X, y = make_moons(n, noise=0.06, random_state=0)
+    learners = {
+        "mercer": SpectralClustering(2, gamma=30, random_state=0),
+        "scikit-learn": TheirSpectral(2, gamma=30, random_state=0),
+    }
+    seconds = interleaved({name: partial(m.fit, X) for name, m in learners.items()}, 3)
+    for name, took in seconds.items():
+        agreement = adjusted_rand_score(y, learners[name].labels_)
+        section.row(name, f"{took:.2f}", f"{took / seconds['mercer']:.1f}", f"{agreement:.3f}")
+    return section
+
+
 def main() -> None:
     args = options()
+    spectral(1000 if args.quick else 4000).finish(args.write)
     n = 2000 if args.quick else N
     section = Section(
         "clusters",
