@@ -87,3 +87,18 @@ def test_what_cannot_be_is_refused(folder, capsys, options, message):
     assert facts is None
     assert message in " ".join(said.split())
     assert not (folder / "model.mercer").exists()
+
+
+@pytest.mark.parametrize("kind", [pl.Duration("ms"), pl.List(pl.Int64), pl.Boolean, pl.Date])
+def test_groups_of_any_kind(tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    numbers = pl.Series(np.arange(N) % 7)
+    values = {pl.Boolean: numbers > 2}.get(kind)
+    if values is None and kind == pl.List(pl.Int64):
+        values = pl.Series([[n, 1] for n in numbers])
+    values = numbers.cast(kind) if values is None else values
+    table = pl.DataFrame({"x": RNG.normal(size=N), "g": values, "y": RNG.normal(size=N)})
+    table.write_parquet("t.parquet")
+    with pytest.raises(SystemExit) as done:
+        run(["fit", "t.parquet", "--target", "y", "--group", "g", "--trials", "1", "--quiet"])
+    assert done.value.code == 0, capsys.readouterr().err

@@ -29,6 +29,7 @@ from mercer.distances import (
     correlation_weights,
 )
 from mercer.distances.left_out import Answers, nearest_left_out
+from mercer.learners import linear_metric
 from mercer.plots import NoiseFeatureDisplay
 
 X, y = load_wine(return_X_y=True)
@@ -137,7 +138,8 @@ def test_maps_serve_other_learners(Learner):
     assert model.get_feature_names_out()[0].endswith("0")
 
 
-def test_memory_and_threads_change_nothing():
+def test_memory_and_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(linear_metric, "STRIP", 50)
     for Learner in (NeighbourhoodComponents, LargeMarginNeighbours):
         one, two = (
             Learner(2, n_components=2, max_iter=5, tol=10.0, **options)

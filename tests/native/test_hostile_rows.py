@@ -54,6 +54,29 @@ def test_wrong_shapes_of_trees(changes):
     _native.kd_nearest(**tree())
     with pytest.raises(ValueError, match=r"must be"):
         _native.kd_nearest(**tree(**changes))
+    if not set(changes) & {"distances", "ids"}:
+        kept = {"distances": np.empty(9), "ids": np.empty(9, np.int64)}
+        room = kept | {"radius": 1.0, "queries": np.empty(9, np.int64)}
+        _native.kd_within(**tree(**room))
+        with pytest.raises(ValueError, match=r"must be"):
+            _native.kd_within(**tree(**changes, **room))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rows": np.zeros((2, 3, 8))}, {"order": np.arange(40)}, {"bounds": np.zeros((2, 2))},
+        {"features": np.array([3], np.int32)}, {"box": np.zeros((2, 2))},
+        {"Q": np.zeros((2, 2))}, {"leaf": np.empty(3, np.int64)},
+    ],
+)  # fmt: skip
+def test_wrong_shapes_of_leaves(changes):
+    names = ("rows", "order", "features", "bounds", "box", "Q")
+    right = {name: part for name, part in tree().items() if name in names}
+    right["leaf"] = np.empty(2, np.int64)
+    _native.kd_leaves(**right)
+    with pytest.raises(ValueError, match="must"):
+        _native.kd_leaves(**right | changes)
 
 
 def test_wrong_shapes_of_builds_and_results():

@@ -156,7 +156,7 @@ def test_threads_pieces_and_orders_change_nothing(monkeypatch):
     first = runs[0].query(k=4) + runs[0].query_radius(radius=0.5)
     monkeypatch.setattr(listed, "LEAST", 50)
     runs.append(LSHIndex(Minkowski(), near=0.5, memory="40MB").fit(X))
-    monkeypatch.setattr(listed.ListedSearch, "_check_room", lambda *_: None)
+    monkeypatch.setattr(listed, "refuse_beyond", lambda *_: None)
     runs[-1].memory = 1000  # pieces of one query
     for run in runs[1:]:
         for a, b in zip(first, run.query(k=4) + run.query_radius(radius=0.5)):

@@ -54,8 +54,8 @@ def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.Dat
                 f"--group {options.group}: {column.null_count()} rows have no group: give each a "
                 "group of its own, or leave them out."
             )
-        groups = column.cast(pl.String).to_numpy()
-        if column.n_unique() < 2:
+        groups = np.array([str(value) for value in column.to_list()], dtype=object)
+        if len(set(groups)) < 2:
             raise TableError(
                 f"--group {options.group}: all rows are of one group; give two or more."
             )

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import dense_rows
-from mercer.search.compare import Search
-from mercer.search.index import Index
+from mercer.search.index import Asked, Index
 from mercer.search.rows import EDGE, Rows, Selection
 from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
@@ -74,7 +73,7 @@ class BruteForce(Index):
         else:
             self._training = Rows(X)
 
-    def _ask(self, Z: Any) -> Search | VectorSearch:
+    def _ask(self, Z: Any) -> Asked:
         rows = self._rows
         if rows is None:
             return super()._ask(Z)

@@ -14,7 +14,7 @@ from mercer.distances import Distance
 from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
-from mercer.search.index import Index
+from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
 from mercer.search.rows import Rows, Selection, slices
 from mercer.threads import count_jobs
@@ -147,13 +147,9 @@ class GraphIndex(Index):
     def _placed(self, rows: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(rows - self.origin_, np.float32)
 
-    def _search(self, Z: Any) -> GraphSearch:  # type: ignore[override]
-        check_is_fitted(self, "distance_")
+    def _ask(self, Z: Any) -> Asked:
         training = self._training
-        if Z is None:
-            return GraphSearch(self, training, training)
-        Z = self.distance_.encode(Z, like=training.X)
-        return GraphSearch(self, Rows(Z), training)
+        return GraphSearch(self, training if Z is None else Rows(Z), training)
 
 
 class GraphSearch:

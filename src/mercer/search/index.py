@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from abc import ABC
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,9 +22,20 @@ from mercer.samples import is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import Rows, Selection
-from mercer.search.vectors import VectorSearch
 
-__all__ = ["Index"]
+__all__ = ["Asked", "Index"]
+
+
+class Asked(Protocol):
+    """A question to an index by some queries."""
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest rows of each query: distances and numbers."""
+        ...
+
+    def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows within a radius: distances, numbers, and where those of each query start."""
+        ...
 
 
 class Index(BaseEstimator, ABC):
@@ -313,7 +324,7 @@ class Index(BaseEstimator, ABC):
         """
         return load_index(path, cls, trusted, check)
 
-    def _question(self, Z: Any) -> Search | VectorSearch:
+    def _question(self, Z: Any) -> Asked:
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
         return self._ask(None if Z is None else self.distance_.encode(Z, like=self._training.X))
@@ -330,7 +341,7 @@ class Index(BaseEstimator, ABC):
         training = self._training
         self._hold(joined(training.X[np.argsort(training.order)], X))
 
-    def _ask(self, Z: Any) -> Search | VectorSearch:
+    def _ask(self, Z: Any) -> Asked:
         """A question by encoded samples; None: by the training rows."""
         training = self._training
         if Z is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram.memory import memory_budget
-from mercer.search.rows import Rows, slices
+from mercer.search.rows import Rows, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["ListedSearch"]
@@ -103,10 +103,4 @@ class ListedSearch:
             start = end
 
     def _check_room(self, pairs: int, asked: str) -> None:
-        needed = pairs * (self.dtype.itemsize + 16)
-        if needed > self.budget:
-            raise ValueError(
-                f"{asked} finds {pairs:,} pairs or more, {needed / 1e9:.3g} GB, beyond memory="
-                f"{self.index.memory!r} ({self.budget / 1e9:.3g} GB): query fewer rows at a time, "
-                "or ask less."
-            )
+        refuse_beyond(pairs * (self.dtype.itemsize + 16), pairs, self.index.memory, asked)

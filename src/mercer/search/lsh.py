@@ -16,7 +16,7 @@ from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
 from mercer.search.brute import BruteForce
 from mercer.search.families import HashFamily, StableProjections
-from mercer.search.index import Index
+from mercer.search.index import Asked, Index
 from mercer.search.listed import ListedSearch
 from mercer.search.readings import reading_of
 from mercer.search.rows import Rows, Selection, slices
@@ -187,13 +187,9 @@ class LSHIndex(Index):
         for i in range(len(starts) - 1):
             yield slice(i, i + 1), ids[starts[i] : starts[i + 1]]
 
-    def _search(self, Z: Any) -> ListedSearch:  # type: ignore[override]
-        check_is_fitted(self, "distance_")
+    def _ask(self, Z: Any) -> Asked:
         training = self._training
-        if Z is None:
-            return ListedSearch(self, training, training)
-        Z = self.distance_.encode(Z, like=training.X)
-        return ListedSearch(self, Rows(Z), training)
+        return ListedSearch(self, training if Z is None else Rows(Z), training)
 
     # --- tables ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from mercer.samples import Objects
 from mercer.search.rows import Rows
 
-__all__ = ["Skeleton", "SparseRows", "Stored"]
+__all__ = ["Skeleton", "SparseRows", "Stored", "StoredRows"]
 
 LARGE = 2**16  # bytes at least of an array that is taken out
 LONG = 1000  # items at least of a list (the words of an alphabet) that is taken out
@@ -52,6 +52,19 @@ class SparseRows:
     def __init__(self, shape: tuple, arrays: list):
         self.shape = shape
         self.arrays = arrays
+
+
+class StoredRows:
+    """`Rows` with what is prepared of them, which they leave out of other files.
+
+    Parameters
+    ----------
+    parts : dict
+        Their attributes.
+    """
+
+    def __init__(self, parts: dict):
+        self.parts = parts
 
 
 class Skeleton:
@@ -92,6 +105,10 @@ class Skeleton:
                 if value.number not in lists:
                     lists[value.number] = json.loads(array.tobytes())
                 return lists[value.number]
+            if isinstance(value, StoredRows):
+                found = Rows.__new__(Rows)
+                vars(found).update(value.parts)
+                return found
             if isinstance(value, SparseRows):
                 data, indices, indptr = map(put_back, value.arrays)
                 rows = cast(Any, sp.csr_array(value.shape, dtype=data.dtype))
@@ -109,10 +126,11 @@ class Skeleton:
                 "cannot hold. Compare vectors, strings or sets, or keep the objects in a file of "
                 "your own and fit the index again."
             )
-        if isinstance(value, Rows) and _holds_objects(value.prepared):
-            value = copy.copy(value)
-            value.prepared = None  # texts of strings, say, which the next query makes again
-            return value
+        if isinstance(value, Rows):
+            parts = dict(vars(value))
+            if _holds_objects(value.prepared):
+                parts["prepared"] = None  # texts of strings, say, which the next query makes again
+            return StoredRows(parts)
         if type(value) is np.ndarray and value.nbytes >= LARGE and not value.dtype.hasobject:
             return self._stored(value, "array")
         if isinstance(value, sp.csr_array):
