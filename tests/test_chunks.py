@@ -286,6 +286,7 @@ def test_files_written_and_read_in_many_steps(small, tmp_path):
 
 SIZES = re.compile("STRIP|STEP|EDGE|TILE|BLOCK|PANEL|PASSING|WIDE|GRAM_ROWS|DENSE|KEPT|BUDGET")
 EXCEPTIONS = {
+    "mercer.distances.products.BLOCK": "test_mapped_rows in tests/search/test_vectors.py has more",
     "mercer.search.rows.EDGE": "tiles_of in tests/search/test_brute.py sets it",
     "mercer.kernels.subsequences.STRIP": "the cost of a short string, by which no loop is cut",
 }

@@ -13,6 +13,7 @@ import mercer
 from mercer import NadarayaWatson
 from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
 from mercer.kernels import RBF
+from mercer.learners import feature_widths
 from mercer.learners.feature_widths import _Problem
 from mercer.learners.windows import WINDOWS, window
 from mercer.search import BruteForce
@@ -166,7 +167,8 @@ def test_standard_errors_cover():
 @pytest.mark.parametrize(
     "distance", [Minkowski(2), Minkowski(1), Minkowski(1.5), Minkowski(0)], ids=repr
 )
-def test_slopes_of_feature_widths(distance):
+def test_slopes_of_feature_widths(distance, monkeypatch):
+    monkeypatch.setattr(feature_widths, "STRIP", 40)
     A = np.round(X, 1) if distance.p == 0 else X
     w = np.r_[np.ones(50), np.full(50, 2.0), np.full(50, 0.5)]
     problem = _Problem(A, Y, w, distance, 1)
