@@ -46,7 +46,8 @@ def test_recall_beside_brute_force(distance):
     assert (found[0][:, 0] > wanted[0][:, 0] - 1e-3).all()
     radius = float(np.median(wanted[0]))
     total, some = brute.query_radius(Z, radius), graph.query_radius(Z, radius)
-    assert 0.9 * len(total[1]) < len(some[1]) <= len(total[1]) + 3
+    widest = brute.query_radius(Z, radius + 1e-6)  # rounding may let rows of the edge in
+    assert 0.9 * len(total[1]) < len(some[1]) <= len(widest[1])
     everything = graph.query_radius(Z[:3], np.inf)
     assert len(everything[1]) > 0.99 * 3 * len(X)
 

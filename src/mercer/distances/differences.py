@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.base import Distance
+from mercer.distances.mapped import MinkowskiOfMapped
 from mercer.distances.products import dense_rows
-from mercer.distances.vectors import Minkowski
 from mercer.samples import Prepared
 
 __all__ = ["PairDifferences"]
 
 
-class PairDifferences(Distance):
+class PairDifferences(MinkowskiOfMapped):
     r"""Minkowski distance of rows to which the difference of each pair of columns is added.
 
     .. math:: \rho(x, z) = \Bigl(\sum_j |x_j - z_j|^p
@@ -47,20 +46,8 @@ class PairDifferences(Distance):
         self._norm.validate()
 
     @property
-    def _norm(self) -> Minkowski:
-        return Minkowski(self.p)
-
-    @property
-    def exponent(self) -> float:  # type: ignore[override]
-        return self._norm.exponent
-
-    @property
     def metric(self) -> bool:  # type: ignore[override]
         return self._norm.metric
-
-    @property
-    def definite_up_to(self) -> float:  # type: ignore[override]
-        return self._norm.definite_up_to
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):
@@ -68,13 +55,3 @@ class PairDifferences(Distance):
         X = dense_rows(X)
         i, j = np.triu_indices(X.shape[1], 1)
         return Prepared((np.hstack([X, np.abs(X[:, i] - X[:, j])]),))
-
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
-        X, Z = self.sides(X, Z)
-        return self._norm.raw(X.parts[0], Z.parts[0])
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        if self.exponent != 1:
-            D **= 1 / self.exponent
-        return D

@@ -1,4 +1,4 @@
-"""Minkowski distance after a linear map, such as one that was learnt from the targets."""
+"""Minkowski distance after a map, such as a linear one that was learnt from the targets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,38 @@ from mercer.distances.products import dense_rows, from_origin, mapped_rows, squa
 from mercer.distances.vectors import Minkowski
 from mercer.samples import Prepared, as_numbers, largest_column
 
-__all__ = ["MappedMinkowski"]
+__all__ = ["MappedMinkowski", "MinkowskiOfMapped"]
 
 
-class MappedMinkowski(Distance):
+class MinkowskiOfMapped(Distance):
+    """Abstract: Minkowski's distance of rows that ``prepare`` maps once, to its first part."""
+
+    p: float
+
+    @property
+    def _norm(self) -> Minkowski:
+        return Minkowski(self.p)
+
+    @property
+    def exponent(self) -> float:  # type: ignore[override]
+        return self._norm.exponent
+
+    @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return self._norm.definite_up_to
+
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        return self._norm.raw(X.parts[0], Z.parts[0])
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        D = self.raw(X, Z)
+        if self.exponent != 1:
+            D **= 1 / self.exponent
+        return D
+
+
+class MappedMinkowski(MinkowskiOfMapped):
     r"""Distance after a linear map, :math:`\rho(x, z) = \|A (x - z)\|_p`.
 
     Parameters
@@ -66,22 +94,10 @@ class MappedMinkowski(Distance):
             raise ValueError("linear_map has NaN or infinity: give finite numbers.")
 
     @property
-    def _norm(self) -> Minkowski:
-        return Minkowski(self.p)
-
-    @property
-    def exponent(self) -> float:  # type: ignore[override]
-        return self._norm.exponent
-
-    @property
     def metric(self) -> bool:  # type: ignore[override]
         A = np.asarray(self.linear_map, np.float64)
         rank = np.count_nonzero(A) if A.ndim == 1 else np.linalg.matrix_rank(A)
         return self._norm.metric and bool(rank == A.shape[-1])
-
-    @property
-    def definite_up_to(self) -> float:  # type: ignore[override]
-        return self._norm.definite_up_to
 
     @property
     def differentiable(self) -> bool:  # type: ignore[override]
@@ -103,16 +119,9 @@ class MappedMinkowski(Distance):
         return Prepared(tuple(part.astype(X.dtype) for part in mapped.parts), mapped.common)
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
-        X, Z = self.sides(X, Z)
         if self.p == 2:
-            return squared_euclidean(X, Z)
-        return self._norm.raw(X.parts[0], Z.parts[0])
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        if self.exponent != 1:
-            D **= 1 / self.exponent
-        return D
+            return squared_euclidean(*self.sides(X, Z))
+        return super().raw(X, Z)
 
     def log_ball(self, columns: int) -> float | None:
         A = self._map(columns)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.distances import Comparison
 from mercer.gram import GramOperator, LowRankGram, gram, memory_budget
 from mercer.gram.memory import in_megabytes
 from mercer.kernels import Kernel, Precomputed, as_kernel
@@ -27,7 +28,7 @@ from mercer.learners.parameters import check_seed
 from mercer.learners.targets import check_targets, check_weights
 from mercer.threads import count_jobs, forget
 
-__all__ = ["FitPath", "KernelLearner", "Training"]
+__all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
 
 
 class Training(NamedTuple):
@@ -63,6 +64,33 @@ class Training(NamedTuple):
             return self._replace(weights=weights)
         y = None if self.y is None else self.y[kept]
         return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
+
+
+def check_training(
+    estimator: BaseEstimator,
+    X: Any,
+    encoded: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    targets: bool,
+    numeric: bool,
+) -> Training:
+    """Encoded training samples with their checked targets and weights; X as the user gave it."""
+    remember_columns(estimator, X, encoded, reset=True)
+    name = type(estimator).__name__
+    y = check_targets(encoded, y, name, numeric=numeric) if targets else None
+    w = check_weights(encoded, sample_weight)
+    training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
+    return training if w is None else training.weighed(w)  # a row of weight 0 counts as absent
+
+
+def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
+    """Encode new samples with the codes of the training samples of a fitted learner."""
+    vectors = comparison.kind == "vectors"  # scikit-learn compares the columns of vectors
+    encoded = comparison.encode(X, None if vectors else estimator.X_fit_)
+    remember_columns(estimator, X, encoded, reset=False)
+    return encoded
 
 
 class FitPath:
@@ -191,13 +219,9 @@ class KernelLearner(BaseEstimator):
         memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
         kernel = self.resolve_kernel()
         encoded = kernel.encode(X)
-        remember_columns(self, X, encoded, reset=True)
-        name = type(self).__name__
-        y = check_targets(encoded, y, name, numeric=numeric) if targets else None
-        w = check_weights(encoded, sample_weight)
-        training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
-        if w is not None:
-            training = training.weighed(w)  # a row of weight 0 counts as absent
+        training = check_training(
+            self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
+        )
         self.kernel_ = self.bind_kernel(kernel, training)
         if fit_path is not None:
             fit_path.keep(X, self.kernel_, training)
@@ -230,10 +254,7 @@ class KernelLearner(BaseEstimator):
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
-        vectors = self.kernel_.kind == "vectors"  # scikit-learn compares the columns of vectors
-        encoded = self.kernel_.encode(X, None if vectors else self.X_fit_)
-        remember_columns(self, X, encoded, reset=False)
-        return encoded
+        return encode_like_fitted(self, self.kernel_, X)
 
     def make_gram(
         self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2

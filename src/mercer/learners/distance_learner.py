@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import Distance
 from mercer.distances.comparison import Comparison
 from mercer.gram import memory_budget
-from mercer.learners.base import Training
-from mercer.learners.input_columns import remember_columns, tag_samples
+from mercer.learners.base import Training, check_training, encode_like_fitted
+from mercer.learners.input_columns import tag_samples
 from mercer.learners.metrics import as_distance
-from mercer.learners.targets import check_targets, check_weights
 from mercer.threads import count_jobs, forget
 
 __all__ = ["DistanceLearner", "count_columns", "kind_of"]
@@ -55,23 +54,16 @@ class DistanceLearner(BaseEstimator):
         )
         distance.validate()
         encoded = distance.encode(X)
-        remember_columns(self, X, encoded, reset=True)
-        name = type(self).__name__
-        y = check_targets(encoded, y, name, numeric=numeric) if targets else None
-        w = check_weights(encoded, sample_weight)
-        training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
-        if w is not None:
-            training = training.weighed(w)  # a row of weight 0 counts as absent
+        training = check_training(
+            self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
+        )
         self.distance_: Distance = distance.bind(training.X, training.y)
         return training
 
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
-        vectors = self.distance_.kind == "vectors"  # scikit-learn compares the columns of vectors
-        encoded = self.distance_.encode(X, None if vectors else self.X_fit_)
-        remember_columns(self, X, encoded, reset=False)
-        return encoded
+        return encode_like_fitted(self, self.distance_, X)
 
     def keep_samples(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""

@@ -5,6 +5,7 @@ Both say what weights of neighbours sum up to, which answer wins, and how good a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from sklearn.metrics import r2_score
 __all__ = ["Classes", "Numbers"]
 
 
-class Targets:
+class Targets(ABC):
     """Abstract: what `Classes` and `Numbers` share."""
 
+    @abstractmethod
     def columns(self) -> np.ndarray:
         """What each row adds to the sums, (n, columns)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def empty(self, sums: np.ndarray) -> np.ndarray:
         """Which queries have no neighbours."""
-        raise NotImplementedError
 
     def filled(self, sums: np.ndarray) -> np.ndarray:
         """The same sums; those of all rows where an index that is not exact found no neighbour."""

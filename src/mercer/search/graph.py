@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
-from mercer.search.rows import Rows, Selection, slices
+from mercer.search.rows import Rows, slices
 from mercer.threads import count_jobs
 
 __all__ = ["GraphIndex"]
@@ -113,13 +112,6 @@ class GraphIndex(Index):
         for part in slices(n, STEP):
             keys = np.arange(part.start, part.stop)
             graph.add(keys, self._placed(rows[part]), threads=count_jobs(self.n_jobs))
-
-    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
-        """The rows in view at the end of a walk; `query` reads them without this loop."""
-        rows = self.reading_.rows(Z)
-        ids, starts = self.listed(rows, min(self.expansion, self.n_samples_fit_), None)
-        for i in range(len(rows)):
-            yield slice(i, i + 1), ids[starts[i] : starts[i + 1]]
 
     def listed(
         self, rows: np.ndarray, count: int, own: np.ndarray | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from mercer.search.families import HashFamily, StableProjections
 from mercer.search.index import Asked, Index
 from mercer.search.listed import ListedSearch
 from mercer.search.readings import reading_of
-from mercer.search.rows import Rows, Selection, slices
+from mercer.search.rows import Rows, slices
 from mercer.threads import ordered_map
 
 __all__ = ["LSHIndex"]
@@ -179,13 +178,6 @@ class LSHIndex(Index):
         self.share_ = float(s_curve(p, self.n_hashes_, self.n_tables_).mean())
         self.near_ = self._distance_of(sample)
         self._build(X.shape[0])
-
-    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
-        """The rows that share a key with each query; `query` reads them without this loop."""
-        keys = self.keys(self.reading_.rows(Z))
-        ids, starts = self.listed(keys, int(self.most_candidates(keys).sum()), None)
-        for i in range(len(starts) - 1):
-            yield slice(i, i + 1), ids[starts[i] : starts[i + 1]]
 
     def _ask(self, Z: Any) -> Asked:
         training = self._training

@@ -264,8 +264,7 @@ class Recipe:
     # --- support vectors ----------------------------------------------------------------------
 
     def _fit_margin(self, task, kernel, X, y, weights) -> MarginMachine:
-        k = len(task.classes)
-        costs = costs_tried(k * (k - 1) // 2) if self.penalty is None else (self.penalty,)
+        costs = costs_tried(task.pairs) if self.penalty is None else (self.penalty,)
 
         def machine(C: float) -> SVC:
             return SVC(

@@ -31,6 +31,12 @@ class Task(ABC):
     #: the classes; None for regression
     classes: Any = None
 
+    @property
+    def pairs(self) -> int:
+        """Pairs of classes; 0 in regression."""
+        k = 0 if self.classes is None else len(self.classes)
+        return k * (k - 1) // 2
+
     @abstractmethod
     def targets(self, y: np.ndarray) -> np.ndarray:
         """The targets that a machine is fitted to, (n, outputs)."""

@@ -113,8 +113,7 @@ class Trials:
         self.decision_weights: dict[str, np.ndarray] = {}
         self.partner: tuple[Candidate, float] | None = None
         self.held = HeldPredictions(task, int(HELD_SHARE * memory))
-        pairs = 0 if task.classes is None else len(task.classes) * (len(task.classes) - 1) // 2
-        self.finals = Finals(features, M, budget, memory, Costs(pairs))
+        self.finals = Finals(features, M, budget, memory, Costs(task.pairs))
         columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
         self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
         self.learnt = LearntKernels(
