@@ -53,6 +53,7 @@ _HOME = {
     "kernels": "mercer.kernels",
     "learners": "mercer.learners",
     "deep": "mercer.deep",
+    "datasets": "mercer.datasets",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",
