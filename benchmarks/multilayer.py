@@ -29,14 +29,14 @@ KERNELS = {
     "RBF, median width": RBF("median"),
 }
 LEARNERS = {"k-NN": KNeighborsClassifier(5), "SVC(C=10)": SVC(C=10.0)}
-MB4 = "4GB"
+MEMORY = "4GB"
 
 
 def _bytes(path: Path, offset: int) -> np.ndarray:
     return np.frombuffer(gzip.open(path).read(), np.uint8, offset=offset)
 
 
-def noisy_digits(folder: Path, rows: int, rule: str = "maximum") -> tuple[np.ndarray, np.ndarray]:
+def noisy_digits(folder: Path, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The first of all 70,000 digits in random order, with noise from 0 to 255 behind them."""
     parts = ("train", "test")
     images = [_bytes(folder / f"images/mnist_{p}_images.idx.gz", 16) for p in parts]
@@ -46,8 +46,7 @@ def noisy_digits(folder: Path, rows: int, rule: str = "maximum") -> tuple[np.nda
     chosen = rng.permutation(len(X))[:rows]
     X, y = X[chosen], y[chosen]
     noise = rng.integers(0, 256, X.shape, dtype=np.uint8)
-    X = np.maximum(X, noise) if rule == "maximum" else np.where(X > 0, X, noise)
-    return X.astype(np.float32) / 255, y
+    return np.maximum(X, noise).astype(np.float32) / 255, y
 
 
 class Task:
@@ -67,8 +66,7 @@ class Task:
         """The model with the fewest errors on the rows held back, fitted to them too."""
         judged = []
         for model in models:
-            clone(model)
-            fitted = model.fit(self.X[self.first], self.y[self.first])
+            fitted = clone(model).fit(self.X[self.first], self.y[self.first])
             wrong = fitted.predict(self.X[self.held]) != self.y[self.held]
             judged.append((float(np.mean(wrong)), len(judged), model))
         error, _, model = min(judged)
@@ -114,7 +112,7 @@ def peers(task: Task, section: Section, quick: bool) -> dict[str, float]:
 
 def layers(task: Task, section: Section, name: str, machine: Any, held: float) -> list[float]:
     """Errors after each layer of a machine, of k-NN and of support vectors on its features."""
-    machine.set_params(validation=held, learner="neighbours", memory=MB4, random_state=0)
+    machine.set_params(validation=held, learner="neighbours", memory=MEMORY, random_state=0)
     _, seconds = timed(lambda: machine.fit(task.X, task.y))
     errors = []
     for number, layer in enumerate(machine.layers_, start=1):
@@ -138,9 +136,10 @@ def main() -> None:
     task = Task(*noisy_digits(folder, train + held + test), train, held)
     section = Section(
         "multilayer",
-        f"MNIST digits over noise (the larger of both in each pixel), {train:,} rows to learn from, "
-        f"{held:,} for choices, {test:,} others for the test; all are fitted again to both. Errors "
-        "in %. Layers are those of one machine: widths and rankings are chosen one after the other.",
+        f"MNIST digits over noise (the larger of both in each pixel): {train:,} rows to learn "
+        f"from, {held:,} for choices, after which all are fitted to both, {test:,} others for the "
+        "test. Errors in %. Layers are those of one machine, whose widths and rankings are chosen "
+        "one after the other.",
         ["machine", "layer", "ranking", "width", "validation", "k-NN", "SVM", "seconds"],
     )
     flat = peers(task, section, args.quick)
@@ -156,7 +155,7 @@ def main() -> None:
         layers(task, section, f"{best}, by {ranking}", machine, share)
     machine = MultilayerKernelMachine(3, kernel=KERNELS[best], width=None, ranking="variance")
     layers(task, section, f"{best}, all 200 components", machine, share)
-    machine = MultilayerKernelMachine(depth, kernel=KERNELS[best], random_state=0, memory=MB4)
+    machine = MultilayerKernelMachine(depth, kernel=KERNELS[best], random_state=0, memory=MEMORY)
     machine.set_params(validation=share, learner="neighbours").fit(task.X, task.y)
     A, B = machine.transform(task.X), machine.transform(task.test)
     scale = float(np.sqrt(np.square(A).sum(axis=1).mean()))

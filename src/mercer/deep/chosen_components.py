@@ -6,7 +6,7 @@ is decided by a k-NN classifier on rows that neither the components nor their ra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,16 @@ from sklearn.feature_selection import mutual_info_classif
 
 from mercer.learners.neighbour_classifier import KNeighborsClassifier
 from mercer.learners.pca import KernelPCA
-from mercer.threads import ordered_map, raise_if_stopped
+from mercer.threads import raise_if_stopped
 
-__all__ = ["RANKINGS", "Layer", "Settings", "choose_width", "fit_components", "tried_widths"]
+__all__ = [
+    "RANKINGS",
+    "ComponentLayer",
+    "Settings",
+    "choose_width",
+    "fit_components",
+    "tried_widths",
+]
 
 RANKINGS = ("information", "variance", "nearest_information")
 POWER = 3  # products with K after the first: more take time, and no classifier gains
@@ -56,7 +63,7 @@ class Settings:
 
 
 @dataclass
-class Layer:
+class ComponentLayer:
     """A fitted layer: kernel PCA and the components that it hands on.
 
     Attributes
@@ -98,10 +105,10 @@ class Layer:
         scores = self.eigenvalues if ranking == "variance" else self.mutual_information
         return np.argsort(-scores, kind="stable")
 
-    def narrowed(self, ranking: str, width: int | None) -> Layer:
+    def narrowed(self, ranking: str, width: int | None) -> ComponentLayer:
         """The same components, of which the first ``width`` by a ranking are kept."""
         kept = self.order(ranking)[:width]
-        return Layer(self.pca, self.eigenvalues, self.mutual_information, ranking, kept, {})
+        return replace(self, ranking=ranking, kept=kept, validation_errors={})
 
     def transform(self, X: Any) -> np.ndarray:
         """The kept components of samples, (n, width)."""
@@ -110,7 +117,7 @@ class Layer:
 
 def fit_components(
     kernel: Any, X: Any, codes: np.ndarray, settings: Settings
-) -> tuple[Layer, np.ndarray]:
+) -> tuple[ComponentLayer, np.ndarray]:
     """A layer with all components of the encoded samples X, and their scores, (n, components)."""
     n, exact = X.shape[0], settings.solver == "exact"
     pca = KernelPCA(
@@ -126,11 +133,11 @@ def fit_components(
             "samples, and at the scale of the kernel."
         )
     if settings.nearest:
-        information = nearest_information(scores, codes, settings.seed, settings.n_jobs)
+        information = nearest_information(scores, codes, settings.seed)
     else:
         information = binned_information(scores, codes)
     values = pca.eigenvalues_
-    layer = Layer(pca, values, information, "variance", np.arange(len(values)), {})
+    layer = ComponentLayer(pca, values, information, "variance", np.arange(len(values)), {})
     return layer, scores
 
 
@@ -162,9 +169,7 @@ def binned_information(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.maximum(found - (bins - 1) * (classes - 1) / (2 * n), 0)
 
 
-def nearest_information(
-    scores: np.ndarray, codes: np.ndarray, seed: int, n_jobs: int | None
-) -> np.ndarray:
+def nearest_information(scores: np.ndarray, codes: np.ndarray, seed: int) -> np.ndarray:
     """The same from distances to nearest neighbours, by scikit-learn's estimator.
 
     (Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9, 2014.) A row
@@ -177,13 +182,12 @@ def nearest_information(
     if len(rows) < FEWEST_ROWS:
         return np.zeros(scores.shape[1])
 
-    def some(first: int) -> np.ndarray:
+    found = []
+    for first in range(0, scores.shape[1], COLUMNS):
         raise_if_stopped()
         part = scores[rows, first : first + COLUMNS]
-        return mutual_info_classif(part, codes[rows], random_state=seed, n_jobs=1)
-
-    starts = range(0, scores.shape[1], COLUMNS)
-    return np.concatenate(list(ordered_map(some, starts, n_jobs)))
+        found.append(mutual_info_classif(part, codes[rows], random_state=seed, n_jobs=1))
+    return np.concatenate(found)
 
 
 def tried_widths(components: int) -> list[int]:
@@ -199,14 +203,14 @@ def tried_widths(components: int) -> list[int]:
 
 
 def choose_width(
-    layer: Layer,
+    layer: ComponentLayer,
     scores: np.ndarray,
     codes: np.ndarray,
     held: np.ndarray,
     held_codes: np.ndarray,
     rankings: tuple[str, ...],
     settings: Settings,
-) -> Layer:
+) -> ComponentLayer:
     """The layer with the ranking and the width of the least error on rows held back.
 
     Parameters

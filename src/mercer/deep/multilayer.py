@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.deep.chosen_components import (
     RANKINGS,
-    Layer,
+    ComponentLayer,
     Settings,
     choose_width,
     fit_components,
@@ -108,7 +108,7 @@ class MultilayerKernelMachine(
 
     Attributes
     ----------
-    layers_ : list of Layer
+    layers_ : list of ComponentLayer
         Each has ``pca``, ``eigenvalues``, ``mutual_information``, ``kept`` (the numbers of the
         components that it hands on, the first in rank first), ``width``, ``ranking``,
         ``validation_errors`` (for each ranking that was tried: width -> share of errors) and
@@ -219,7 +219,7 @@ class MultilayerKernelMachine(
             layers.append(layer)
             features = scores[:, layer.kept]
         learner = self._last(seed).fit(features, self.classes_[codes])
-        self.layers_: list[Layer] = layers
+        self.layers_: list[ComponentLayer] = layers
         self.widths_ = [layer.width for layer in layers]
         self.X_fit_ = layers[0].pca.X_fit_
         self.learner_ = learner  # the machine is fitted now

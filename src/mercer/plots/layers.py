@@ -20,7 +20,7 @@ class LayerDisplay:
     Parameters
     ----------
     errors : list of dict
-        For each layer: ranking -> (width -> share of errors).
+        For each layer: ranking -> (width -> share of errors); empty where nothing was chosen.
     chosen : list of (str, int)
         The ranking and the width of each layer.
 
@@ -59,14 +59,13 @@ class LayerDisplay:
             It chose no width.
         """
         check_is_fitted(estimator)
-        layers = [layer for layer in estimator.layers_ if layer.validation_errors]
-        if not layers:
+        errors = [layer.validation_errors for layer in estimator.layers_]
+        if not any(errors):
             raise ValueError(
                 "The machine chose no width, so that there are no errors to draw: give it "
                 'width="auto", and 10 rows or more.'
             )
-        chosen = [(layer.ranking, layer.width) for layer in layers]
-        return cls([layer.validation_errors for layer in layers], chosen).plot(ax)
+        return cls(errors, [(layer.ranking, layer.width) for layer in estimator.layers_]).plot(ax)
 
     def plot(self, ax: Any = None) -> LayerDisplay:
         """Draw a curve for each layer and ranking; what was chosen is marked."""
@@ -84,6 +83,8 @@ class LayerDisplay:
                 self.lines_ += ax.plot(
                     list(found), list(found.values()), color=colour(layer), ls=dashes, label=label
                 )
+            if not by:
+                continue
             self.chosen_ += ax.plot(
                 [width], [by[ranking][width]], color=colour(layer), marker="o", ms=8, mfc="none",
                 mew=1.8, ls="",
