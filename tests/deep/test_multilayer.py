@@ -1,5 +1,6 @@
 """Multilayer kernel machines: each step against another method, what they may see, conventions."""
 
+import itertools
 import warnings
 
 import numpy as np
