@@ -13,21 +13,23 @@ constexpr size_t strip = 256;
 inline float root(float x) { return sqrtf(x); }
 inline double root(double x) { return sqrt(x); }
 
-// (asin(t) - t) / (t z) for z = t^2 <= 1/4: the rational function of fdlibm's asin (Sun
-// Microsystems 1993), and the polynomial of Cephes' asinf (Moshier 1989).
+// (asin(t) - t) / (t z) for z = t^2 <= 1/4. In float64 the interpolation in Chebyshev's points of
+// degree 12, with an error of 4e-18 of the sine: a quotient of two shorter polynomials would be
+// slower. In float32 that of Cephes' asinf (Moshier 1989).
 inline double arcsine_tail(double z) {
-    double p = 3.47933107596021167570e-05;
-    p = p * z + 7.91534994289814532176e-04;
-    p = p * z - 4.00555345006794114027e-02;
-    p = p * z + 2.01212532134862925881e-01;
-    p = p * z - 3.25565818622400915405e-01;
-    p = p * z + 1.66666666666666657415e-01;
-    double q = 7.70381505559019352791e-02;
-    q = q * z - 6.88283971605453293030e-01;
-    q = q * z + 2.02094576023350569471e+00;
-    q = q * z - 2.40339491173441421878e+00;
-    q = q * z + 1;
-    return p / q;
+    double p = 0.028878362746452394;
+    p = p * z - 0.015032162599250314;
+    p = p * z + 0.01751883397953867;
+    p = p * z + 0.005413184483715509;
+    p = p * z + 0.01033337215296726;
+    p = p * z + 0.011477517005507167;
+    p = p * z + 0.01397138708310213;
+    p = p * z + 0.017352380709839098;
+    p = p * z + 0.022372173467043486;
+    p = p * z + 0.03038194412500875;
+    p = p * z + 0.04464285714653523;
+    p = p * z + 0.0749999999999834;
+    return p * z + 0.16666666666666669;
 }
 inline float arcsine_tail(float z) {
     float p = 4.2163199048e-2f;
@@ -43,7 +45,8 @@ inline float arcsine_tail(float z) {
 // 0 or pi, or the kernel of degree 0, steep at 0, would set equal rows apart layer by layer.
 template <class T, int degree>
 inline T next_cosine(T c) {
-    const T pi = T(3.14159265358979323846);
+    const T half_pi = T(1.57079632679489661923), per_pi = T(0.31830988618379067154);
+    const T third = T(1) / 3;
     const T close = T(32) * (sizeof(T) == 4 ? T(1.1920928955078125e-7) : T(2.220446049250313e-16));
     T a = c < 0 ? -c : c;
     T square = (1 - a) * (1 + a);
@@ -55,12 +58,12 @@ inline T next_cosine(T c) {
     const T z = large ? half : a * a;
     const T t = large ? root(half) : a;
     const T asine = t + t * z * arcsine_tail(z);
-    const T angle = large ? 2 * asine : pi / 2 - asine;  // acos(abs(c))
-    const T rest = c < 0 ? angle : pi - angle;           // pi - t
+    const T angle = (large ? 2 * asine : half_pi - asine) * per_pi;  // acos(abs(c)) / pi
+    const T rest = c < 0 ? angle : 1 - angle;                       // 1 - t / pi
     c = c < 0 ? -a : a;
-    if (degree == 0) return rest / pi;
-    if (degree == 1) return (root(square) + rest * c) / pi;
-    return (3 * root(square) * c + rest * (1 + 2 * c * c)) / (3 * pi);
+    if (degree == 0) return rest;
+    if (degree == 1) return root(square) * per_pi + rest * c;
+    return root(square) * c * per_pi + rest * (1 + 2 * c * c) * third;
 }
 
 template <class T, int degree>

@@ -49,12 +49,12 @@ def convex(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
       test of convexity.
     - The mean number of white pixels is the same in both classes.
 
-    Chosen here: the boundary of a half-plane passes through a uniform point of the image. A part has
-    at least 3 half-planes, that is 2 more than the geometric number, which begins at 1; else unions
-    would have far more pixels than convex shapes. The rate for convex shapes is 0.31 (0.195 is
-    published), with which the means are equal, about 295 pixels. A shape is convex if no black pixel
-    has its centre in the convex hull of the centres of the white ones. Errors are therefore not to
-    be compared with published ones to the decimal.
+    Chosen here: the boundary of a half-plane passes through a uniform point of the image. A part
+    has at least 3 half-planes, that is 2 more than the geometric number, which begins at 1; else
+    unions would have far more pixels than convex shapes. The rate for convex shapes is 0.31 (0.195
+    is published), with which the means are equal, about 295 pixels. A shape is convex if no black
+    pixel has its centre in the convex hull of the centres of the white ones. Errors are therefore
+    not to be compared with published ones to the decimal.
 
     Some thousand images per second.
 
@@ -134,14 +134,14 @@ def is_convex(images: np.ndarray) -> np.ndarray:
     which chords between white pixels of a row i <= r and a row j >= r meet the row.
     """
     wide = 4 * SIDE
-    any_white = images.any(axis=2)
-    first = np.where(any_white, images.argmax(axis=2), wide)
-    last = np.where(any_white, SIDE - 1 - images[:, :, ::-1].argmax(axis=2), -wide)
+    some = np.asarray(images.any(axis=2))  # white pixels in a row
+    first = np.where(some, images.argmax(axis=2), wide)
+    last = np.where(some, SIDE - 1 - images[:, :, ::-1].argmax(axis=2), -wide)
     left, right = first.copy(), last.copy()
     for i in range(SIDE):
         for j in range(i + 2, SIDE):
             r, span = np.arange(i + 1, j), j - i
-            both = (any_white[:, i] & any_white[:, j])[:, None]
+            both = (some[:, i] & some[:, j])[:, None]
             chord = first[:, i, None] * (j - r) + first[:, j, None] * (r - i)
             left[:, i + 1 : j] = np.minimum(
                 left[:, i + 1 : j], np.where(both, -(-chord // span), wide)
