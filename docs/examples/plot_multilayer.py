@@ -18,15 +18,16 @@ from mercer.plots import EmbeddingDisplay, LayerDisplay
 # %%
 # The data
 # --------
-# Each pixel is the larger of a digit's and of noise.
+# Digits of 24 x 24 pixels: each pixel is the larger of the digit's and of noise.
 X, y = load_digits(return_X_y=True)
-noisy = np.maximum(X, np.random.default_rng(0).integers(0, 13, X.shape)) / 16
-train, test = slice(0, 1000), slice(1000, None)
+X = np.kron(X.reshape(-1, 8, 8), np.ones((1, 3, 3))).reshape(len(X), -1)
+noisy = np.maximum(X, np.random.default_rng(0).integers(0, 17, X.shape)) / 16
+train, test = slice(0, 900), slice(900, None)
 
 figure, axes = plt.subplots(2, 8, figsize=(8, 2.2), layout="constrained")
 for clean, dirty, (above, below) in zip(X, noisy, axes.T):
-    above.imshow(clean.reshape(8, 8), cmap="gray_r")
-    below.imshow(dirty.reshape(8, 8), cmap="gray_r")
+    above.imshow(clean.reshape(24, 24), cmap="gray_r")
+    below.imshow(dirty.reshape(24, 24), cmap="gray_r")
     above.axis("off")
     below.axis("off")
 
@@ -36,7 +37,7 @@ for clean, dirty, (above, below) in zip(X, noisy, axes.T):
 # For each layer two rankings of the components are tried, and about 15 widths. The errors are those
 # of a k-NN classifier on rows that were held back. With too few components the digits are not told
 # apart, and with too many the noise is back.
-machine = MultilayerKernelMachine(3, kernel=ArcCosine(0), random_state=0)
+machine = MultilayerKernelMachine(3, kernel=ArcCosine(0), n_components=100, random_state=0)
 machine.fit(noisy[train], y[train])
 display = LayerDisplay.from_estimator(machine)
 

@@ -139,6 +139,9 @@ class MultilayerKernelMachine(
     the order of the eigenvalues often has fewer errors. Components keep their scale: dividing them
     by their standard deviations would blow up the noise of the small ones.
 
+    Layers help where noise is spread over hundreds of columns, as behind images; where it is not, a
+    support vector machine on the samples is as good and costs less.
+
     Each layer costs what `KernelPCA` does, twice where widths are chosen, and new samples are
     compared with all training samples in each layer.
 
@@ -150,9 +153,10 @@ class MultilayerKernelMachine(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from mercer.deep import MultilayerKernelMachine
+    >>> from mercer.kernels import RBF
     >>> X, y = load_digits(return_X_y=True)
-    >>> machine = MultilayerKernelMachine(kernel="rbf", n_components=60, random_state=0)
-    >>> machine = machine.set_params(kernel=RBF("median")).fit(X[:600], y[:600])
+    >>> machine = MultilayerKernelMachine(kernel=RBF("median"), n_components=60, random_state=0)
+    >>> machine = machine.fit(X[:600], y[:600])
     >>> machine.transform(X[:3]).shape == (3, machine.widths_[-1])
     True
     >>> bool(machine.score(X[600:], y[600:]) > 0.9)
