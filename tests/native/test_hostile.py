@@ -148,6 +148,7 @@ def profile(name, order):
 def test_no_function_is_missing():
     functions = {name for name in dir(_native) if not name.startswith("__")}
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
+    tested |= {"arc_cosine"}  # test_hostile_layers.py
     tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
     tested |= {"smo_solve_blocks", "smo_join", "smo_optimum"}
