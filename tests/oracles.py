@@ -150,6 +150,27 @@ def edit(rho, x, z, S):
     return value / longest if longest else 0.0
 
 
+def weighted_edit(rho, x, z, S):
+    """The textbook recursion with costs."""
+    pairs = {frozenset(pair): cost for pair, cost in (rho.pairs or {}).items()}
+    D = {}
+    for i in range(len(x) + 1):
+        for j in range(len(z) + 1):
+            ways = [D[i - 1, j] + rho.gap] if i else []
+            ways += [D[i, j - 1] + rho.gap] if j else []
+            if i and j:
+                a, b = x[i - 1], z[j - 1]
+                cost = 0 if a == b else pairs.get(frozenset((a, b)), rho.replace)
+                ways.append(D[i - 1, j - 1] + cost)
+            D[i, j] = min(ways, default=0.0)
+    if not rho.normalised:
+        return D[len(x), len(z)]
+    shorter, longer = sorted((len(x), len(z)))
+    change = min(max([rho.replace, *pairs.values()]), 2 * rho.gap)
+    most = shorter * change + (longer - shorter) * rho.gap
+    return min(D[len(x), len(z)] / most, 1) if most else 0.0
+
+
 def jaro_winkler(rho, x, z, S):
     """As Winkler 1990 has it: symbols match within half the longer length, less 1."""
     if not x and not z:
@@ -225,6 +246,7 @@ DISTANCES = {
     d.Edit: edit,
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
     d.JaroWinkler: jaro_winkler,
+    d.WeightedEdit: weighted_edit,
     d.Match: match,
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,

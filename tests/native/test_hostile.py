@@ -158,7 +158,7 @@ def test_no_function_is_missing():
     tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
     tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
     tested |= {"perceptron_epoch", "perceptron_votes"}
-    tested |= {"edit_distances"}  # test_hostile_edits.py
+    tested |= {"edit_distances", "weighted_edit_distances"}  # test_hostile_edits.py
     tested |= {"hash_keys", "hash_tables", "least_hashes", "least_ranks"}  # test_hostile_hashing.py
     tested |= {"count_candidates", "list_candidates", "nearest_listed"}
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}
