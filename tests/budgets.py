@@ -167,7 +167,12 @@ LEARNERS: dict[str, Learner] = {
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
-    "MultilayerKernelMachine": Learner(_layers, 5),
+    "MultilayerKernelMachine": Learner(
+        _layers,
+        5,
+        # to choose widths, some rows and columns of a matrix are copied: the part counts
+        tuple(name for name in SAMPLES if name != "precomputed"),
+    ),
     "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(
