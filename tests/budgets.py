@@ -23,6 +23,7 @@ import scipy.sparse as sp
 import mercer
 from mercer import distances as d
 from mercer import kernels as k
+from mercer.deep import MultilayerKernelMachine
 from mercer.gram import memory_budget
 from mercer.search import BruteForce
 
@@ -106,6 +107,12 @@ def _two_views(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
     return mercer.KernelCCA(1, kernel=kernel, kernel_y=k.RBF(), memory=memory, n_jobs=n_jobs)
 
 
+def _layers(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
+    return MultilayerKernelMachine(
+        kernel=[kernel, k.RBF(0.1)], n_components=5, memory=memory, n_jobs=n_jobs
+    )
+
+
 LEARNERS: dict[str, Learner] = {
     "SVC": Learner(mercer.SVC, 2),
     "SVC of five": Learner(mercer.SVC, 5),
@@ -160,6 +167,7 @@ LEARNERS: dict[str, Learner] = {
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
+    "MultilayerKernelMachine": Learner(_layers, 5),
     "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(

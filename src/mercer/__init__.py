@@ -52,6 +52,7 @@ _HOME = {
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",
     "learners": "mercer.learners",
+    "deep": "mercer.deep",
     "datasets": "mercer.datasets",
     "distances": "mercer.distances",
     "gram": "mercer.gram",

@@ -47,6 +47,7 @@ from mercer import (
     Perceptron,
     SpectralClustering,
 )
+from mercer.deep import MultilayerKernelMachine
 from mercer.solvers.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
@@ -93,6 +94,8 @@ LEARNERS = [
     LargeMarginNeighbours(2, max_iter=5),
     FeatureMachineClassifier(),
     FeatureMachineRegressor(),
+    MultilayerKernelMachine(n_components=8),
+    MultilayerKernelMachine(1, ranking="nearest_information", learner="neighbours"),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),

@@ -31,6 +31,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
+from mercer.deep import MultilayerKernelMachine
 
 LEARNERS = [
     KernelRidge,
@@ -55,6 +56,7 @@ LEARNERS = [
     NeighbourhoodComponents,
     LargeMarginNeighbours,
     CoordinateDescentWeights,
+    MultilayerKernelMachine,
 ]
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, 0, object(), 1j]
 X, classes = overlapping(20)

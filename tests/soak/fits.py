@@ -23,6 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer import kernels as k
+from mercer.deep import MultilayerKernelMachine
 
 __all__ = ["LEARNERS", "TRIALS"]
 
@@ -101,6 +102,18 @@ def discriminant(rng: Random) -> dict:
     }
 
 
+def layers(rng: Random) -> dict:
+    return {
+        "n_layers": int(rng.integers(1, 4)),
+        "n_components": int(rng.choice([2, 30, 300])),
+        "width": ["auto", None, 3][rng.integers(3)],
+        "ranking": str(rng.choice(["auto", "information", "variance", "nearest_information"])),
+        "solver": str(rng.choice(["auto", "randomized", "low_rank"])),
+        "learner": str(rng.choice(["svc", "neighbours"])),
+        **kernel(rng),
+    }
+
+
 def neighbours(rng: Random) -> dict:
     weights = ["uniform", "distance", "rank", "gaussian", "triangular"]
     drawn = {"n_neighbors": ["auto", 1, 4][rng.integers(3)], "weights": choice(rng, weights)}
@@ -159,6 +172,7 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]
     },
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
+    MultilayerKernelMachine: layers,
 }
 
 SEARCHES = (mercer.KernelClassifier, mercer.KernelRegressor)

@@ -1,0 +1,21 @@
+"""Machines of several layers; their names are loaded on first use."""
+
+from importlib import import_module as _import_module
+
+_HOME = {
+    "MultilayerKernelMachine": "multilayer",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module 'mercer.deep' has no attribute {name!r}")
+    value = getattr(_import_module(f"mercer.deep.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_HOME])
