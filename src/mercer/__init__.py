@@ -52,6 +52,7 @@ _HOME = {
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",
     "learners": "mercer.learners",
+    "deep": "mercer.deep",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",
