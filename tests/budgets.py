@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
+from mercer import deep
 from mercer import distances as d
 from mercer import kernels as k
 from mercer.gram import memory_budget
@@ -160,6 +161,12 @@ LEARNERS: dict[str, Learner] = {
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
+    "DeepKernelMachineRegressor": Learner(
+        lambda **p: deep.DeepKernelMachineRegressor(1, max_iter=3, **p)
+    ),
+    "DeepKernelMachineClassifier": Learner(
+        lambda **p: deep.DeepKernelMachineClassifier(1, max_iter=3, **p), 2
+    ),
     "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(

@@ -31,6 +31,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
+from mercer.deep import DeepKernelMachineClassifier, DeepKernelMachineRegressor
 
 LEARNERS = [
     KernelRidge,
@@ -50,6 +51,8 @@ LEARNERS = [
     KNeighborsRegressor,
     KernelDiscriminant,
     KernelCCA,
+    DeepKernelMachineRegressor,
+    DeepKernelMachineClassifier,
     NadarayaWatson,
     KernelDensity,
     NeighbourhoodComponents,
