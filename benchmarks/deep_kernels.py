@@ -114,10 +114,11 @@ def ascent(quick: bool) -> Section:
     section = Section(
         "deep_kernel_ascent",
         f"Deep kernel machine, {n} rows, two layers, dof {SHARE} n, noise 0.1: CPU seconds until "
-        f"the objective is within {CLOSE:g} (relative) of the best that any method reached. All start "
-        "at the infinitely wide network, in one process and one thread (OPENBLAS_NUM_THREADS=1). "
-        f"Each may take {seconds:g} s, Adam with the best of the rates {RATES}. L-BFGS is scipy's "
-        "on plain Cholesky factors. In brackets: how far the best objective was missed, relative.",
+        f"the objective is within {CLOSE:g} (relative) of the best that any method reached. All "
+        "start at the infinitely wide network, in one process and one thread "
+        f"(OPENBLAS_NUM_THREADS=1). Each may take {seconds:g} s, Adam with the best of the rates "
+        f"{RATES}. L-BFGS is scipy's on plain Cholesky factors. In brackets: how far the best "
+        "objective was missed, relative.",
         ["layer", "mercer", "L-BFGS", "Adam (best rate)", "Adam / mercer", "L-BFGS / mercer"],
     )
     for layer in (SquaredExponentialLayer(), ArcCosineLayer()):
@@ -198,10 +199,10 @@ def real_data(quick: bool) -> Section:
     section = Section(
         "deep_kernel_data",
         f"{n} training rows and up to 2,000 test rows of each set, columns and targets "
-        "standardised; test log-likelihood (higher is better) and RMSE. The deep kernel machine has "
-        "one learnt layer; its layer and dof are chosen by three folds of the training rows. Gaussian process: "
-        "scikit-learn's, constant times RBF plus noise, by its marginal likelihood. RBF ridge: "
-        "gamma and alpha by three folds.",
+        "standardised; test log-likelihood (higher is better) and RMSE. The deep kernel machine "
+        "has one learnt layer; its layer and dof are chosen by three folds of the training rows. "
+        "Gaussian process: scikit-learn's, constant times RBF plus noise, by its marginal "
+        "likelihood. RBF ridge: gamma and alpha by three folds.",
         ["set", "columns", "deep: log-lik.", "GP: log-lik.", "deep: RMSE", "GP: RMSE",
          "ridge: RMSE", "chosen"],
     )  # fmt: skip

@@ -13,8 +13,8 @@ from mercer.deep import DeepKernelMachineRegressor
 
 # %%
 # The targets are two groups by the sign of one column of five. The kernel of the samples compares
-# all columns alike, so that the groups are hardly to be seen in its Gram matrix. The rows are in the
-# order of the column that matters.
+# all columns alike, so that the groups are hardly to be seen in its Gram matrix. The rows are in
+# the order of the column that matters.
 rng = np.random.default_rng(0)
 X = rng.normal(size=(160, 5))
 X = X[np.argsort(X[:, 0])]

@@ -52,6 +52,7 @@ _HOME = {
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",
     "learners": "mercer.learners",
+    "datasets": "mercer.datasets",
     "deep": "mercer.deep",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
