@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
+from mercer import deep
 from mercer import distances as d
 from mercer import kernels as k
-from mercer.deep import MultilayerKernelMachine
 from mercer.gram import memory_budget
 from mercer.search import BruteForce
 
@@ -108,7 +108,7 @@ def _two_views(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
 
 
 def _layers(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
-    return MultilayerKernelMachine(
+    return deep.MultilayerKernelMachine(
         kernel=[kernel, k.RBF(0.1)], n_components=5, memory=memory, n_jobs=n_jobs
     )
 
@@ -168,6 +168,12 @@ LEARNERS: dict[str, Learner] = {
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
     "MultilayerKernelMachine": Learner(_layers, 5),
+    "DeepKernelMachineRegressor": Learner(
+        lambda **p: deep.DeepKernelMachineRegressor(1, max_iter=3, **p)
+    ),
+    "DeepKernelMachineClassifier": Learner(
+        lambda **p: deep.DeepKernelMachineClassifier(1, max_iter=3, **p), 2
+    ),
     "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(

@@ -54,6 +54,7 @@ _HOME = {
     "learners": "mercer.learners",
     "deep": "mercer.deep",
     "datasets": "mercer.datasets",
+    "deep": "mercer.deep",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",

@@ -47,7 +47,11 @@ from mercer import (
     Perceptron,
     SpectralClustering,
 )
-from mercer.deep import MultilayerKernelMachine
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
 from mercer.solvers.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
@@ -86,6 +90,8 @@ LEARNERS = [
     KernelDiscriminant(),
     KernelDiscriminant(solver="low_rank"),
     KernelCCA(1),
+    DeepKernelMachineRegressor(1),
+    DeepKernelMachineClassifier(1, n_inducing=10),
     KernelDensity(bandwidth="auto"),
     NadarayaWatson(),
     NadarayaWatson("features", degree=1),

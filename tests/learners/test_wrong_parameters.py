@@ -31,7 +31,11 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.deep import MultilayerKernelMachine
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
 
 LEARNERS = [
     KernelRidge,
@@ -51,6 +55,8 @@ LEARNERS = [
     KNeighborsRegressor,
     KernelDiscriminant,
     KernelCCA,
+    DeepKernelMachineRegressor,
+    DeepKernelMachineClassifier,
     NadarayaWatson,
     KernelDensity,
     NeighbourhoodComponents,

@@ -22,6 +22,7 @@ from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.utils.validation import has_fit_parameter
 
 import mercer
+from mercer import deep
 from mercer import kernels as k
 from mercer.deep import MultilayerKernelMachine
 
@@ -89,6 +90,22 @@ def components(rng: Random) -> dict:
     return {
         "n_components": int(rng.integers(1, 9)),
         "eigen_solver": str(rng.choice(solvers)),
+        **kernel(rng),
+    }
+
+
+def deep_machine(rng: Random) -> dict:
+    layers = [
+        deep.LinearLayer(), deep.SquaredExponentialLayer(scale(rng, -2, 2)), deep.ArcCosineLayer(),
+        deep.NormalisedGaussianLayer(),
+    ]  # fmt: skip
+    return {
+        "depth": int(rng.integers(1, 3)),
+        "layer": layers[rng.integers(len(layers))],
+        "dof": scale(rng, -2, 6),
+        "n_inducing": [None, 5][rng.integers(2)],
+        "jitter": scale(rng, -10, 0),
+        "max_iter": 10,
         **kernel(rng),
     }
 
@@ -163,6 +180,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     },
     mercer.KernelPCA: components,
     mercer.KernelDiscriminant: discriminant,
+    deep.DeepKernelMachineRegressor: deep_machine,
+    deep.DeepKernelMachineClassifier: deep_machine,
     mercer.NadarayaWatson: lambda rng: {
         "width": [scale(rng, -6, 6), "auto", "features", None][rng.integers(4)],
         "n_neighbors": 3,

@@ -30,6 +30,7 @@ from mercer.solvers.preconditioners import (
     PreparedPreconditioner,
 )
 from mercer.solvers.result import ConvergenceWarning, Reason, Result
+from mercer.solvers.riccati import riccati
 from mercer.solvers.ridge_folds import RidgeFolds
 from mercer.solvers.ridge_sweep import RidgeSweep
 from mercer.solvers.smo import SmoResult, SmoSolver
@@ -64,4 +65,5 @@ __all__ = [
     "TopEigenSolver",
     "dense_eigenpairs",
     "factor_eigenpairs",
+    "riccati",
 ]
