@@ -70,9 +70,8 @@ class KernelWeightsDisplay:
         )
         self.ax_.bar_label(self.bars_, [f"{w:.3g}" for w in self.weights[shown]], padding=3)
         self.ax_.set_yticks(places, [self.names[t] for t in shown])
-        self.ax_.invert_yaxis()
-        self.ax_.margins(x=0.12)
-        self.ax_.set_xlim(left=0)
+        self.ax_.set_ylim(len(shown) - 0.5, -0.5)
+        self.ax_.set_xlim(0, 1.18 * float(self.weights.max(initial=0)) or 1.0)
         self.ax_.set_xlabel("Weight of the kernel")
         rest = len(self.weights) - len(shown)
         if rest:

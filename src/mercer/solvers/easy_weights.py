@@ -105,7 +105,7 @@ class EasyWeights:
         problem = replace(DualProblem.classification(y, np.ones(len(y))), p=np.zeros(len(y)),
                           sums=(1.0, 1.0))  # fmt: skip
         peak = float(np.abs(shifted.diag()).max()) or 1.0
-        cache = memory_budget(self.memory, 16 * len(y) ** 2) // 2
+        cache = memory_budget(self.memory, 32 * len(y) ** 2) // 4
         solver = SmoSolver(tol=self.tol * peak / 10, cache_bytes=cache, n_jobs=self.n_jobs)
         result = solve_to_gap(solver, shifted, problem, None, self.tol)
         enough = max(self.tol * abs(result.objective), ZERO * peak)
