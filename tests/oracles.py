@@ -8,6 +8,7 @@ learn for themselves what the fast versions learn in ``bind``.
 from __future__ import annotations
 
 import collections
+import fractions
 import functools
 import itertools
 import math
@@ -149,6 +150,27 @@ def edit(rho, x, z, S):
     return value / longest if longest else 0.0
 
 
+def weighted_edit(rho, x, z, S):
+    """The textbook recursion with costs."""
+    pairs = {frozenset(pair): cost for pair, cost in (rho.pairs or {}).items()}
+    D = {}
+    for i in range(len(x) + 1):
+        for j in range(len(z) + 1):
+            ways = [D[i - 1, j] + rho.gap] if i else []
+            ways += [D[i, j - 1] + rho.gap] if j else []
+            if i and j:
+                a, b = x[i - 1], z[j - 1]
+                cost = 0 if a == b else pairs.get(frozenset((a, b)), rho.replace)
+                ways.append(D[i - 1, j - 1] + cost)
+            D[i, j] = min(ways, default=0.0)
+    if not rho.normalised:
+        return D[len(x), len(z)]
+    shorter, longer = sorted((len(x), len(z)))
+    change = min(max([rho.replace, *pairs.values()]), 2 * rho.gap)
+    most = shorter * change + (longer - shorter) * rho.gap
+    return min(D[len(x), len(z)] / most, 1) if most else 0.0
+
+
 def jaro_winkler(rho, x, z, S):
     """As Winkler 1990 has it: symbols match within half the longer length, less 1."""
     if not x and not z:
@@ -224,6 +246,7 @@ DISTANCES = {
     d.Edit: edit,
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
     d.JaroWinkler: jaro_winkler,
+    d.WeightedEdit: weighted_edit,
     d.Match: match,
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,
@@ -302,6 +325,66 @@ def normalised(k_, x, z, S):
 def convex(k_, x, z, S):
     mu = [1 / len(k_.kernels)] * len(k_.kernels) if k_.weights is None else k_.weights
     return sum(m * kernel(child, x, z, S) for m, child in zip(mu, k_.kernels))
+
+
+def angle_of(G, g_x, g_z):
+    """θ with cos θ = G / √(g_x g_z). Its sine comes from an exact difference, and is 0 where that
+    is not above the rounding of the products; two zero rows agree."""
+    if g_x == 0 or g_z == 0:
+        return 0.0 if g_x == g_z else math.pi / 2
+    G, g_x, g_z = map(fractions.Fraction, (G, g_x, g_z))
+    sine = 1 - G**2 / (g_x * g_z)
+    return math.atan2(math.sqrt(sine) if sine > 1e-14 else 0.0, G / math.sqrt(g_x * g_z))
+
+
+def unit_response(degree, theta):
+    """J_n(θ) / π."""
+    s, c, rest = math.sin(theta), math.cos(theta), math.pi - theta
+    return (rest, s + rest * c, 3 * s * c + rest * (1 + 2 * c * c))[degree] / math.pi
+
+
+def arc_cosine(layer, G, g_x, g_z):
+    for _ in range(layer.layers):
+        scale = (g_x * g_z) ** (layer.degree / 2)
+        G = scale * unit_response(layer.degree, angle_of(G, g_x, g_z))
+        g_x, g_z = ((1, g, 3 * g * g)[layer.degree] for g in (g_x, g_z))
+    return G
+
+
+def network(layer, G, g_x, g_z, tangent):
+    w, b = layer.weight_variance, layer.bias_variance
+    G, g_x, g_z = (w * g + b for g in (G, g_x, g_z))
+    T = G
+    for _ in range(layer.layers):
+        theta = angle_of(G, g_x, g_z)
+        G = w / 2 * math.sqrt(g_x * g_z) * unit_response(1, theta) + b
+        T = G + T * w / 2 * unit_response(0, theta)
+        g_x, g_z = (w / 2 * g + b for g in (g_x, g_z))
+    return T if tangent else G
+
+
+#: κ(G, g_x, g_z) of each layer
+LAYERS = {
+    k.ArcCosine: arc_cosine,
+    k.NeuralNetworkGP: functools.partial(network, tangent=False),
+    k.NeuralTangent: functools.partial(network, tangent=True),
+    k.Linear: lambda layer, G, g_x, g_z: G,
+    k.Polynomial: lambda layer, G, g_x, g_z: (layer.gamma * G + layer.coef0) ** layer.degree,
+    k.RBF: lambda layer, G, g_x, g_z: math.exp(-layer.gamma * (g_x + g_z - 2 * G)),
+}
+
+
+def of_vectors(k_, x, z, S):
+    return LAYERS[type(k_)](k_, dot(x, z), dot(x, x), dot(z, z))
+
+
+def layered(k_, x, z, S):
+    base = k.Linear() if k_.base is None else k_.base
+    G, g_x, g_z = (kernel(base, a, b, S) for a, b in ((x, z), (x, x), (z, z)))
+    for layer in (k_.kernel if isinstance(k_.kernel, list) else [k_.kernel]) * k_.depth:
+        kappa = functools.partial(LAYERS[type(layer)], layer)
+        G, g_x, g_z = kappa(G, g_x, g_z), kappa(g_x, g_x, g_x), kappa(g_z, g_z, g_z)
+    return G
 
 
 def on(k_, x, z, S):
@@ -491,6 +574,10 @@ KERNELS = {
         k_.kernel, list(map(abs, x)), list(map(abs, z)), [list(map(abs, s)) for s in S]
     ),
     k.Convex: convex,
+    k.ArcCosine: of_vectors,
+    k.NeuralNetworkGP: of_vectors,
+    k.NeuralTangent: of_vectors,
+    k.Layered: layered,
 }
 
 

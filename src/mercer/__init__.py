@@ -54,6 +54,7 @@ _HOME = {
     "load": "mercer.persistence",
     "kernels": "mercer.kernels",
     "learners": "mercer.learners",
+    "datasets": "mercer.datasets",
     "distances": "mercer.distances",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",

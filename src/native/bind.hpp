@@ -27,6 +27,7 @@ void check_aligned(const Arrays&... arrays) {
         throw std::invalid_argument("arrays must be aligned: copy them by np.require(A, None, 'A')");
 }
 
+void bind_arc_cosine(nb::module_& m);
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_edit(nb::module_& m);

@@ -143,6 +143,40 @@ void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t
     }
 }
 
+// As `edit_distances`, with costs.
+template <class Code>
+void weighted_edit_distances(const StringList<Code>& X, const StringList<Code>& Z,
+                             const EditCosts& costs, bool same, double* out) {
+    const EditLoops<Code>& edit = edit_loops<Code>();
+    const Groups<Code> texts(Z, edit.lanes);
+    const std::vector<double> codes(texts.codes.begin(), texts.codes.end());
+    std::vector<double> row((texts.longest + 1) * edit.lanes), found(edit.lanes), pattern;
+    for (size_t k = 0; k < X.count; ++k) {
+        const size_t i = same ? texts.order[k] : k;
+        pattern.assign(X.at(i), X.at(i) + X.length(i));
+        for (size_t g = same ? k / edit.lanes : 0; g < texts.count(); ++g) {
+            const EditColumns group{codes.data() + texts.first[g],
+                                    texts.lengths.data() + g * edit.lanes,
+                                    (texts.first[g + 1] - texts.first[g]) / edit.lanes};
+            edit.weighted(pattern.data(), pattern.size(), group, costs, row.data(), found.data());
+            const size_t filled = std::min(edit.lanes, Z.count - g * edit.lanes);
+            for (size_t l = 0; l < filled; ++l) {
+                const size_t j = texts.order[g * edit.lanes + l];
+                out[i * Z.count + j] = found[l];
+                if (same) out[j * Z.count + i] = found[l];
+            }
+        }
+    }
+}
+
+inline void check_lists(bool same, const void* x, const void* z, const void* x_starts,
+                        const void* z_starts, size_t n, size_t m, const Table& out) {
+    if (n != out.shape(0) + 1 || m != out.shape(1) + 1)
+        throw std::invalid_argument("shapes must be starts (n + 1,), (m + 1,), out (n, m)");
+    if (same && (x != z || x_starts != z_starts))
+        throw std::invalid_argument("same: both lists must be the same arrays");
+}
+
 template <class Code>
 void bind_edit_as(nb::module_& m) {
     const auto distances = [](List<const Code> x, List<const int64_t> x_starts, List<const Code> z,
@@ -151,10 +185,8 @@ void bind_edit_as(nb::module_& m) {
         check_aligned(x, x_starts, z, z_starts, out);
         if (alphabet < 1 || alphabet > (1 << 24) || variant < levenshtein || variant > common)
             throw std::invalid_argument("alphabet must be in 1 .. 2^24, variant in 0 .. 2");
-        if (x_starts.shape(0) != out.shape(0) + 1 || z_starts.shape(0) != out.shape(1) + 1)
-            throw std::invalid_argument("shapes must be starts (n + 1,), (m + 1,), out (n, m)");
-        if (same && (x.data() != z.data() || x_starts.data() != z_starts.data()))
-            throw std::invalid_argument("same: both lists must be the same arrays");
+        check_lists(same, x.data(), z.data(), x_starts.data(), z_starts.data(), x_starts.shape(0),
+                    z_starts.shape(0), out);
         const StringList<Code> X(x, x_starts, alphabet), Z(z, z_starts, alphabet);
         double* values = out.data();
         nb::gil_scoped_release release;
@@ -164,6 +196,30 @@ void bind_edit_as(nb::module_& m) {
     m.def("edit_distances", distances, nb::arg("x").noconvert(), nb::arg("x_starts"),
           nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("alphabet"), nb::arg("variant"),
           nb::arg("limit"), nb::arg("same"), nb::arg("out").noconvert());
+    const auto weighted = [](List<const Code> x, List<const int64_t> x_starts, List<const Code> z,
+                             List<const int64_t> z_starts, double gap, List<const int32_t> classes,
+                             nb::ndarray<const double, nb::ndim<2>, nb::c_contig> replace,
+                             bool same, Table out) {
+        check_aligned(x, x_starts, z, z_starts, classes, replace, out);
+        check_lists(same, x.data(), z.data(), x_starts.data(), z_starts.data(), x_starts.shape(0),
+                    z_starts.shape(0), out);
+        const size_t count = replace.shape(0);
+        if (count < 1 || replace.shape(1) != count)
+            throw std::invalid_argument("replace must be square, of one class at least");
+        for (size_t k = 0; k < classes.shape(0); ++k)
+            if (classes.data()[k] < 0 || static_cast<size_t>(classes.data()[k]) >= count)
+                throw std::out_of_range("classes must be in 0 .. the size of replace - 1");
+        const int64_t alphabet = static_cast<int64_t>(classes.shape(0));
+        const StringList<Code> X(x, x_starts, alphabet), Z(z, z_starts, alphabet);
+        const EditCosts costs{gap, replace.data(), classes.data(), count};
+        double* values = out.data();
+        nb::gil_scoped_release release;
+        weighted_edit_distances(X, Z, costs, same, values);
+    };
+    m.def("weighted_edit_distances", weighted, nb::arg("x").noconvert(), nb::arg("x_starts"),
+          nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("gap"),
+          nb::arg("classes").noconvert(), nb::arg("replace").noconvert(), nb::arg("same"),
+          nb::arg("out").noconvert());
 }
 
 }  // namespace

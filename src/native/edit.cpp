@@ -2,7 +2,8 @@
 //
 // Myers, "A fast bit-vector algorithm for approximate string matching", 1999; Hyyrö, "A bit-vector
 // algorithm for computing Levenshtein and Damerau edit distances", 2003 (with exchanged
-// neighbours), and "Bit-parallel LCS-length computation revisited", 2004.
+// neighbours), and "Bit-parallel LCS-length computation revisited", 2004; Wagner & Fischer, "The
+// string-to-string correction problem", 1974 (with costs).
 #include "loops.hpp"
 #include "words.hpp"
 
@@ -223,14 +224,55 @@ void common(const EditPattern& p, const EditTexts<Code>& texts, void* work, int6
         p, [&](auto size) { common_symbols<decltype(size)::value>(p, texts, work, out); });
 }
 
+// The table's rows one after the other (Wagner & Fischer 1974), for all lanes at once. All numbers
+// are doubles, codes too, so that compilers make vectors of these loops.
+template <bool Classes>
+void least_costs(const double* pattern, size_t n, const EditColumns& texts, const EditCosts& costs,
+                 double* row, double* out) {
+    const size_t m = texts.longest;
+    const double gap = costs.gap;
+    for (size_t l = 0; l < lanes; ++l) row[l] = 0;
+    for (size_t k = lanes; k < (m + 1) * lanes; ++k) row[k] = row[k - lanes] + gap;
+    for (size_t i = 0; i < n; ++i) {
+        const double symbol = pattern[i];
+        const double* replace = costs.replace + size_t(costs.classes[size_t(symbol)]) * costs.count;
+        double diagonal[lanes], left[lanes], cost[lanes];
+        for (size_t l = 0; l < lanes; ++l) {
+            diagonal[l] = row[l];
+            left[l] = row[l] = row[l] + gap;
+            cost[l] = replace[0];
+        }
+        for (size_t j = 0; j < m; ++j) {
+            const double* __restrict codes = texts.codes + j * lanes;
+            double* __restrict cells = row + (j + 1) * lanes;
+            if constexpr (Classes)
+                for (size_t l = 0; l < lanes; ++l) cost[l] = replace[costs.classes[size_t(codes[l])]];
+            for (size_t l = 0; l < lanes; ++l) {
+                const double replaced = diagonal[l] + (codes[l] == symbol ? 0 : cost[l]);
+                const double up = cells[l], shorter = (up < left[l] ? up : left[l]) + gap;
+                diagonal[l] = up;
+                cells[l] = left[l] = replaced < shorter ? replaced : shorter;
+            }
+        }
+    }
+    for (size_t l = 0; l < lanes; ++l) out[l] = row[size_t(texts.lengths[l]) * lanes + l];
+}
+
+void weighted(const double* pattern, size_t n, const EditColumns& texts, const EditCosts& costs,
+              double* row, double* out) {
+    (costs.count > 1 ? least_costs<true> : least_costs<false>)(pattern, n, texts, costs, row, out);
+}
+
 }  // namespace
 
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
 constinit const EditLoops<uint8_t> edit8 = {lanes, sizeof(Column<true>), distances<false, uint8_t>,
-                                            distances<true, uint8_t>, common<uint8_t>};
+                                            distances<true, uint8_t>, common<uint8_t>,
+                                            weighted};
 constinit const EditLoops<int32_t> edit32 = {lanes, sizeof(Column<true>), distances<false, int32_t>,
-                                             distances<true, int32_t>, common<int32_t>};
+                                             distances<true, int32_t>, common<int32_t>,
+                                             weighted};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -27,6 +27,22 @@ struct EditPattern {
     size_t alphabet, count, skipped;
 };
 
+// What edits cost: a symbol that is inserted or deleted costs `gap`, and a symbol of class a that is
+// replaced by another one of class b costs replace[a * count + b].
+struct EditCosts {
+    double gap;
+    const double* replace;
+    const int32_t* classes;  // of each code
+    size_t count;
+};
+
+// As EditTexts, with codes as doubles.
+struct EditColumns {
+    const double* codes;
+    const int64_t* lengths;
+    size_t longest;
+};
+
 template <class Code>
 struct EditLoops {
     size_t lanes;       // texts of a group
@@ -40,6 +56,10 @@ struct EditLoops {
     // out (lanes,): the lengths of the longest common subsequences.
     void (*common)(const EditPattern& pattern, const EditTexts<Code>& texts, void* work,
                    int64_t* out);
+    // out (lanes,): the least sums of costs that turn the pattern's n symbols into the texts.
+    // row (longest + 1, lanes) is memory for the cells of a row.
+    void (*weighted)(const double* pattern, size_t n, const EditColumns& texts,
+                     const EditCosts& costs, double* row, double* out);
 };
 
 }  // namespace mercer

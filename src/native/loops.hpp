@@ -27,6 +27,14 @@
 namespace mercer {
 
 template <class T>
+struct ArcCosineLoops {
+    // G[i, j] <- out_x[i] out_z[j] f(... f(x[i] z[j] G[i, j])), where f = J_n / J_n(0) is applied
+    // `layers` times, n = degree, to the cosine of the angle; G is (n, m).
+    void (*apply)(T* G, const T* x, const T* z, const T* out_x, const T* out_z, size_t n, size_t m,
+                  int degree, size_t layers);
+};
+
+template <class T>
 struct RadialLoops {
     // d[i] <- exp(-scale * d[i]), n values, any sign.
     void (*exp_scaled)(T* d, size_t n, T scale);
@@ -39,6 +47,8 @@ struct RadialLoops {
 // would be code of the table's instruction set, and would run on every machine.
 struct Loops {
     const char* isa;
+    const ArcCosineLoops<float>& arc_cosine32;
+    const ArcCosineLoops<double>& arc_cosine64;
     const RadialLoops<float>& radial32;
     const RadialLoops<double>& radial64;
     const PairLoops<float>& pairs32;

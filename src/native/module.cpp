@@ -26,6 +26,7 @@ NB_MODULE(_native, m) {
         const int count = available_isas(names);
         return std::vector<std::string>(names, names + count);
     });
+    bind_arc_cosine(m);
     bind_radial(m);
     bind_distances(m);
     bind_edit(m);

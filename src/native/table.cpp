@@ -8,6 +8,8 @@
 
 namespace mercer {
 namespace MERCER_ISA {
+extern const ArcCosineLoops<float> arc_cosine32;
+extern const ArcCosineLoops<double> arc_cosine64;
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
@@ -47,6 +49,8 @@ extern const SubsetLoops<double> subsets64;
 extern const Loops CONCAT(table_, MERCER_ISA);
 constinit const Loops CONCAT(table_, MERCER_ISA) = {
     STRING(MERCER_ISA),
+    MERCER_ISA::arc_cosine32,
+    MERCER_ISA::arc_cosine64,
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,

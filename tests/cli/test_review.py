@@ -151,6 +151,8 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
         (("--time", "soon"), "time='soon'"),
         (("--memory", "much"), "memory='much'"),
         (("--seed", "-1"), "--seed -1"),
+        (("--seed", "1.5"), "1.5: give a whole number"),
+        (("--group", "a", "--time-column", "b"), "are both given"),
         (("--trials", "0"), "trials=0"),
         (("--sep", "ab"), "--sep ab: give one character"),
     ],
@@ -158,7 +160,7 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
 def test_wrong_options_are_refused_before_the_table_is_read(given, message, capsys, monkeypatch):
     monkeypatch.setattr("mercer.cli.problem.Tables", None)
     code, _, said = command(capsys, "fit", "t.csv", "--target", "y", *given)
-    assert code == 3
+    assert code == 2
     assert message in said
 
 

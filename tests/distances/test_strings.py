@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import oracles
 from cases import VARIANTS
 from mercer import _native
-from mercer.distances import Edit, JaroWinkler, string_pairs
+from mercer.distances import Edit, JaroWinkler, WeightedEdit, string_pairs
 
 ANY = st.text(st.sampled_from("ab\0é\ud800😀"), max_size=12)
 LONG = st.builds("".join, st.lists(st.sampled_from(["a" * 20, "b", "ab"]), max_size=8))  # about 64
@@ -21,6 +21,9 @@ DISTANCES = [
     *[Edit(variant, normalised) for variant in VARIANTS for normalised in (False, True)],
     JaroWinkler(),
     JaroWinkler(0.25),
+    WeightedEdit(0.5, 0.75),
+    WeightedEdit(1.5, 1.0, {"ab": 0.25, "é😀": 4.0}),
+    WeightedEdit(1.0, 0.3, {"ab": 3.0}, normalised=True),
 ]
 
 
@@ -161,6 +164,12 @@ def test_float32_and_one_half_of_the_pairs():
     [
         (Edit("levenstein"), ["a"], ValueError, r"variant='levenstein'.*'levenshtein', 'indel'"),
         (Edit(normalised="yes"), ["a"], TypeError, "normalised='yes'"),
+        (WeightedEdit(0), ["a"], ValueError, r"gap=0: must be a finite number > 0"),
+        (WeightedEdit(replace=np.nan), ["a"], ValueError, r"replace=nan: must be a finite"),
+        (WeightedEdit(pairs={"ab": -1}), ["a"], ValueError, r"pairs\['ab'\]=-1: must be"),
+        (WeightedEdit(pairs={"aa": 1}), ["a"], ValueError, "'aa': give two different symbols"),
+        (WeightedEdit(pairs=["ab"]), ["a"], TypeError, r"pairs=\['ab'\]: give a dict"),
+        (WeightedEdit(normalised=2), ["a"], TypeError, "normalised=2"),
         (JaroWinkler(0.3), ["a"], ValueError, r"prefix_weight=0\.3: must be in"),
         (Edit(), "abc", TypeError, "a single string"),
         (Edit(), [1, 2], TypeError, r"X\[0\] is 1, but Edit compares strings"),
@@ -172,3 +181,14 @@ def test_float32_and_one_half_of_the_pairs():
 def test_bad_input_is_refused(distance, X, error, message):
     with pytest.raises(error, match=message):
         distance(X)
+
+
+def test_costs_of_one_are_those_of_the_edit_distance():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abc"), n)) for n in rng.integers(0, 90, 40)]
+    assert_array_equal(WeightedEdit()(texts), Edit()(texts))
+    assert_array_equal(WeightedEdit(1.0, 2.0)(texts), Edit("indel")(texts))
+    assert_array_equal(WeightedEdit(1.0, 7.0)(texts), Edit("indel")(texts))
+    other = ["".join(rng.choice(list("abcz"), n)) for n in rng.integers(0, 90, 30)]
+    D = WeightedEdit(0.3, 0.7, {"az": 0.1})(texts, other)
+    assert_array_equal(D, WeightedEdit(0.3, 0.7, {"za": 0.1})(other, texts).T)

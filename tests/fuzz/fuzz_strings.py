@@ -53,6 +53,7 @@ def string_comparisons(s: Source):
         lambda: k.GapWeighted(number(s, *length, 60), number(s, *decays), s.below(2) == 1),
         lambda: k.EditRBF(number(s, 0.1, 1.0, 10, 1e-9, 1e9), s.one_of(EDITS)),
         lambda: d.Edit(s.one_of(EDITS), s.below(2) == 1),
+        lambda: d.WeightedEdit(number(s, 0.5, 1, 2, 1e-9, 1e9), number(s, 0.5, 1, 3, 1e9)),
         lambda: d.JaroWinkler(number(s, 0.1, 0, 0.25, 0.2)),
     ]
 

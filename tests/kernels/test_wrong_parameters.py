@@ -12,7 +12,7 @@ from mercer.kernels import RBF, Polynomial, Sigmoid, repair
 
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, object(), 1j]
 #: their samples cannot be read without the parameter, and the error is about the samples
-READS = {("RBF", "metric"), ("Centred", "sample")}
+READS = {("RBF", "metric"), ("Centred", "sample"), ("Layered", "base")}
 THINGS = [*cases.KERNELS, *cases.DISTANCES]
 
 

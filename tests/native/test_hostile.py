@@ -148,6 +148,7 @@ def profile(name, order):
 def test_no_function_is_missing():
     functions = {name for name in dir(_native) if not name.startswith("__")}
     tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
+    tested |= {"arc_cosine"}  # test_hostile_layers.py
     tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
     tested |= {"smo_solve_blocks", "smo_join", "smo_optimum"}
@@ -157,7 +158,7 @@ def test_no_function_is_missing():
     tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
     tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
     tested |= {"perceptron_epoch", "perceptron_votes"}
-    tested |= {"edit_distances"}  # test_hostile_edits.py
+    tested |= {"edit_distances", "weighted_edit_distances"}  # test_hostile_edits.py
     tested |= {"hash_keys", "hash_tables", "least_hashes", "least_ranks"}  # test_hostile_hashing.py
     tested |= {"count_candidates", "list_candidates", "nearest_listed"}
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}

@@ -126,3 +126,43 @@ def test_negative_codes_are_refused():
     values = np.array([0, -1, 2], np.int32)
     with pytest.raises(IndexError, match="values must be in"):
         _native.edit_distances(**arguments(x=values, z=values))
+
+
+def with_costs(**changes):
+    (x, x_starts), (z, z_starts) = flat([[0, 1, 2], []], np.uint8), flat([[2], [1, 1]], np.uint8)
+    given = {
+        "x": x,
+        "x_starts": x_starts,
+        "z": z,
+        "z_starts": z_starts,
+        "gap": 1.0,
+        "classes": np.array([0, 1, 1], np.int32),
+        "replace": np.array([[1.0, 2.0], [2.0, 3.0]]),
+        "same": False,
+        "out": np.full((2, 2), -7.0),
+    }
+    given |= changes
+    _native.weighted_edit_distances(**given)
+    return given["out"]
+
+
+def test_costs_of_classes():
+    assert_array_equal(with_costs(), [[2, 3], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"classes": np.array([0, 2, 1], np.int32)}, IndexError, "classes must be in"),
+        ({"classes": np.array([0, -1, 1], np.int32)}, IndexError, "classes must be in"),
+        ({"classes": np.array([0, 1], np.int32)}, IndexError, "alphabet"),
+        ({"replace": np.ones((2, 1))}, ValueError, "square"),
+        ({"replace": np.ones((0, 0))}, ValueError, "square"),
+        ({"out": np.empty((2, 3))}, ValueError, "shapes"),
+        ({"x_starts": np.array([0, 4, 3])}, IndexError, "starts"),
+        ({"same": True}, ValueError, "same"),
+    ],
+)
+def test_costs_that_are_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        with_costs(**changes)

@@ -13,8 +13,10 @@ from numpy.testing import assert_array_equal
 from mercer import distances
 from mercer.kernels import (
     RBF,
+    ArcCosine,
     FromDistance,
     Laplacian,
+    Layered,
     Linear,
     Match,
     Polynomial,
@@ -133,6 +135,14 @@ def test_kernels_in_words():
     assert words.parameters == [("left factor", "0.5"), ("left kernel γ", "2")]
     words = kernel_words(FromDistance(distances.Match(), 0.5))
     assert (words.formula, words.parameters) == ("exp(−γ ρ(x, z))", [("γ", "0.5")])
+    words = kernel_words(Layered([ArcCosine(0, 3), RBF(2.0)], 2, Polynomial(2, 0.5)))
+    assert words.formula == (
+        "layers of [arc-cosine of degree 0, layers: 3, then exp(−γ ‖x − z‖²)] "
+        "on the features of (γ⟨x, z⟩ + c)²"
+    )
+    assert words.parameters == [("base c", "1"), ("base γ", "0.5"), ("depth", "2")]
+    assert "layers" in words.meaning
+    assert kernel_words(ArcCosine(2)).parameters == []
 
 
 def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():

@@ -224,6 +224,8 @@ def samples(rng: Random, n: int) -> tuple[Any, dict]:
             k.ANOVA(),
             k.Polynomial(3).normalised(),
             k.ExponentialPower(),
+            k.ArcCosine(0, 2),
+            k.Layered(k.NeuralTangent(2), base=k.Cosine()),
         ]
         return X, {"kernel": choice(rng, made)}
     return X, {}

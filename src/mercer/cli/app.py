@@ -11,13 +11,15 @@ import errno
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
+from cyclopts import App, CycloptsError, CycloptsPanel, Parameter, Token
 
 import mercer
+from mercer.cli.errors import OptionError
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
 from mercer.cli.terminal import Terminal, line
 from mercer.visible import visible
@@ -45,6 +47,17 @@ Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
 
 
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number; cyclopts would round 2.5 without a word."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value}: give a whole number.") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+
+
 @app.command(sort_key=0)
 def fit(
     train: Path,
@@ -55,15 +68,15 @@ def fit(
     task: Literal["classification", "regression"] | None = None,
     metric: str | None = None,
     time: str = "120s",
-    trials: int | None = None,
+    trials: Whole | None = None,
     memory: str = "4GB",
     kind: Kinds = None,
     drop: Drops = None,
     group: str | None = None,
     time_column: str | None = None,
     weight: str | None = None,
-    compress: int | None = None,
-    seed: int = 0,
+    compress: Whole | None = None,
+    seed: Whole = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
     encoding: str = "utf-8",
     sep: str | None = None,
@@ -313,7 +326,7 @@ def neighbors(
     query: Path | None = None,
     /,
     *,
-    k: Annotated[int | None, Parameter(name=["-k", "--neighbors"])] = None,
+    k: Annotated[Whole | None, Parameter(name=["-k", "--neighbors"])] = None,
     radius: float | None = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("neighbors.csv"),
     columns: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -411,6 +424,8 @@ def run(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         errors.print("\nInterrupted; nothing was written.")
         sys.exit(INTERRUPTED)
+    except OptionError as error:
+        _fail(errors, error, USAGE)
     except (FileExistsError, PermissionError) as error:
         _fail(errors, error, OUTPUT)
     except (ValueError, TypeError, MemoryError, FileNotFoundError, IsADirectoryError) as error:

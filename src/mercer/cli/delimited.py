@@ -298,10 +298,12 @@ class _Lines:
 def encoding_of(sample: bytes, given: str) -> str:
     """The encoding of a text that begins so: the given one, unless UTF-8 is given and it is not.
 
-    Latin letters in UTF-16 have a zero in every other byte.
+    Latin letters in UTF-16 have a zero in every other byte, and so have the ends of lines.
     """
     marked = next((name for mark, name in MARKS.items() if sample.startswith(mark)), None)
     if given.lower() in ("utf-16", "utf-32", "utf16", "utf32") and marked is None:
+        if sample and 0 not in sample:
+            raise TableError(f"--encoding {given}: the text is not {given}; leave it out.")
         return f"{given}-le"  # decoders of streams want a mark, or the order in the name
     if given.lower() not in ("utf-8", "utf8"):
         return given

@@ -6,11 +6,15 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["TableError", "check_columns", "counted", "no_column", "of_option"]
+__all__ = ["OptionError", "TableError", "check_columns", "counted", "no_column", "of_option"]
 
 
 class TableError(ValueError):
     """A table that cannot be read or used; the message names the file, the row and the remedy."""
+
+
+class OptionError(TableError):
+    """A value of an option that no table could make right; the message names both."""
 
 
 def check_columns(
@@ -38,12 +42,12 @@ def no_column(option: str, name: str, path: str, columns: list[str]) -> TableErr
 
 
 @contextmanager
-def of_option() -> Iterator[None]:
+def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
     """Errors about an argument, such as ``time='0': ...``, as those about its option."""
     try:
         yield
     except ValueError as error:
-        raise TableError(f"--{error}") from error
+        raise kind(f"--{error}") from error
 
 
 def counted(n: int, noun: str) -> str:

@@ -34,8 +34,6 @@ def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.Dat
     given["--weight"] = options.weight
     for option, name in given.items():
         check_columns(option, [] if name is None else [name], path, X.columns, options.target)
-    if options.group is not None and options.time_column is not None:
-        raise TableError("--group and --time-column are both given: give one of them.")
     weights = groups = times = None
     if options.weight is not None:
         (values,) = read_columns(X.select(pl.col(options.weight).alias("w"))).values()

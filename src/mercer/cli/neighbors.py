@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import TableError, check_columns, counted, of_option
+from mercer.cli.errors import OptionError, TableError, check_columns, counted, of_option
 from mercer.cli.options import kinds_given, refuse_existing
 from mercer.cli.predict import WRITERS, write_frames
 from mercer.cli.problem import columns_of
@@ -55,17 +55,17 @@ class NeighborOptions:
         """Refuse, before any table is read, what no table could make right."""
         suffix = self.output.suffix.lower()
         if suffix not in WRITERS:
-            raise TableError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
+            raise OptionError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
         if self.k is not None and self.k < 1:
-            raise TableError(f"-k {self.k}: give a number of neighbours, at least 1.")
+            raise OptionError(f"-k {self.k}: give a number of neighbours, at least 1.")
         if self.radius is not None and not 0 <= self.radius < np.inf:
-            raise TableError(f"--radius {self.radius}: give a number, at least 0.")
-        with of_option():
+            raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
+        with of_option(OptionError):
             memory_budget(self.memory)
         kinds_given(self.kind)
         both = sorted({*self.columns} & {*self.drop})
         if both:
-            raise TableError(f"{both[0]} is named by --columns and by --drop: leave one out.")
+            raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
         inputs = [self.items] if self.query is None else [self.items, self.query]
         refuse_existing([self.output], self.force, inputs)
 

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import TableError, of_option
+from mercer.cli.errors import OptionError, of_option
 from mercer.cli.tables import Reading
 from mercer.gram import memory_budget
 from mercer.selection.budget import seconds
@@ -82,24 +82,26 @@ class FitOptions:
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
         if self.output.suffix.lower() == ".html":
-            raise TableError(
+            raise OptionError(
                 f"--output {self.output}: the report takes that name; give the model another, such "
                 f"as {self.output.with_suffix('.mercer')}."
             )
         if self.compress is not None and self.compress < 1:
-            raise TableError(f"--compress {self.compress}: give a number of centres, at least 1.")
+            raise OptionError(f"--compress {self.compress}: give a number of centres, at least 1.")
         if self.seed < 0:
-            raise TableError(f"--seed {self.seed}: give a whole number, at least 0.")
+            raise OptionError(f"--seed {self.seed}: give a whole number, at least 0.")
         if self.trials is not None and self.trials < 1:
-            raise TableError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
-        with of_option():
+            raise OptionError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
+        with of_option(OptionError):
             seconds(self.time)
             memory_budget(self.memory)
         if self.metric is not None and self.metric not in METRICS:
-            raise TableError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
+            raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
-            with of_option():
+            with of_option(OptionError):
                 metric_named(self.metric, self.task)
+        if self.group is not None and self.time_column is not None:
+            raise OptionError("--group and --time-column are both given: give one of them.")
         kinds_given(self.kind)
         reading_given(self.encoding, self.sep, self.decimal)
         inputs = [*self.tables, self.test] if self.test else self.tables
@@ -132,9 +134,9 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
-            raise TableError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
+            raise OptionError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
         if value not in KINDS:
-            raise TableError(f"--kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
         kinds[name] = value
     return kinds
 
@@ -143,11 +145,11 @@ def reading_given(encoding: str, sep: str | None, decimal: str | None) -> Readin
     """How text tables are read, by the options ``--encoding``, ``--sep`` and ``--decimal``."""
     separator = None if sep is None else SEPARATORS.get(sep, sep)
     if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
-        raise TableError(
+        raise OptionError(
             f"--sep {sep}: give one character that stands between the fields, such as ';', or tab."
         )
     if decimal not in (None, ".", ","):
-        raise TableError(f"--decimal {decimal}: give . or , (a point or a comma).")
+        raise OptionError(f"--decimal {decimal}: give . or , (a point or a comma).")
     return Reading(encoding, separator, decimal or "")
 
 

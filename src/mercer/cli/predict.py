@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, counted, no_column
+from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.options import refuse_existing
 from mercer.cli.row_numbers import in_file
 from mercer.cli.tables import Reading, Tables
@@ -53,7 +53,7 @@ def predict_table(
     """
     suffix = output.suffix.lower()
     if suffix not in WRITERS:
-        raise TableError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
+        raise OptionError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
     refuse_existing([output], force, inputs=[model, *given])
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):

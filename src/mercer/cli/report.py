@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.cli.errors import TableError, counted
+from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.options import refuse_existing
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target
@@ -33,7 +33,7 @@ def report_table(
     """Write the report, and say the verdict."""
     screen = Terminal()
     if output.suffix.lower() != ".html":
-        raise TableError(f"--output {output}: the name must end in .html.")
+        raise OptionError(f"--output {output}: the name must end in .html.")
     refuse_existing([output], force, inputs=[model, *given])
     estimator = load(model)
     if not hasattr(estimator, "leaderboard_"):

@@ -10,7 +10,7 @@ from mercer.distances.mapped import MappedMinkowski
 from mercer.distances.mixed import Mixed
 from mercer.distances.products import dense_rows
 from mercer.distances.sets import Dice, Jaccard
-from mercer.distances.strings import Edit, JaroWinkler
+from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
 from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
@@ -34,6 +34,7 @@ __all__ = [
     "Mixed",
     "PairDifferences",
     "SmoothedMatch",
+    "WeightedEdit",
     "correlation_weights",
     "dense_rows",
 ]

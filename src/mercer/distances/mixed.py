@@ -77,8 +77,8 @@ class Mixed(Composite, Distance):
     def gower(cls, X: Any, weights: Any = None) -> Mixed:
         """Gower's distance for the columns of a table, a mean of numbers in [0, 1].
 
-        Numbers differ by |x - z| over the range of their column in X, anything else by 1; missing
-        values are skipped.
+        Numbers differ by ``|x - z|`` over the range of their column in X, anything else by 1;
+        missing values are skipped.
 
         Parameters
         ----------

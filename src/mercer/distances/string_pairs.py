@@ -15,7 +15,7 @@ import numpy as np
 from mercer import _native
 from mercer.samples import Prepared, Strings
 
-__all__ = ["VARIANTS", "compared", "decoded", "edits"]
+__all__ = ["VARIANTS", "compared", "decoded", "edits", "weighted_edits"]
 
 #: variant -> name of RapidFuzz's module
 VARIANTS = {
@@ -94,6 +94,29 @@ def _for_the_native_loop(X: Strings, Z: Strings, variant: str) -> np.ndarray:
     return (lengths > WORD) & (lengths <= most)
 
 
+def weighted_edits(
+    X: Strings, Z: Strings, gap: float, replace: float, pairs: dict[Any, float]
+) -> np.ndarray:
+    """The least sums of costs that turn the strings into each other, (n, m)."""
+    named = {symbol: i for i, symbol in enumerate({s for pair in pairs for s in pair}, 1)}
+    costs = np.full((len(named) + 1, len(named) + 1), float(replace))  # class 0: all other symbols
+    for (a, b), cost in pairs.items():
+        costs[named[a], named[b]] = costs[named[b], named[a]] = cost
+    symbols = max(X.alphabet, Z.alphabet, key=len)  # codes of one are codes of the other
+    classes = np.array([named.get(symbol, 0) for symbol in symbols], np.int32)
+    x, z = _arrays(X, Z)
+    D = np.empty((len(X), len(Z)))
+    _native.weighted_edit_distances(*x, *z, float(gap), classes, costs, Z is X, D)
+    return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+
+
+def _arrays(X: Strings, Z: Strings) -> tuple[tuple, tuple]:
+    """Codes of one type and starts of both lists; those of X itself if Z is X."""
+    code = np.result_type(X.values, Z.values)
+    x = X.values.astype(code, copy=False), X.starts
+    return x, x if Z is X else (Z.values.astype(code, copy=False), Z.starts)
+
+
 def _native_edits(
     X: Strings, Z: Strings | None, variant: str, normalised: bool, limit: float
 ) -> np.ndarray:
@@ -104,9 +127,7 @@ def _native_edits(
     most = limit * (1 + 1e-6) * int(whole.max(initial=0)) if normalised else limit
     bound = int(most) if most < 2**31 else -1
     symbols = max(len(side.alphabet) for side in (X, Z or X))
-    code = np.result_type(X.values, X.values if Z is None else Z.values)
-    x = X.values.astype(code, copy=False), X.starts
-    z = x if Z is None else (Z.values.astype(code, copy=False), Z.starts)
+    x, z = _arrays(X, Z or X)
     D = np.empty((len(n), len(m)))
     _native.edit_distances(*x, *z, symbols, LOOPS[variant], bound, Z is None, D)
     if variant == "indel":

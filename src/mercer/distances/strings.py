@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
-from mercer.distances.string_pairs import VARIANTS, compared, decoded, edits
+from mercer.distances.string_pairs import VARIANTS, compared, decoded, edits, weighted_edits
 from mercer.samples import Strings, is_number
 
-__all__ = ["Edit", "JaroWinkler"]
+__all__ = ["Edit", "JaroWinkler", "WeightedEdit"]
 
 
 class Edit(Distance):
@@ -40,6 +40,7 @@ class Edit(Distance):
     See Also
     --------
     mercer.kernels.EditRBF : The kernel exp(-γ ρ).
+    WeightedEdit : Edits that cost more or less than others.
     JaroWinkler : A distance for short names.
 
     Notes
@@ -102,6 +103,93 @@ class Edit(Distance):
 
     def key(self, X: Strings) -> np.ndarray | None:
         return None if self.normalised else X.lengths  # each edit changes the length by at most 1
+
+
+class WeightedEdit(Distance):
+    r"""Edit distance of strings with costs: the least sum of costs that turns one into the other.
+
+    Parameters
+    ----------
+    gap : float > 0, default=1.0
+        The cost of a symbol that is inserted or deleted.
+    replace : float > 0, default=1.0
+        The cost of a symbol that is replaced; above two gaps it is never used.
+    pairs : dict, optional
+        Costs > 0 of replacing one symbol by another, in both directions, in place of ``replace``:
+        ``{"AG": 0.5, "CT": 0.5}``, or ``{("to", "too"): 0.1}`` for tokens.
+    normalised : bool, default=False
+        Whether to divide by the largest sum that strings of these lengths can have. Then values are
+        in [0, 1]. Two empty strings are at distance 0.
+
+    Notes
+    -----
+    Without ``pairs``, not normalised, it is a metric; with ``gap=1, replace=1`` it is `Edit`. Two
+    strings of n and m symbols cost n m steps, of which 8 to 16 are done at once where the processor
+    has AVX2 or AVX-512; `Edit` is several times faster.
+
+    References
+    ----------
+    Wagner & Fischer, "The string-to-string correction problem", Journal of the ACM 21, 1974.
+
+    Examples
+    --------
+    >>> WeightedEdit(gap=2.0)(["kitten"], ["sitting", "kitten", ""])
+    array([[ 4.,  0., 12.]])
+    >>> WeightedEdit(pairs={"AG": 0.5, "CT": 0.5})(["GATTACA"], ["GGTTACA", "GTTTACA"])
+    array([[0.5, 1. ]])
+    """
+
+    kind = "strings"
+
+    def __init__(
+        self,
+        gap: float = 1.0,
+        replace: float = 1.0,
+        pairs: dict | None = None,
+        normalised: bool = False,
+    ):
+        self.gap = gap
+        self.replace = replace
+        self.pairs = pairs
+        self.normalised = normalised
+
+    @property
+    def metric(self) -> bool:  # type: ignore[override]
+        return not self.pairs and not self.normalised
+
+    def validate(self) -> None:
+        if not isinstance(self.normalised, (bool, np.bool_)):
+            raise TypeError(f"normalised={self.normalised!r}: give True or False.")
+        if not isinstance(self.pairs, (dict, type(None))):
+            raise TypeError(f"pairs={self.pairs!r}: give a dict, such as {{'AG': 0.5}}.")
+        costs = {"gap": self.gap, "replace": self.replace}
+        for pair, cost in (self.pairs or {}).items():
+            if not (isinstance(pair, (str, tuple)) and len(pair) == 2 and pair[0] != pair[1]):
+                raise ValueError(f"pairs has {pair!r}: give two different symbols, such as 'AG'.")
+            costs[f"pairs[{pair!r}]"] = cost
+        for name, cost in costs.items():
+            if not (is_number(cost) and 0 < cost < np.inf):
+                raise ValueError(f"{name}={cost!r}: must be a finite number > 0.")
+
+    def pair_cost(self, X: Strings) -> float:
+        return 3.0 * float(X.lengths.mean()) ** 2 if len(X) else 0.0
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        D = weighted_edits(X, Z, self.gap, self.replace, self.pairs or {})
+        if not self.normalised:
+            return D
+        # all symbols of the shorter one are replaced, or deleted and inserted
+        change = min(max([self.replace, *(self.pairs or {}).values()]), 2 * self.gap)
+        longer = np.maximum.outer(X.lengths, Z.lengths)
+        shorter = np.minimum.outer(X.lengths, Z.lengths)
+        most = (change - self.gap) * shorter + self.gap * longer
+        np.divide(D, most, out=D, where=most > 0)
+        return np.minimum(D, 1, out=D)
+
+    def key(self, X: Strings) -> np.ndarray | None:
+        # sums of many gaps may be rounded down
+        return None if self.normalised else self.gap * (1 - 1e-12) * X.lengths
 
 
 class JaroWinkler(Distance):

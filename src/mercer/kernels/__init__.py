@@ -1,14 +1,17 @@
 """Similarities: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
-from mercer.kernels.base import Kernel, Radial
+from mercer.kernels.arc_cosine import ArcCosine
+from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
+from mercer.kernels.infinite_networks import NeuralNetworkGP, NeuralTangent
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
+from mercer.kernels.layered import Layered
 from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
@@ -32,6 +35,7 @@ __all__ = [
     "RBF",
     "AllSubsequences",
     "AllSubsets",
+    "ArcCosine",
     "BlendedSpectrum",
     "Centred",
     "ChiSquared",
@@ -53,6 +57,8 @@ __all__ = [
     "Jaccard",
     "Kernel",
     "Laplacian",
+    "Layer",
+    "Layered",
     "Linear",
     "LpqLaplace",
     "Mapped",
@@ -61,6 +67,8 @@ __all__ = [
     "MercerCheck",
     "Mismatch",
     "Modulated",
+    "NeuralNetworkGP",
+    "NeuralTangent",
     "Normalised",
     "On",
     "Polynomial",

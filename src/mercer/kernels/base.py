@@ -1,7 +1,8 @@
 """The one interface of all kernels, and the operators of their algebra.
 
 A kernel is k(x, z) = <φ(x), φ(z)> for some feature map φ. `Kernel` needs one method, ``block``;
-`Radial` is the only class between: kernels made of a distance and a profile.
+two abstract classes stand between: `Radial`, kernels made of a distance and a profile, and `Layer`,
+kernels that are functions of inner products, and so of the Gram matrix of any other kernel.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance
+from mercer.distances.products import inner_products, squared_norms
 from mercer.kernels.mantissas import logarithms
-from mercer.samples import as_samples, is_number
+from mercer.samples import Prepared, as_samples, is_number
 
-__all__ = ["Kernel", "Radial"]
+__all__ = ["Kernel", "Layer", "Radial"]
 
 
 def _has_scaled_block(kernel: Kernel) -> bool:
@@ -153,3 +155,48 @@ class Radial(Kernel):
         if not self.distance.reflexive:
             return super().diag(X)
         return self.profile(np.zeros(X.shape[0], X.dtype))
+
+
+class Layer(Kernel):
+    """k(x, z) = κ(<x, z>, <x, x>, <z, z>): a function of inner products, and of nothing else.
+
+    Abstract: define ``of_gram`` and ``of_diag``. The inner products may be those of vectors, or of
+    the features of any kernel: then κ is applied to its Gram matrix (`Layered`).
+    """
+
+    @abstractmethod
+    def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
+        """κ(G[i, j], g_x[i], g_z[j]) for inner products G (n, m) and squared norms g_x (n,) and
+        g_z (m,); may overwrite G."""
+
+    @abstractmethod
+    def of_diag(self, g: np.ndarray) -> np.ndarray:
+        """κ(g, g, g) for squared norms g; a new array of the same shape."""
+
+    def check_layer(self) -> None:
+        """Raise ValueError if κ depends on more than inner products with the given parameters."""
+        self.validate()
+        gamma = self.get_params(deep=False).get("gamma")
+        if isinstance(gamma, str):
+            raise ValueError(
+                f"gamma={gamma!r} of {self!r} is learnt from vectors, but a layer reads a Gram "
+                "matrix: give a number."
+            )
+
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        if isinstance(X, Prepared):
+            return X
+        g = squared_norms(X)
+        self.of_diag(g)  # rows that are out of range are refused before the first product
+        return Prepared((X, g))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        (x, g_x), (z, g_z) = X.parts, Z.parts
+        K = self.of_gram(inner_products(x, z), g_x, g_z)
+        if X is Z:  # equal rows, where the rounding of inner products is enlarged most
+            np.fill_diagonal(K, self.of_diag(g_x))
+        return K
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self.of_diag(self.prepare(X).parts[1])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.distances.products import cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Layer
 from mercer.samples import Prepared, is_number
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
 
-class Linear(Kernel):
+class Linear(Layer):
     r"""Linear kernel :math:`k(x, z) = \langle x, z \rangle`.
 
     Notes
@@ -40,18 +40,27 @@ class Linear(Kernel):
 
     linear = True
 
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        return X
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return inner_products(X, Z)
 
     def diag(self, X: Any) -> np.ndarray:
         return squared_norms(X)
 
+    def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
+        return G
+
+    def of_diag(self, g: np.ndarray) -> np.ndarray:
+        return g.copy()
+
     def features(self, X: Any) -> Any:
         """The vectors themselves, (n, d)."""
         return X
 
 
-class Polynomial(Kernel):
+class Polynomial(Layer):
     r"""Polynomial kernel :math:`k(x, z) = (\gamma \langle x, z \rangle + c)^p`.
 
     Its features are the monomials of degree exactly p (c = 0) or at most p (c > 0).
@@ -95,11 +104,11 @@ class Polynomial(Kernel):
         gamma = resolve_gamma(self.gamma, X)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        return self._of_product(inner_products(X, Z))
+    def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
+        return self._of_product(G)
 
-    def diag(self, X: Any) -> np.ndarray:
-        return self._of_product(squared_norms(X))
+    def of_diag(self, g: np.ndarray) -> np.ndarray:
+        return self._of_product(g.copy())
 
     def _of_product(self, P: np.ndarray) -> np.ndarray:
         P *= narrowed(bound_gamma(self.gamma, self), P.dtype)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mercer.distances import Distance
+from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.from_function import FromCallable, FromFunction
@@ -34,6 +35,7 @@ NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
     "intersection": (Intersection, {}),
     "jaccard": (Jaccard, {}),
     "matern": (Matern, {}),
+    "arccosine": (ArcCosine, {}),
     "precomputed": (Precomputed, {}),
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, Minkowski
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
-from mercer.kernels.base import Radial
+from mercer.kernels.base import Layer, Radial
 from mercer.samples import is_number
 
 __all__ = [
@@ -34,8 +34,10 @@ EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
 
 
-class OfMetric(Radial):
+class OfMetric(Radial, Layer):
     """Abstract: a radial kernel with a parameter ``metric``; None means its ``usual`` distance.
+
+    With the Euclidean distance, ρ² = <x, x> + <z, z> - 2<x, z>, it is a layer as well.
 
     It is positive semidefinite if the distance to its ``definite_power`` is conditionally negative
     definite. For other distances that depends on the samples, so that it says None.
@@ -63,6 +65,22 @@ class OfMetric(Radial):
                 "Minkowski(1)."
             )
         self.metric.validate()
+
+    def check_layer(self) -> None:
+        super().check_layer()
+        rho = self.distance
+        if not (isinstance(rho, Minkowski) and rho.p == 2 and rho.weights is None):
+            raise ValueError(
+                f"metric={self.metric!r}: as a layer, {self!r} needs the Euclidean distance, which "
+                "inner products determine: give metric=Minkowski(2)."
+            )
+
+    def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
+        _native.squares(G, g_x, g_z)
+        return self.profile(G)
+
+    def of_diag(self, g: np.ndarray) -> np.ndarray:
+        return self.profile(np.zeros_like(g))
 
 
 class RBF(OfMetric):

@@ -54,10 +54,10 @@ class KernelDensity(DistanceLearner):
         + 4)), for columns of variance 1, as in scikit-learn; of rows with weights
         n is :math:`(\sum w)^2 / \sum w^2`. "auto" is the one of 24 widths with the largest
         likelihood of each row under the density of the rows that differ from it.
-    kernel : {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}, \
-default="gaussian"
-        K(u) is exp(-u²/2), [u < 1], 1 - u², exp(-u), 1 - u or cos(π u / 2); all but "gaussian" and
-        "exponential" are 0 beyond u = 1.
+    kernel : str, default="gaussian"
+        K(u) is exp(-u²/2) for "gaussian", exp(-u) for "exponential" and, up to u = 1, 1 for
+        "tophat", 1 - u² for "epanechnikov", 1 - u for "linear" and cos(π u / 2) for "cosine", which
+        are 0 beyond.
     metric : str, Distance, kernel or callable, default="euclidean"
         A name, a distance of `mercer.distances` on any kind of sample, a kernel (the distance
         between features) or a function of two samples.

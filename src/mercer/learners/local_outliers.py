@@ -68,8 +68,9 @@ class LocalOutlierFactor(OutlierMixin, NeighboursLearner):
     n_neighbors_ : int
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.
-    algorithm_, distance_, effective_metric_, effective_metric_params_, n_samples_fit_, X_fit_, \
-index_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
         As in `NearestNeighbors`.
 
     Notes

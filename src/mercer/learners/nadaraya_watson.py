@@ -47,10 +47,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         of x, for k = ``n_neighbors``.
     n_neighbors : int, optional
         The mean is over so many nearest rows. None: over all rows.
-    window : {"gaussian", "rectangular", "triangular", "epanechnikov", "quartic", "tricube"}, \
-default="gaussian"
-        K; all but the Gaussian are 0 beyond h. Where a window is empty, the nearest rows decide,
-        all that are equally near alike; so the answer is never NaN.
+    window : str, default="gaussian"
+        K: "gaussian", or "rectangular", "triangular", "epanechnikov", "quartic" or "tricube", which
+        are 0 beyond h. Where a window is empty, the nearest rows decide, all that are equally near
+        alike; so the answer is never NaN.
     degree : {0, 1}, default=0
         0 is the mean. 1 is the local line, for vectors; it has less bias at the edges of the data.
     metric : str, Distance, kernel or callable, default="minkowski"

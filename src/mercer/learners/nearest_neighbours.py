@@ -153,7 +153,7 @@ class NearestNeighbors(NeighboursLearner):
     def radius_neighbors_graph(
         self, X: Any = None, radius: float | None = None, mode: str = "connectivity"
     ) -> sp.csr_array:
-        """The graph of the rows within a distance as sparse rows, (n, n_samples_fit_).
+        """The graph of the rows within a distance as sparse rows, one column for each training row.
 
         Parameters
         ----------

@@ -54,8 +54,9 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
         k, of each width, or of each pair (k, width).
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, effective_metric_, effective_metric_params_, n_samples_fit_, X_fit_, \
-index_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
         As in `NearestNeighbors`.
 
     Notes

@@ -35,8 +35,9 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
         As given, or chosen.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
-    algorithm_, distance_, effective_metric_, effective_metric_params_, n_samples_fit_, X_fit_, \
-index_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
         As in `NearestNeighbors`.
 
     Notes

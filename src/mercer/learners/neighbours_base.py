@@ -142,7 +142,7 @@ class NeighboursLearner(DistanceLearner):
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> sp.csr_array:
-        """The graph of neighbours as sparse rows, (n, n_samples_fit_).
+        """The graph of neighbours as sparse rows, one column for each training row.
 
         Parameters
         ----------

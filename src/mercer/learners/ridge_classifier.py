@@ -29,8 +29,9 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, max_iter, rank, memory, \
-n_jobs, random_state
+    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, max_iter, rank
+        As in `KernelRidge`.
+    memory, n_jobs, random_state
         As in `KernelRidge`.
     fit_intercept : bool, default=True
         Add a constant to f that is not penalised.

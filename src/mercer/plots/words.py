@@ -18,6 +18,18 @@ ATOMS = {
     "Polynomial": ("(γ⟨x, z⟩ + c)^{degree}", "products of up to {degree} columns"),
     "Sigmoid": ("tanh(γ⟨x, z⟩ + c)", "the hyperbolic tangent of the inner product"),
     "Cosine": ("⟨x, z⟩ / (‖x‖ ‖z‖)", "the cosine of the angle between two rows"),
+    "ArcCosine": (
+        "arc-cosine of degree {degree}, layers: {layers}",
+        "what layers of infinitely many random units have in common for two rows",
+    ),
+    "NeuralNetworkGP": (
+        "ReLU network of infinite width, hidden layers: {layers}",
+        "the covariance of the outputs of random networks",
+    ),
+    "NeuralTangent": (
+        "neural tangent kernel, hidden layers: {layers}",
+        "how much a step of training on one row changes the output of the other",
+    ),
     "RBF": ("exp(−γ ‖x − z‖²)", "1 for equal rows, falling as a bell curve with their distance"),
     "Laplacian": (
         "exp(−γ ‖x − z‖₁)",
@@ -166,6 +178,11 @@ def _formula(kernel: Any) -> str:
     if name in ("Sum", "Product"):
         left, right = _formula(kernel.left), _formula(kernel.right)
         return f"{left} + {right}" if name == "Sum" else f"[{left}] · [{right}]"
+    if name == "Layered":
+        layers = kernel.kernel if isinstance(kernel.kernel, list) else [kernel.kernel]
+        names = ", then ".join(_formula(layer) for layer in layers)
+        base = "⟨x, z⟩" if kernel.base is None else _formula(kernel.base)
+        return f"layers of [{names}] on the features of {base}"
     inner = get.get("kernel")
     if isinstance(inner, Kernel):
         k = _formula(inner)
@@ -189,13 +206,16 @@ def _meaning(kernel: Any) -> str:
         return "Similarity is the product of two kernels: rows must be alike in both."
     if name == "Convex":
         return "Similarity is the mean of several kernels."
+    if name == "Layered":
+        return "Similarity is that of a kernel, after layers of other kernels on its features."
     inner = get.get("kernel")
     return _meaning(inner) if isinstance(inner, Kernel) else ""
 
 
 def _parameters(kernel: Any, prefix: str = "") -> list[tuple[str, str]]:
     out = []
-    shown = [name for name in ("power", "degree", "nu", "k") if type(kernel).__name__ in ATOMS]
+    in_formulas = ("power", "degree", "nu", "k", "layers")
+    shown = in_formulas if type(kernel).__name__ in ATOMS else ()
     for name, value in kernel.get_params(deep=False).items():
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")
