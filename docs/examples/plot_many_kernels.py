@@ -65,9 +65,9 @@ for method in ("average", "align", "alignf", "easy", "simple"):
 # %%
 # What the weights say
 # --------------------
-# The default method looks for the sum that is aligned best with the classes, and gives weight to few
-# kernels. The violation of the conditions of optimality is its certificate: no other weights have a
-# larger alignment.
+# The default method looks for the sum that is aligned best with the classes, and gives weight to
+# few kernels. The violation of the conditions of optimality is its certificate: no other weights
+# have a larger alignment.
 model = MultipleKernelClassifier(kernels).fit(table, y)
 print(f"alignment {-model.objective_:.3f}, violation of optimality {model.gap_:.0e}")
 KernelWeightsDisplay.from_estimator(model)
