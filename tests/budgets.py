@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,6 +114,11 @@ def _layers(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
     )
 
 
+def _many_kernels(learner: Callable, kernel: Any, memory: Any, n_jobs: int | None, **p: Any) -> Any:
+    """Three kernels on the same samples."""
+    return learner([kernel, 2 * kernel, kernel.copied()], memory=memory, n_jobs=n_jobs, **p)
+
+
 LEARNERS: dict[str, Learner] = {
     "SVC": Learner(mercer.SVC, 2),
     "SVC of five": Learner(mercer.SVC, 5),
@@ -189,6 +195,27 @@ LEARNERS: dict[str, Learner] = {
         ),
         0,
         ("float64", "strings", "categories", "table"),
+    ),
+    "MultipleKernelClassifier": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier),
+        2,
+        # of precomputed matrices X is a list; edits are not positive semidefinite
+        tuple(name for name in SAMPLES if name not in ("precomputed", "edits")),
+    ),
+    "MultipleKernelClassifier, simple": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="simple"),
+        2,
+        ("float64", "strings"),
+    ),
+    "MultipleKernelClassifier, easy": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="easy"),
+        2,
+        ("float32", "table"),
+    ),
+    "MultipleKernelRegressor, unsupervised": Learner(
+        partial(_many_kernels, mercer.MultipleKernelRegressor, method="unsupervised"),
+        0,
+        ("float64", "sets"),
     ),
     "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
     "NadarayaWatson, k nearest": Learner(

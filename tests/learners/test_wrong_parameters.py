@@ -25,6 +25,8 @@ from mercer import (
     LargeMarginNeighbours,
     LinearSVC,
     LinearSVR,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NeighbourhoodComponents,
     NuSVC,
@@ -63,6 +65,8 @@ LEARNERS = [
     LargeMarginNeighbours,
     CoordinateDescentWeights,
     MultilayerKernelMachine,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
 ]
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, 0, object(), 1j]
 X, classes = overlapping(20)

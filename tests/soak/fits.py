@@ -139,6 +139,18 @@ def neighbours(rng: Random) -> dict:
     return drawn | {"p": [0, 0.5, 1, 2, 3, np.inf][rng.integers(6)]}
 
 
+def many_kernels(rng: Random) -> dict:
+    methods = ["average", "align", "alignf", "simple", "one_norm", "unsupervised"]
+    given = rng.random() < 0.5
+    made = [k.RBF(float(10 ** rng.uniform(-3, 3))), k.Linear(), k.Laplacian(), k.Polynomial(2)]
+    return {
+        "method": choice(rng, methods),
+        "kernels": [choice(rng, made) for _ in range(3)] if given else None,
+        "normalise": ["auto", "trace", None][rng.integers(3)],
+        "max_iter": 20,
+    }
+
+
 #: each learner with the parameters that it draws
 LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.SVC: lambda rng: svm(rng) | {"probability": bool(rng.random() < 0.1)},
@@ -190,6 +202,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelDensity: lambda rng: {
         "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]
     },
+    mercer.MultipleKernelClassifier: lambda rng: many_kernels(rng) | {"lam": float(rng.random())},
+    mercer.MultipleKernelRegressor: lambda rng: many_kernels(rng) | {"alpha": scale(rng, -6, 6)},
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
     MultilayerKernelMachine: layers,
 }
