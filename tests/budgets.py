@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
+from mercer import deep
 from mercer import distances as d
 from mercer import kernels as k
-from mercer.deep import MultilayerKernelMachine
 from mercer.gram import memory_budget
 from mercer.search import BruteForce
 
@@ -108,9 +109,14 @@ def _two_views(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
 
 
 def _layers(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
-    return MultilayerKernelMachine(
+    return deep.MultilayerKernelMachine(
         kernel=[kernel, k.RBF(0.1)], n_components=5, memory=memory, n_jobs=n_jobs
     )
+
+
+def _many_kernels(learner: Callable, kernel: Any, memory: Any, n_jobs: int | None, **p: Any) -> Any:
+    """Three kernels on the same samples."""
+    return learner([kernel, 2 * kernel, kernel.copied()], memory=memory, n_jobs=n_jobs, **p)
 
 
 LEARNERS: dict[str, Learner] = {
@@ -173,6 +179,12 @@ LEARNERS: dict[str, Learner] = {
         # to choose widths, some rows and columns of a matrix are copied: the part counts
         tuple(name for name in SAMPLES if name != "precomputed"),
     ),
+    "DeepKernelMachineRegressor": Learner(
+        lambda **p: deep.DeepKernelMachineRegressor(1, max_iter=3, **p)
+    ),
+    "DeepKernelMachineClassifier": Learner(
+        lambda **p: deep.DeepKernelMachineClassifier(1, max_iter=3, **p), 2
+    ),
     "KernelCCA": Learner(_two_views, 0, ("float64", "strings", "table")),
     "KernelSearchCV": Learner(_search, 0, ("float64", "linear", "strings", "precomputed")),
     "KernelClassifier": Learner(
@@ -188,6 +200,27 @@ LEARNERS: dict[str, Learner] = {
         ),
         0,
         ("float64", "strings", "categories", "table"),
+    ),
+    "MultipleKernelClassifier": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier),
+        2,
+        # of precomputed matrices X is a list; edits are not positive semidefinite
+        tuple(name for name in SAMPLES if name not in ("precomputed", "edits")),
+    ),
+    "MultipleKernelClassifier, simple": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="simple"),
+        2,
+        ("float64", "strings"),
+    ),
+    "MultipleKernelClassifier, easy": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="easy"),
+        2,
+        ("float32", "table"),
+    ),
+    "MultipleKernelRegressor, unsupervised": Learner(
+        partial(_many_kernels, mercer.MultipleKernelRegressor, method="unsupervised"),
+        0,
+        ("float64", "sets"),
     ),
     "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
     "NadarayaWatson, k nearest": Learner(

@@ -39,6 +39,8 @@ from mercer import (
     LinearSVC,
     LinearSVR,
     LocalOutlierFactor,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NeighbourhoodComponents,
     NuSVC,
@@ -47,7 +49,11 @@ from mercer import (
     Perceptron,
     SpectralClustering,
 )
-from mercer.deep import MultilayerKernelMachine
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
 from mercer.solvers.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
@@ -86,6 +92,8 @@ LEARNERS = [
     KernelDiscriminant(),
     KernelDiscriminant(solver="low_rank"),
     KernelCCA(1),
+    DeepKernelMachineRegressor(1),
+    DeepKernelMachineClassifier(1, n_inducing=10),
     KernelDensity(bandwidth="auto"),
     NadarayaWatson(),
     NadarayaWatson("features", degree=1),
@@ -96,6 +104,10 @@ LEARNERS = [
     FeatureMachineRegressor(),
     MultilayerKernelMachine(n_components=8),
     MultilayerKernelMachine(1, ranking="nearest_information", learner="neighbours"),
+    MultipleKernelClassifier(),
+    MultipleKernelClassifier(method="easy"),
+    MultipleKernelClassifier(method="simple"),
+    MultipleKernelRegressor(method="unsupervised"),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),

@@ -22,6 +22,7 @@ from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.utils.validation import has_fit_parameter
 
 import mercer
+from mercer import deep
 from mercer import kernels as k
 from mercer.deep import MultilayerKernelMachine
 
@@ -93,6 +94,22 @@ def components(rng: Random) -> dict:
     }
 
 
+def deep_machine(rng: Random) -> dict:
+    layers = [
+        deep.LinearLayer(), deep.SquaredExponentialLayer(scale(rng, -2, 2)), deep.ArcCosineLayer(),
+        deep.NormalisedGaussianLayer(),
+    ]  # fmt: skip
+    return {
+        "depth": int(rng.integers(1, 3)),
+        "layer": layers[rng.integers(len(layers))],
+        "dof": scale(rng, -2, 6),
+        "n_inducing": [None, 5][rng.integers(2)],
+        "jitter": scale(rng, -10, 0),
+        "max_iter": 10,
+        **kernel(rng),
+    }
+
+
 def discriminant(rng: Random) -> dict:
     alphas = ["auto", 0.0, 1e-12, 1.0, 1e300]
     return {
@@ -120,6 +137,18 @@ def neighbours(rng: Random) -> dict:
     if drawn["weights"] in ("gaussian", "triangular"):
         drawn |= {"width": ["auto", None, scale(rng, -8, 8)][rng.integers(3)]}
     return drawn | {"p": [0, 0.5, 1, 2, 3, np.inf][rng.integers(6)]}
+
+
+def many_kernels(rng: Random) -> dict:
+    methods = ["average", "align", "alignf", "simple", "one_norm", "unsupervised"]
+    given = rng.random() < 0.5
+    made = [k.RBF(float(10 ** rng.uniform(-3, 3))), k.Linear(), k.Laplacian(), k.Polynomial(2)]
+    return {
+        "method": choice(rng, methods),
+        "kernels": [choice(rng, made) for _ in range(3)] if given else None,
+        "normalise": ["auto", "trace", None][rng.integers(3)],
+        "max_iter": 20,
+    }
 
 
 #: each learner with the parameters that it draws
@@ -163,6 +192,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     },
     mercer.KernelPCA: components,
     mercer.KernelDiscriminant: discriminant,
+    deep.DeepKernelMachineRegressor: deep_machine,
+    deep.DeepKernelMachineClassifier: deep_machine,
     mercer.NadarayaWatson: lambda rng: {
         "width": [scale(rng, -6, 6), "auto", "features", None][rng.integers(4)],
         "n_neighbors": 3,
@@ -171,6 +202,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelDensity: lambda rng: {
         "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]
     },
+    mercer.MultipleKernelClassifier: lambda rng: many_kernels(rng) | {"lam": float(rng.random())},
+    mercer.MultipleKernelRegressor: lambda rng: many_kernels(rng) | {"alpha": scale(rng, -6, 6)},
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
     MultilayerKernelMachine: layers,
 }

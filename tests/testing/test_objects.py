@@ -18,6 +18,8 @@ from mercer import (
     KNeighborsClassifier,
     KNeighborsRegressor,
     LocalOutlierFactor,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NuSVC,
     NuSVR,
@@ -27,7 +29,7 @@ from mercer import (
 )
 from mercer.deep import MultilayerKernelMachine
 from mercer.distances import Edit
-from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
+from mercer.kernels import BlendedSpectrum, GapWeighted, Intersection, Jaccard, Spectrum
 from mercer.testing import (
     check_object_estimator,
     object_checks,
@@ -78,6 +80,19 @@ def on_distances(metric):
 DISTANCES = [
     *[(learner, "strings") for learner in on_distances(Edit())],
     *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
+]
+MANY_KERNELS = [
+    (
+        MultipleKernelClassifier([Spectrum(1), BlendedSpectrum(2)], estimator=SVC(tol=1e-6)),
+        "strings",
+    ),
+    (MultipleKernelRegressor([Spectrum(1), BlendedSpectrum(2)], method="simple"), "strings"),
+    (
+        MultipleKernelClassifier(
+            [Jaccard(), Intersection()], method="easy", tol=1e-9, estimator=SVC(tol=1e-6)
+        ),
+        "sets",
+    ),
 ]
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
@@ -144,7 +159,7 @@ def known(learner):
 
 
 @parametrize_with_object_checks(
-    [*STRINGS, *SETS, *NEIGHBOURS, *DISTANCES, *AUTOMATIC, *LAYERED, *OTHERS],
+    [*STRINGS, *SETS, *NEIGHBOURS, *DISTANCES, *MANY_KERNELS, *AUTOMATIC, *LAYERED, *OTHERS],
     expected_failures=known,
 )
 def test_every_learner_on_objects(check):

@@ -51,6 +51,8 @@ LIMITS = {
     "logistic": Limits(3000, 1000, 4),
     # all of K once, then rows of it: 20 s at 20,000 rows and 20 clusters
     "k-means": Limits(20_000, 300),
+    # some fifty steps of 20 n³ operations for each layer; it counts its matrices by itself
+    "deep kernel machine": Limits(1000, 200),
     # about ten products with K: 3 minutes at 100,000 rows, within 1 GB
     "components": Limits(100_000, 1000, 4),
     # rows of K as they are asked for: 35 s at 200,000 rows, within 2 GB

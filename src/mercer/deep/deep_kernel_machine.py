@@ -1,0 +1,251 @@
+"""What deep kernel machines for regression and for classification share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.deep.ascent import DeepAscent, DeepState
+from mercer.deep.inducing import CANDIDATES, pivots
+from mercer.deep.layers import GramLayer, SquaredExponentialLayer
+from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
+from mercer.deep.propagation import Propagation
+from mercer.deep.targets import Targets
+from mercer.gram import gram, memory_budget
+from mercer.gram.memory import in_megabytes
+from mercer.learners import KernelLearner, Training
+from mercer.learners.limits import LIMITS
+from mercer.learners.parameters import check_count, check_positive
+from mercer.samples import is_number
+from mercer.solvers import Result
+from mercer.threads import blas_limit
+
+__all__ = ["DeepKernelMachine", "check_share"]
+
+ROWS = 2048  # samples that go through the layers at a time
+INDEFINITE = 1e-6  # part of the largest eigenvalue, below which a negative one is rounding
+
+
+class Samples(NamedTuple):
+    """The inner products that a fit reads, in units of ``scale``.
+
+    Attributes
+    ----------
+    G0 : ndarray of shape (m, m)
+        Of the inducing points.
+    C0, g0 : ndarray of shape (n, m), (n,), or None
+        Of all samples with the inducing points and with themselves; None if they are the same.
+    """
+
+    G0: np.ndarray
+    C0: np.ndarray | None = None
+    g0: np.ndarray | None = None
+
+
+class DeepKernelMachine(KernelLearner):
+    """Abstract: Gram matrices as parameters, layer by layer.
+
+    `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
+    documentation has the formulas, and the parameters that both have.
+    """
+
+    depth: int
+    layer: Any
+    dof: Any
+    n_inducing: int | None
+    jitter: float
+    tol: float
+    max_iter: int
+    _pairwise_callable = True
+
+    def _fit_layers(self, training: Training, targets: Targets, noise: float) -> Result:
+        """All that predictions need, but for the units of y."""
+        layers, n = self._layers(), training.X.shape[0]
+        self.dof_ = self._degrees(n)
+        with blas_limit(n):
+            samples = self._samples(training, layers[0])
+            problem = (samples.G0, layers, self.dof_, targets, float(self.jitter))
+            if samples.C0 is None or samples.g0 is None:
+                objective: DeepObjective = ExactObjective(*problem)
+            else:
+                objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS)
+            try:
+                state = DeepAscent(self.tol, self.max_iter).solve(objective, noise)
+                self._keep(objective, state, samples)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"jitter={self.jitter!r}: a kernel matrix of the layers is singular ({error}). "
+                    "Give a larger jitter, such as 1e-4, or remove duplicate samples."
+                ) from error
+        self.keep_support(training.X[self.inducing_])
+        return Result(
+            self.coef_, objective=state.value, gap=state.gradient, iterations=self.n_iter_,
+            converged=state.gradient <= self.tol, reason=state.reason,
+            solver="DeepAscent", certificate="relative gradient",
+        )  # fmt: skip
+
+    def _keep(self, objective: DeepObjective, state: DeepState, samples: Samples) -> None:
+        """The Gram matrices, and the outputs' distribution at the inducing points."""
+        self.noise_ = float(state.noise)
+        self.objective_, self.gradient_norm_ = float(state.value), float(state.gradient)
+        self.objective_path_ = np.array(state.path)
+        self.n_iter_ = len(state.path) - 1
+        self.grams_ = np.array([samples.G0, *state.grams])
+        # outputs are T b with b ~ N(coef, covariance), where `Propagation` gives T of new samples
+        self.coef_, self.covariance_ = objective.outputs(state.grams, state.noise)
+
+    def _samples(self, training: Training, first: GramLayer) -> Samples:
+        """G_0, scaled so that k(x, x) is 1 on average, and the rest where points are induced."""
+        X, limits = training.X, LIMITS["deep kernel machine"]
+        n = X.shape[0]
+        wanted = n if self.n_inducing is None else min(self.n_inducing, n)
+        matrices = (
+            self._matrices() * 8 // X.dtype.itemsize if X.dtype.kind == "f" else limits.matrices
+        )
+        exact = wanted == n and (self.n_inducing is not None or n <= limits.exact_rows)
+        if exact:
+            K = self.make_gram(X, matrices=matrices)
+            if self.fits(K, matrices):
+                self.solver_, self.inducing_ = "exact", np.arange(n)
+                return Samples(self._checked(self._scaled(K.dense(), K.diag())))
+            if self.n_inducing is not None:
+                self.refuse_memory(K, matrices, "an exact deep kernel machine", ", or n_inducing")
+        return self._induced(X, first, self._affordable(n))
+
+    def _induced(self, X: Any, first: GramLayer, count: int) -> Samples:
+        n = X.shape[0]
+        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        self.gram_, self.solver_ = K.describe(), "inducing"
+        rng = check_random_state(self.random_state)
+        drawn = np.sort(rng.choice(n, min(n, CANDIDATES * count), replace=False))
+        g0 = self._scaled(K.diag(), K.diag())
+        self.inducing_ = drawn[pivots(self._dense(X[drawn], X[drawn]) / self.scale_, first, count)]
+        Z = X[self.inducing_]
+        G0 = self._checked(self._dense(Z, Z) / self.scale_)
+        return Samples(G0, self._dense(X, Z) / self.scale_, g0)
+
+    def _dense(self, X: Any, Z: Any) -> np.ndarray:
+        K = gram(self.kernel_, X, Z, memory=self.memory, n_jobs=self.n_jobs)
+        return np.asarray(K.dense(), dtype=np.float64)
+
+    def _scaled(self, values: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+        """Values of the kernel in units of ``scale_``, the mean of k(x, x)."""
+        mean = float(np.mean(diagonal, dtype=np.float64))
+        self.scale_ = mean if mean > 0 else 1.0
+        return np.asarray(values, dtype=np.float64) / self.scale_
+
+    def _checked(self, G0: np.ndarray) -> np.ndarray:
+        G0 = (G0 + G0.T) / 2
+        if self.kernel_.positive_definite is True:
+            return G0
+        values = np.linalg.eigvalsh(G0)
+        if values[0] < -INDEFINITE * max(float(values[-1]), 0.0):
+            raise ValueError(
+                f"kernel={self.kernel!r} has the negative eigenvalue {values[0]:.3g} on these "
+                f"samples (the largest is {values[-1]:.3g}): a deep kernel machine needs a "
+                "positive semidefinite kernel. mercer.kernels.check_mercer tells more."
+            )
+        return G0
+
+    def _matrices(self) -> int:
+        """Matrices of float64 that an exact fit holds; L-BFGS holds ten of each layer."""
+        return 16 + 20 * self.depth
+
+    def _affordable(self, n: int) -> int:
+        """Inducing points: as many as are asked for, or by default as fit ``memory``."""
+        count = min(n, self.n_inducing or LIMITS["deep kernel machine"].rank)
+
+        def needed(m: int) -> int:
+            beside = 8 * m * (ROWS * 8 * (self.depth + 1) + m * (self._matrices() + CANDIDATES**2))
+            return 5 * 8 * n * m + beside
+
+        budget = memory_budget(self.memory, needed(count))
+        while self.n_inducing is None and count > 1 and needed(count) > budget:
+            count = count * 9 // 10
+        if needed(count) > budget:
+            smaller = "" if self.n_inducing is None else ", or a smaller n_inducing"
+            raise MemoryError(
+                f"memory={self.memory!r} is too small for {count} inducing points and {n:,} rows: "
+                f"give memory={in_megabytes(needed(count))} or more{smaller}."
+            )
+        return count
+
+    def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Means (q, outputs) and variances (q,) of the outputs of new samples."""
+        X = self.encode_new(X)
+        K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+        G0, *grams = self.grams_
+        flow = Propagation(G0, grams, self._layers(), float(self.jitter))
+        means = np.empty((X.shape[0], self.coef_.shape[1]))
+        variances = np.empty(X.shape[0])
+        for start in range(0, X.shape[0], ROWS):
+            part = slice(start, start + ROWS)
+            C = np.asarray(K.block(part, slice(None)), dtype=np.float64) / self.scale_
+            T, k = flow.outputs(C, self._norms(X[part], C))
+            means[part] = T @ self.coef_
+            beyond = np.maximum(k - np.einsum("ij,ij->i", T, T), 0)
+            variances[part] = beyond + np.einsum("ij,ij->i", T @ self.covariance_, T)
+        return means, np.maximum(variances, 0)
+
+    def _norms(self, X: Any, C: np.ndarray) -> np.ndarray:
+        """k(x, x) of new samples; with a given matrix from their k(x, z) (q, m), all that there is.
+
+        Then it is that of the training samples if they all have the same; else the squared norm of
+        the part of x that lies in their span, as if x had no other.
+        """
+        if self.kernel_.kind != "precomputed" or X.columns is not None:  # rows of a whole matrix
+            return np.asarray(self.kernel_.diag(X), dtype=np.float64) / self.scale_
+        G0 = self.grams_[0]
+        g = G0.diagonal()
+        if np.ptp(g) <= 1e-6 * g.max():
+            return np.full(len(C), g.mean())
+        return np.einsum("ij,ij->i", C @ np.linalg.pinv(G0, hermitian=True, rcond=1e-10), C)
+
+    def _layers(self) -> list[GramLayer]:
+        """The layers, one more than Gram matrices that are learnt."""
+        given: Any = SquaredExponentialLayer() if self.layer is None else self.layer
+        several = isinstance(given, (list, tuple))
+        layers: list = list(given) if several else [given] * (self.depth + 1)
+        if len(layers) != self.depth + 1:
+            raise ValueError(
+                f"layer has {len(layers)} layers, but depth={self.depth}: give one layer for all, "
+                f"or a list of depth + 1 = {self.depth + 1}, of which the last makes the outputs."
+            )
+        for layer in layers:
+            if not isinstance(layer, GramLayer):
+                raise TypeError(
+                    f"layer={layer!r}: give a layer of mercer.deep, such as "
+                    "SquaredExponentialLayer(), or a list of these."
+                )
+            layer.validate()
+        return layers
+
+    def _degrees(self, n: int) -> np.ndarray:
+        given = n if self.dof is None else self.dof
+        several = isinstance(given, (list, tuple, np.ndarray))
+        values = list(given) if several else [given] * self.depth
+        if len(values) != self.depth:
+            raise ValueError(
+                f"dof has {len(values)} numbers, but depth={self.depth}: give one number, or one "
+                "for each layer."
+            )
+        for value in values:
+            check_positive("dof", value)
+        return np.array(values, dtype=np.float64)
+
+    def _check_parameters(self) -> None:
+        check_count("depth", self.depth, optional=False)
+        check_count("n_inducing", self.n_inducing)
+        check_count("max_iter", self.max_iter, optional=False)
+        check_positive("tol", self.tol)
+        check_share("jitter", self.jitter)
+        self._layers()
+        self._degrees(1)
+
+
+def check_share(name: str, value: Any, other: str = "") -> None:
+    """Raise an error if a parameter is not a finite number >= 0."""
+    if not (is_number(value) and 0 <= value < np.inf):
+        raise ValueError(f"{name}={value!r}: give a finite number >= 0{other}.")

@@ -1,0 +1,209 @@
+"""Regression by a deep kernel machine."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.deep.deep_kernel_machine import DeepKernelMachine, check_share
+from mercer.deep.targets import NumberTargets
+from mercer.learners.finite import finite_fit, finite_values
+from mercer.learners.parameters import check_flag
+from mercer.threads import fitting
+
+__all__ = ["DeepKernelMachineRegressor"]
+
+
+class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMachine):
+    r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, …, G_L` that maximise
+
+    .. math:: \log N(Y; 0, f_{L+1}(G_L) + σ^2 I)
+              - \sum_{l=1}^{L} ν_l\, KL\big(N(0, G_l) \,\|\, N(0, f_l(G_{l-1}))\big),
+
+    where :math:`G_0` holds the kernel between the samples and each layer f makes a kernel matrix
+    of a Gram matrix. With ν → ∞ it is the Gaussian process of an infinitely wide network, whose
+    kernel is f of f of …; with smaller ν the layers learn a representation of the samples.
+
+    Parameters
+    ----------
+    depth : int >= 1, default=2
+        L, the Gram matrices that are learnt.
+    layer : GramLayer or list of depth + 1 of these, optional
+        f, as `SquaredExponentialLayer`, `ArcCosineLayer`, `NormalisedGaussianLayer`, `LinearLayer`;
+        None means SquaredExponentialLayer().
+    dof : float > 0 or list of depth of these, optional
+        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
+        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
+        may learn noise: choose it by `KernelSearchCV`.
+    kernel : kernel object, name, "precomputed" or callable, default="linear"
+        Of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear" and
+        standardised columns it is X Xᵀ / d.
+    gamma, degree, coef0, kernel_params
+        As in `KernelRidge`.
+    noise : float >= 0 or "auto", default="auto"
+        σ², in units of the variance of y (of 1 without ``normalize_y``); "auto" learns it.
+    normalize_y : bool, default=True
+        Whether y is centred and divided by its standard deviation for the fit.
+    n_inducing : int, optional
+        Inducing points m; as many as rows or more mean the exact machine. None is exact up to
+        1,000 rows where the matrices fit ``memory``, and else 200, or fewer where it holds fewer.
+    jitter : float >= 0, default=1e-4
+        Added to the diagonal of each kernel matrix, whose entries are near 1.
+    tol : float, default=1e-3
+        Stop when the relative gradient is not larger.
+    max_iter : int, default=500
+        Steps.
+    memory, n_jobs
+        As in `KernelRidge`.
+    random_state : int, RandomState or None
+        Of the rows among which the inducing points are chosen.
+
+    Attributes
+    ----------
+    grams_ : ndarray of shape (depth + 1, m, m)
+        :math:`G_0, …, G_L` of the inducing points, or of all training rows.
+    inducing_ : ndarray of shape (m,)
+        Their row numbers.
+    noise_ : float
+        σ², in units of the variance of y.
+    dof_ : ndarray of shape (depth,)
+        ν.
+    objective_ : float
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        After each step; it never falls.
+    gradient_norm_ : float
+        The certificate: the largest :math:`2 \|H^\top (∂/∂G_l) H\|_F / (ν_l \sqrt m)`, with
+        :math:`G_l = H H^\top`. It is 0 at a stationary point.
+    n_iter_ : int
+    coef_, covariance_ : ndarray of shape (m, outputs), (m, m)
+        Mean and covariance of the outputs' weights on the whitened last layer.
+    scale_ : float
+        The mean of k(x, x).
+    y_mean_, y_scale_ : ndarray of shape (outputs,)
+    X_fit_, kernel_, gram_, solver_
+        As in `KernelRidge`; ``solver_`` is "exact" or "inducing".
+
+    Notes
+    -----
+    The objective is the limit of a deep Gaussian process whose layers and targets become wide
+    together. Its ascent begins with steps that solve a Riccati equation for each layer
+    (`mercer.solvers.riccati`) and ends with L-BFGS on Cholesky factors. It may have several maxima,
+    except for linear layers: the fit starts at the infinitely wide network. A step takes
+    O(depth n³) operations, or O(depth n m²) with inducing points, and the fit holds some
+    16 + 20 depth matrices of n x n numbers, or five of n x m.
+
+    Inducing points are training rows, pivots of the Cholesky factorisation of the first layer. Rows
+    beyond them are predicted from them layer by layer, and the likelihood is Titsias' bound: so
+    all rows as inducing points are the exact machine.
+
+    With ``kernel="precomputed"`` k(x, x) of a new sample is not known. It is taken to be that of
+    the training samples if they have all the same, and else that of x within their span.
+
+    References
+    ----------
+    Yang, Robeyns, Milsom, Anson, Schoots & Aitchison, "A theory of representation learning gives a
+    deep generalisation of kernel methods", ICML 2023.
+    Titsias, "Variational learning of inducing variables in sparse Gaussian processes", AISTATS
+    2009.
+
+    Examples
+    --------
+    >>> from mercer.deep import DeepKernelMachineRegressor
+    >>> X = np.linspace(-2, 2, 40)[:, None]
+    >>> y = np.abs(X[:, 0])
+    >>> model = DeepKernelMachineRegressor(kernel="rbf", gamma=1.0, dof=10).fit(X, y)
+    >>> mean, std = model.predict([[-1.0], [1.05]], return_std=True)
+    >>> bool(np.abs(mean - [1.0, 1.05]).max() < 0.02), model.grams_.shape
+    (True, (3, 40, 40))
+    """
+
+    def __init__(
+        self,
+        depth=2,
+        *,
+        layer: Any = None,
+        dof: Any = None,
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params=None,
+        noise: Any = "auto",
+        normalize_y=True,
+        n_inducing=None,
+        jitter=1e-4,
+        tol=1e-3,
+        max_iter=500,
+        memory=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.depth = depth
+        self.layer = layer
+        self.dof = dof
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.noise = noise
+        self.normalize_y = normalize_y
+        self.n_inducing = n_inducing
+        self.jitter = jitter
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""
+        self._check_parameters()
+        check_flag("normalize_y", self.normalize_y)
+        learnt = isinstance(self.noise, str) and self.noise == "auto"
+        if not learnt:
+            check_share("noise", self.noise, ' or "auto"')
+        training = self.make_training(X, y)
+        Y = training.y.reshape(len(training.y), -1).astype(np.float64)
+        mean, scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
+        if self.normalize_y:
+            mean, scale = Y.mean(axis=0), Y.std(axis=0)
+            # what is left of a constant column is rounding
+            scale = np.where(scale > 1e-12 * np.abs(Y).max(axis=0), scale, 1.0)
+        targets = NumberTargets((Y - mean) / scale, learnt)
+        result = self._fit_layers(training, targets, 1.0 if learnt else float(self.noise))
+        self.y_mean_, self.y_scale_ = mean, scale
+        self.one_target_ = training.y.ndim == 1
+        result.conclude()
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means of y at the rows of X, (q,) or (q, n_targets).
+
+        With ``return_std`` also standard deviations of the same shape: of a new observation, its
+        noise among them.
+        """
+        mean, std = self._predicted(X)
+        return (mean, std) if return_std else mean
+
+    @finite_values
+    def _predicted(self, X: Any) -> Any:
+        check_is_fitted(self)
+        means, variances = self._outputs(X)
+        mean = self.y_mean_ + self.y_scale_ * means
+        std = self.y_scale_ * np.sqrt(variances + self.noise_)[:, None]
+        both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
+        return both.astype(_precision(self.X_fit_), copy=False)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "one_target_" in vars(self)  # which is stored last
+
+
+def _precision(X: Any) -> Any:
+    """Of predictions: float32 for samples of float32."""
+    return np.float32 if X.dtype == np.float32 else np.float64

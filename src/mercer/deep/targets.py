@@ -1,0 +1,204 @@
+"""What a deep kernel machine is fitted to: log P(Y | K) of numbers or of classes, for a Gaussian
+process with covariance K of its outputs, and the derivatives of it.
+
+Both kinds of targets come to the same formulas. With residuals R = dlogP/df at the best outputs f,
+N outputs and a shift s (the variance of the noise; for classes their number),
+
+    dlogP/dK = ½ R Rᵀ - ½ N (K + s I)⁻¹.
+
+A machine with inducing points has K ~ T Tᵀ for a factor T (n, m), and what K has beyond it, the
+gap Σ (k_t - |T_t|²), costs N gap / (2 s): this is Titsias' bound, or the same for classes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from mercer.gram import FeatureGram
+from mercer.solvers import NewtonLogistic, Reason
+
+__all__ = ["ClassTargets", "NumberTargets", "Targets"]
+
+LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # of learnt noise, in units of the variance of y
+
+
+class Dense(NamedTuple):
+    """log P(Y | K), its derivative by K (n, n) and by the noise."""
+
+    value: float
+    by_kernel: np.ndarray
+    by_noise: float
+
+
+class Factored(NamedTuple):
+    """The bound of log P(Y | T Tᵀ), its derivatives by T (n, m), by each k_t and by the noise."""
+
+    value: float
+    by_factor: np.ndarray
+    by_diagonal: float
+    by_noise: float
+
+
+class Targets(ABC):
+    """Abstract: targets Y of shape (n, N) and their likelihood.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, N)
+    learnt : bool
+        Whether there is a noise that can be learnt.
+    """
+
+    Y: np.ndarray
+    learnt: bool
+
+    @abstractmethod
+    def shift(self, noise: float) -> float:
+        """s, with which K + s I is the covariance of the outputs that are observed."""
+
+    @abstractmethod
+    def residuals(self, T: np.ndarray, noise: float) -> tuple[float, np.ndarray]:
+        """For K = T Tᵀ: log P but for terms of the determinant, and R (n, N)."""
+
+    @abstractmethod
+    def determinant(self, logs: float, n: int, noise: float) -> float:
+        """The rest of log P, for logs = log det (K + s I)."""
+
+    @abstractmethod
+    def best_noise(self, T: np.ndarray, gap: float, noise: float) -> float:
+        """The noise of the largest log P for K = T Tᵀ, or ``noise`` where none is learnt."""
+
+    def dense(self, K: np.ndarray, noise: float) -> Dense:
+        """For the covariance matrix K."""
+        n, N = self.Y.shape
+        s = self.shift(noise)
+        L = np.linalg.cholesky(K + s * np.eye(n))
+        inverse = inverse_of(L)
+        value, R = self.dense_residuals(K, inverse, noise)
+        by_kernel = (R @ R.T - N * inverse) / 2
+        value += self.determinant(log_det(L), n, noise)
+        return Dense(value, by_kernel, float(np.trace(by_kernel)))
+
+    @abstractmethod
+    def dense_residuals(
+        self, K: np.ndarray, inverse: np.ndarray, noise: float
+    ) -> tuple[float, np.ndarray]:
+        """As ``residuals``, with the inverse of K + s I."""
+
+    def factored(self, T: np.ndarray, gap: float, noise: float) -> Factored:
+        """For K ~ T Tᵀ, which lacks ``gap`` of the trace."""
+        (n, m), N, s = T.shape, self.Y.shape[1], self.shift(noise)
+        P = T.T @ T
+        L = np.linalg.cholesky(P + s * np.eye(m))
+        inverse = inverse_of(L)
+        value, R = self.residuals(T, noise)
+        logs = (n - m) * np.log(s) + log_det(L)
+        value += self.determinant(logs, n, noise) - N * gap / (2 * s)
+        by_factor = R @ (T.T @ R).T + T @ (N * (np.eye(m) / s - inverse))
+        trace = (n - float(np.sum(inverse * P))) / s  # of (T Tᵀ + s I)⁻¹
+        by_noise = (float(np.square(R).sum()) - N * trace + N * gap / s**2) / 2
+        return Factored(value, by_factor, -N / (2 * s), by_noise)
+
+
+class NumberTargets(Targets):
+    """Numbers with Gaussian noise of variance s: log P = log N(Y; 0, K + s I) for each column."""
+
+    def __init__(self, Y: np.ndarray, learnt: bool):
+        self.Y, self.learnt = Y, learnt
+
+    def shift(self, noise):
+        return noise
+
+    def determinant(self, logs, n, noise):
+        return -self.Y.shape[1] / 2 * (logs + n * np.log(2 * np.pi))
+
+    def residuals(self, T, noise):
+        m = T.shape[1]
+        R = (self.Y - T @ scipy.linalg.solve(T.T @ T + noise * np.eye(m), T.T @ self.Y)) / noise
+        return -float(np.sum(self.Y * R)) / 2, R
+
+    def dense_residuals(self, K, inverse, noise):
+        R = inverse @ self.Y
+        return -float(np.sum(self.Y * R)) / 2, R
+
+    def best_noise(self, T, gap, noise):
+        if not self.learnt:
+            return noise
+        n, N = self.Y.shape
+        values, V = np.linalg.eigh(T.T @ T)
+        values = np.maximum(values, 0)
+        kept = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
+        values = values[kept]
+        squares = np.square((T @ (V[:, kept] / np.sqrt(values))).T @ self.Y).sum(axis=1)
+        rest = max(float(np.square(self.Y).sum() - squares.sum()), 0.0)
+
+        def cost(log_s: float) -> float:
+            s = np.exp(log_s)
+            logs = np.log(values + s).sum() + (n - len(values)) * log_s
+            return N * logs + float(np.sum(squares / (values + s))) + (rest + N * gap) / s
+
+        bounds = (np.log(LEAST_NOISE), np.log(MOST_NOISE))
+        found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+        return float(np.exp(found.x)) if found.fun < cost(np.log(noise)) else noise
+
+
+class ClassTargets(Targets):
+    r"""Classes, as indicators Y (n, C), with p = softmax(f).
+
+    Gaussian outputs of means μ and one covariance A for all classes have
+
+    .. math:: E \log p_y(f) \ge \log softmax(μ)_y - \tfrac12 A_{tt}
+
+    by Jensen's inequality. The best A of this bound is (K⁻¹ + I / C)⁻¹, as if each output was
+    observed with noise of variance C, and the best μ is penalised multinomial regression:
+
+    .. math:: \log P \ge \max_μ \sum \log softmax(μ)_y - \tfrac12 tr(μ^\top K^{-1} μ)
+                          - \tfrac{C}{2} \log\det(I + K / C).
+    """
+
+    learnt = False
+
+    def __init__(self, Y: np.ndarray):
+        self.Y = Y
+
+    def shift(self, noise):
+        return float(self.Y.shape[1])
+
+    def determinant(self, logs, n, noise):
+        C = self.Y.shape[1]
+        return -C / 2 * (logs - n * np.log(C))
+
+    def residuals(self, T, noise):
+        newton = NewtonLogistic(1.0, tol=1e-13, fit_intercept=False)
+        result = newton.solve(FeatureGram(T), self.Y)
+        if result.reason is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
+        return -result.objective, self.Y - softmax(T @ result.coef, axis=1)
+
+    def dense_residuals(self, K, inverse, noise):
+        values, V = np.linalg.eigh(K)
+        return self.residuals(V * np.sqrt(np.maximum(values, 0)), noise)
+
+    def best_noise(self, T, gap, noise):
+        return noise
+
+
+def inverse_of(L: np.ndarray) -> np.ndarray:
+    """(L Lᵀ)⁻¹ of a lower triangular L."""
+    (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (L,))
+    inverse, info = potri(L, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("a covariance matrix is singular")
+    inverse = np.tril(inverse)
+    return inverse + np.tril(inverse, -1).T
+
+
+def log_det(L: np.ndarray) -> float:
+    """log det L Lᵀ."""
+    return 2 * float(np.log(L.diagonal()).sum())
