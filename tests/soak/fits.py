@@ -96,8 +96,8 @@ def components(rng: Random) -> dict:
 
 def deep_machine(rng: Random) -> dict:
     layers = [
-        deep.LinearLayer(), deep.SquaredExponentialLayer(scale(rng, -2, 2)), deep.ArcCosineLayer(),
-        deep.NormalisedGaussianLayer(),
+        k.Linear(), k.RBF(scale(rng, -4, 4)), k.ArcCosine(1), k.ArcCosine(2),
+        k.NormalisedGaussian(),
     ]  # fmt: skip
     return {
         "depth": int(rng.integers(1, 3)),

@@ -3,16 +3,10 @@
 from importlib import import_module as _import_module
 
 _HOME = {
-    "AffineLayer": "layers",
-    "ArcCosineLayer": "layers",
     "DeepKernelMachine": "deep_kernel_machine",
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
-    "GramLayer": "layers",
-    "LinearLayer": "layers",
     "MultilayerKernelMachine": "multilayer",
-    "NormalisedGaussianLayer": "layers",
-    "SquaredExponentialLayer": "layers",
 }
 
 __all__ = sorted(_HOME)
