@@ -139,7 +139,7 @@ DISTANCES = [
     (d.JaroWinkler(), names()),
     (d.WeightedEdit(0.7, 1.3), names()),
     (d.WeightedEdit(2.0, 0.3, {"ai": 0.1, "éb": 9.0}, normalised=True), names()),
-    (d.WeightedEdit(pairs={("to", "be"): 0.25}), phrases()),
+    (d.WeightedEdit(pairs=[("to", "be", 0.25)]), phrases()),
     (d.JaroWinkler(0), phrases()),
     (d.Match(), categories()),
     (d.Match([1.0, 0.5, 2.0]), categories()),

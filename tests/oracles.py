@@ -152,7 +152,10 @@ def edit(rho, x, z, S):
 
 def weighted_edit(rho, x, z, S):
     """The textbook recursion with costs."""
-    pairs = {frozenset(pair): cost for pair, cost in (rho.pairs or {}).items()}
+    pairs = rho.pairs or ()
+    if isinstance(pairs, dict):
+        pairs = [(*pair, cost) for pair, cost in pairs.items()]
+    pairs = {frozenset((a, b)): cost for a, b, cost in pairs}
     D = {}
     for i in range(len(x) + 1):
         for j in range(len(z) + 1):

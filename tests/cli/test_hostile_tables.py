@@ -148,7 +148,7 @@ def test_refused_tables(content, message, folder, command):
             "--kind colr: t.csv has no such column",
         ),
         (("--group", "y"), 3, "--group y: this is the target"),
-        (("--encoding", "utf-16"), 3, "--encoding utf-16: the text is not utf-16"),
+        (("--encoding", "utf-16"), 3, "t.csv is not in utf-16: leave --encoding out"),
         (("--sep", ";"), 3, "separated by something else: leave --sep out"),
         (("--time", "0"), 2, "--time='0': give a positive number of seconds"),
         (("--metric", "r2"), 3, "--metric='r2': for classification give one of accuracy"),

@@ -85,7 +85,7 @@ def one_input(data: bytes) -> str:
         return "refused"
     assert frame.height > 0
     assert frame.width > 0
-    if compared and encoding_of(content, "utf-8").startswith("utf-8"):
+    if compared and encoding_of(content, "utf-8", name).startswith("utf-8"):
         compare(frame, content.decode("utf-8-sig"))
     return "read"
 

@@ -69,7 +69,7 @@ class DelimitedText:
             sample = file.read(SAMPLE)
         if not sample:
             raise TableError(f"{source.label} is empty.")
-        self.encoding = encoding_of(sample, encoding)
+        self.encoding = encoding_of(sample, encoding, source.label)
         if self.encoding not in ("utf-8", "utf-8-sig") and encoding.lower() in ("utf-8", "utf8"):
             self.notes.append(f"The text is {self.encoding.upper()}.")
         start = self._beginning(sample)
@@ -295,7 +295,7 @@ class _Lines:
         return line
 
 
-def encoding_of(sample: bytes, given: str) -> str:
+def encoding_of(sample: bytes, given: str, label: str) -> str:
     """The encoding of a text that begins so: the given one, unless UTF-8 is given and it is not.
 
     Latin letters in UTF-16 have a zero in every other byte, and so have the ends of lines.
@@ -303,7 +303,7 @@ def encoding_of(sample: bytes, given: str) -> str:
     marked = next((name for mark, name in MARKS.items() if sample.startswith(mark)), None)
     if given.lower() in ("utf-16", "utf-32", "utf16", "utf32") and marked is None:
         if sample and 0 not in sample:
-            raise TableError(f"--encoding {given}: the text is not {given}; leave it out.")
+            raise TableError(f"{label} is not in {given}: leave --encoding out.")
         return f"{given}-le"  # decoders of streams want a mark, or the order in the name
     if given.lower() not in ("utf-8", "utf8"):
         return given

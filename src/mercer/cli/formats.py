@@ -124,7 +124,7 @@ class JsonLines(Typed):
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         with self.source.opened() as file:
-            self.encoding = encoding_of(file.read(1024), self.encoding)
+            self.encoding = encoding_of(file.read(1024), self.encoding, self.source.label)
         with self.source.opened() as file:
             lines = enumerate(self._lines(file), start=1)
             while block := list(islice(lines, rows)):

@@ -95,12 +95,12 @@ def _for_the_native_loop(X: Strings, Z: Strings, variant: str) -> np.ndarray:
 
 
 def weighted_edits(
-    X: Strings, Z: Strings, gap: float, replace: float, pairs: dict[Any, float]
+    X: Strings, Z: Strings, gap: float, replace: float, pairs: list[tuple]
 ) -> np.ndarray:
     """The least sums of costs that turn the strings into each other, (n, m)."""
-    named = {symbol: i for i, symbol in enumerate({s for pair in pairs for s in pair}, 1)}
+    named = {symbol: i for i, symbol in enumerate({s for a, b, _ in pairs for s in (a, b)}, 1)}
     costs = np.full((len(named) + 1, len(named) + 1), float(replace))  # class 0: all other symbols
-    for (a, b), cost in pairs.items():
+    for a, b, cost in pairs:
         costs[named[a], named[b]] = costs[named[b], named[a]] = cost
     symbols = max(X.alphabet, Z.alphabet, key=len)  # codes of one are codes of the other
     classes = np.array([named.get(symbol, 0) for symbol in symbols], np.int32)

@@ -114,9 +114,9 @@ class WeightedEdit(Distance):
         The cost of a symbol that is inserted or deleted.
     replace : float > 0, default=1.0
         The cost of a symbol that is replaced; above two gaps it is never used.
-    pairs : dict, optional
-        Costs > 0 of replacing one symbol by another, in both directions, in place of ``replace``:
-        ``{"AG": 0.5, "CT": 0.5}``, or ``{("to", "too"): 0.1}`` for tokens.
+    pairs : dict or list of (symbol, symbol, cost), optional
+        Costs > 0 of replacing one symbol by the other, in both directions, in place of ``replace``:
+        ``{"AG": 0.5, "CT": 0.5}``, or ``[("to", "too", 0.1)]`` for tokens.
     normalised : bool, default=False
         Whether to divide by the largest sum that strings of these lengths can have. Then values are
         in [0, 1]. Two empty strings are at distance 0.
@@ -145,7 +145,7 @@ class WeightedEdit(Distance):
         self,
         gap: float = 1.0,
         replace: float = 1.0,
-        pairs: dict | None = None,
+        pairs: dict | list | None = None,
         normalised: bool = False,
     ):
         self.gap = gap
@@ -160,27 +160,36 @@ class WeightedEdit(Distance):
     def validate(self) -> None:
         if not isinstance(self.normalised, (bool, np.bool_)):
             raise TypeError(f"normalised={self.normalised!r}: give True or False.")
-        if not isinstance(self.pairs, (dict, type(None))):
-            raise TypeError(f"pairs={self.pairs!r}: give a dict, such as {{'AG': 0.5}}.")
+        if not isinstance(self.pairs, (dict, list, type(None))):
+            raise TypeError(
+                f"pairs={self.pairs!r}: give a dict, such as {{'AG': 0.5}}, or a list of triples, "
+                "two symbols and a cost."
+            )
         costs = {"gap": self.gap, "replace": self.replace}
-        for pair, cost in (self.pairs or {}).items():
-            if not (isinstance(pair, (str, tuple)) and len(pair) == 2 and pair[0] != pair[1]):
+        for *pair, cost in self._triples():
+            if len(pair) != 2 or pair[0] == pair[1]:
                 raise ValueError(f"pairs has {pair!r}: give two different symbols, such as 'AG'.")
-            costs[f"pairs[{pair!r}]"] = cost
+            costs[f"the cost of {pair!r} in pairs"] = cost
         for name, cost in costs.items():
             if not (is_number(cost) and 0 < cost < np.inf):
                 raise ValueError(f"{name}={cost!r}: must be a finite number > 0.")
+
+    def _triples(self) -> list[tuple]:
+        """(symbol, symbol, cost) of each pair."""
+        if isinstance(self.pairs, dict):
+            return [(*pair, cost) for pair, cost in self.pairs.items()]
+        return [tuple(pair) for pair in self.pairs or ()]
 
     def pair_cost(self, X: Strings) -> float:
         return 3.0 * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        D = weighted_edits(X, Z, self.gap, self.replace, self.pairs or {})
+        D = weighted_edits(X, Z, self.gap, self.replace, self._triples())
         if not self.normalised:
             return D
         # all symbols of the shorter one are replaced, or deleted and inserted
-        change = min(max([self.replace, *(self.pairs or {}).values()]), 2 * self.gap)
+        change = min(max([self.replace, *(cost for *_, cost in self._triples())]), 2 * self.gap)
         longer = np.maximum.outer(X.lengths, Z.lengths)
         shorter = np.minimum.outer(X.lengths, Z.lengths)
         most = (change - self.gap) * shorter + self.gap * longer
