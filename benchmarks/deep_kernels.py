@@ -13,20 +13,17 @@ import scipy.linalg
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF as SklearnRBF
+from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV
 
 from harness import Section, data_folder, options
 from mercer import KernelRidge
-from mercer.deep import (
-    ArcCosineLayer,
-    DeepKernelMachineRegressor,
-    LinearLayer,
-    SquaredExponentialLayer,
-)
+from mercer.deep import DeepKernelMachineRegressor
 from mercer.deep.ascent import DeepAscent
 from mercer.deep.objective import DeepObjective, ExactObjective
 from mercer.deep.targets import NumberTargets
+from mercer.kernels import RBF, ArcCosine, Linear
 
 RATES = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
 SHARE = 0.3  # dof, as a part of the rows
@@ -120,7 +117,7 @@ def ascent(quick: bool) -> Section:
         "objective was missed, relative.",
         ["layer", "mercer", "L-BFGS", "Adam (best rate)", "Adam / mercer", "L-BFGS / mercer"],
     )
-    for layer in (SquaredExponentialLayer(), ArcCosineLayer()):
+    for layer in (RBF(0.5), ArcCosine(1)):
         runs: dict[str, Callable] = {
             "mercer": lambda o: DeepAscent(1e-4, 5000).solve(o, 0.1),
             "lbfgs": lbfgs,
@@ -163,7 +160,7 @@ def laws() -> Section:
     rng = np.random.default_rng(0)
     A, Y = rng.normal(size=(30, 60)), rng.normal(size=(30, 50))
     model = DeepKernelMachineRegressor(
-        1, layer=LinearLayer(), dof=50, noise=0, jitter=0, normalize_y=False, tol=1e-10
+        1, layer=Linear(), dof=50, noise=0, jitter=0, normalize_y=False, tol=1e-10
     )
     G = model.fit(A, Y).grams_
     mean = G[0] @ scipy.linalg.sqrtm(np.linalg.solve(G[0], Y @ Y.T / 50))
@@ -216,7 +213,7 @@ def real_data(quick: bool) -> Section:
         values = (values - values[:n].mean(axis=0)) / np.maximum(values[:n].std(axis=0), 1e-12)
         X, y, Z, z = values[:n, :-1], values[:n, -1], values[n:, :-1], values[n:, -1]
         grid = {
-            "layer": [SquaredExponentialLayer(s) for s in (0.5, 0.8, 1.3)] + [ArcCosineLayer()],
+            "layer": [RBF(g) for g in (2.0, 0.78, 0.3)] + [ArcCosine(1)],
             "dof": [0.05 * n, 0.3 * n, 2.0 * n],
         }
         with warnings.catch_warnings():
@@ -224,7 +221,7 @@ def real_data(quick: bool) -> Section:
             deep = GridSearchCV(
                 DeepKernelMachineRegressor(1), grid, cv=3, scoring=likelihood_scorer
             ).fit(X, y)
-            kernel = ConstantKernel() * RBF(np.sqrt(X.shape[1])) + WhiteKernel(0.1)
+            kernel = ConstantKernel() * SklearnRBF(np.sqrt(X.shape[1])) + WhiteKernel(0.1)
             process = GaussianProcessRegressor(kernel, n_restarts_optimizer=1, random_state=0)
             process.fit(X, y)
             ridge = GridSearchCV(

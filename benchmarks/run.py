@@ -6,10 +6,10 @@ from pathlib import Path
 
 BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings", "sets_and_edit",
               "hashing",
-              "string_learning", "small_data", "svc_fit",
+              "string_learning", "multilayer", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
               "perceptrons", "clusters", "spectral", "deep", "deep_kernels", "neighbours",
-              "knn_learners", "weights", "start_up", "memory",
+              "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
               "tables", "large_tables"]  # fmt: skip
 
 failed = []

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,6 +108,17 @@ def _two_views(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
     return mercer.KernelCCA(1, kernel=kernel, kernel_y=k.RBF(), memory=memory, n_jobs=n_jobs)
 
 
+def _layers(kernel: Any, memory: Any, n_jobs: int | None) -> Any:
+    return deep.MultilayerKernelMachine(
+        kernel=[kernel, k.RBF(0.1)], n_components=5, memory=memory, n_jobs=n_jobs
+    )
+
+
+def _many_kernels(learner: Callable, kernel: Any, memory: Any, n_jobs: int | None, **p: Any) -> Any:
+    """Three kernels on the same samples."""
+    return learner([kernel, 2 * kernel, kernel.copied()], memory=memory, n_jobs=n_jobs, **p)
+
+
 LEARNERS: dict[str, Learner] = {
     "SVC": Learner(mercer.SVC, 2),
     "SVC of five": Learner(mercer.SVC, 5),
@@ -161,6 +173,12 @@ LEARNERS: dict[str, Learner] = {
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
+    "MultilayerKernelMachine": Learner(
+        _layers,
+        5,
+        # to choose widths, some rows and columns of a matrix are copied: the part counts
+        tuple(name for name in SAMPLES if name != "precomputed"),
+    ),
     "DeepKernelMachineRegressor": Learner(
         lambda **p: deep.DeepKernelMachineRegressor(1, max_iter=3, **p)
     ),
@@ -182,6 +200,27 @@ LEARNERS: dict[str, Learner] = {
         ),
         0,
         ("float64", "strings", "categories", "table"),
+    ),
+    "MultipleKernelClassifier": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier),
+        2,
+        # of precomputed matrices X is a list; edits are not positive semidefinite
+        tuple(name for name in SAMPLES if name not in ("precomputed", "edits")),
+    ),
+    "MultipleKernelClassifier, simple": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="simple"),
+        2,
+        ("float64", "strings"),
+    ),
+    "MultipleKernelClassifier, easy": Learner(
+        partial(_many_kernels, mercer.MultipleKernelClassifier, method="easy"),
+        2,
+        ("float32", "table"),
+    ),
+    "MultipleKernelRegressor, unsupervised": Learner(
+        partial(_many_kernels, mercer.MultipleKernelRegressor, method="unsupervised"),
+        0,
+        ("float64", "sets"),
     ),
     "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
     "NadarayaWatson, k nearest": Learner(

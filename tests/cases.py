@@ -268,6 +268,7 @@ KERNELS = [
     (k.GapWeighted(2, 0.9).normalised(), many_symbols()),
     *[(k.ArcCosine(degree), vectors()) for degree in (0, 1, 2)],
     *[(k.ArcCosine(degree, layers), vectors()) for degree, layers in ((0, 2), (1, 5), (2, 3))],
+    (k.NormalisedGaussian(), vectors()),
     (k.NeuralNetworkGP(), vectors()),
     (k.NeuralNetworkGP(3, 1.7, 0.2), vectors()),
     (k.NeuralTangent(), vectors()),

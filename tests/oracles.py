@@ -363,11 +363,17 @@ def network(layer, G, g_x, g_z, tangent):
     return T if tangent else G
 
 
+def normalised_gaussian(layer, G, g_x, g_z):
+    root = math.sqrt(g_x * g_z)
+    return root * math.exp(G / root - 1) if root > 0 else 0.0
+
+
 #: κ(G, g_x, g_z) of each layer
 LAYERS = {
     k.ArcCosine: arc_cosine,
     k.NeuralNetworkGP: functools.partial(network, tangent=False),
     k.NeuralTangent: functools.partial(network, tangent=True),
+    k.NormalisedGaussian: normalised_gaussian,
     k.Linear: lambda layer, G, g_x, g_z: G,
     k.Polynomial: lambda layer, G, g_x, g_z: (layer.gamma * G + layer.coef0) ** layer.degree,
     k.RBF: lambda layer, G, g_x, g_z: math.exp(-layer.gamma * (g_x + g_z - 2 * G)),
@@ -577,6 +583,7 @@ KERNELS = {
     k.ArcCosine: of_vectors,
     k.NeuralNetworkGP: of_vectors,
     k.NeuralTangent: of_vectors,
+    k.NormalisedGaussian: of_vectors,
     k.Layered: layered,
 }
 

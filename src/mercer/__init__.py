@@ -32,6 +32,8 @@ _HOME = {
     "LocalOutlierFactor": "mercer.learners.local_outliers",
     "NearestNeighbors": "mercer.learners.nearest_neighbours",
     "LargeMarginNeighbours": "mercer.learners.large_margin",
+    "MultipleKernelClassifier": "mercer.learners.multiple_kernel",
+    "MultipleKernelRegressor": "mercer.learners.multiple_kernel",
     "NadarayaWatson": "mercer.learners.nadaraya_watson",
     "NeighbourhoodComponents": "mercer.learners.neighbourhood_components",
     "NuSVC": "mercer.learners.svc",

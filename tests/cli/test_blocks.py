@@ -89,6 +89,7 @@ def test_wrong_rows_are_found_in_blocks(end, folder, capsys, monkeypatch):
         ('a,b~1,2~3,4~"5,6~', "row 4: a quote is opened and never closed"),
         ("a,b~1,2~3,4~5,\0~", "NUL character in row 4"),
         ("a,b~1,2~3,4~5,\udcff~", "byte 0xff in row 4"),
+        ("size,colour,code,x~" + "1,a,1,2~" * 8 + "inf,a,1,2~", "row 9 below the header"),
     ):
         (folder / "new.csv").write_bytes(text.replace("~", end).encode(errors="surrogateescape"))
         with pytest.raises(SystemExit) as done:

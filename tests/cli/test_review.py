@@ -71,6 +71,11 @@ def test_the_screen_and_json_say_the_same(capsys):
     assert facts["columns"][1]["values"] in said
     assert "1 row without a y is left out." in said
     assert f"yes {facts['target']['classes']['yes']} (" in said
+    target = json.loads(command(capsys, "check", "t.csv", "--target", "size", "--json")[1])[
+        "target"
+    ]
+    size = TABLE["size"]
+    assert target == {"low": size.min(), "high": size.max(), "median": size.median()}
 
 
 def test_check_and_fit_agree_on_every_column(capsys):

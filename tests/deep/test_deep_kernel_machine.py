@@ -17,16 +17,14 @@ import mercer
 import mercer.deep
 from mercer import KernelSearchCV
 from mercer.deep import (
-    ArcCosineLayer,
     DeepKernelMachine,
     DeepKernelMachineClassifier,
     DeepKernelMachineRegressor,
-    LinearLayer,
-    SquaredExponentialLayer,
     deep_kernel_machine,
 )
 from mercer.deep.ascent import DeepAscent
-from mercer.kernels import RBF, Sigmoid, Spectrum
+from mercer.deep.through_layers import kernel_of
+from mercer.kernels import RBF, ArcCosine, Linear, NeuralTangent, Sigmoid, Spectrum
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
 
@@ -73,11 +71,9 @@ def test_many_degrees_of_freedom_are_the_gaussian_process_of_the_composed_kernel
     kernel = SklearnRBF(np.sqrt(3)) + WhiteKernel(0.1 + 1e-4)
     scaled = X * np.sqrt(3 / np.mean(np.sum(X * X, axis=1)))  # mean of k(x, x) is 1
     there = Z * np.sqrt(3 / np.mean(np.sum(X * X, axis=1)))
-    K1 = SquaredExponentialLayer().kernel(
-        np.vstack([scaled, there]) @ np.vstack([scaled, there]).T / 3
-    )
+    K1 = kernel_of(RBF(0.5), np.vstack([scaled, there]) @ np.vstack([scaled, there]).T / 3)
     K1.flat[:: len(K1) + 1] += 1e-4
-    K2 = SquaredExponentialLayer().kernel(K1)
+    K2 = kernel_of(RBF(0.5), K1)
     K2.flat[:: len(K2) + 1] += 1e-4
     target = (y - y.mean()) / y.std()
     S = K2[:60, :60] + 0.1 * np.eye(60)
@@ -95,7 +91,7 @@ def test_many_degrees_of_freedom_are_the_gaussian_process_of_the_composed_kernel
     assert_allclose(std, np.sqrt(variance + 0.1) * y.std(), rtol=1e-3)
     # and a first layer by itself is a Gaussian process of scikit-learn
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True).fit(scaled, y)
-    alone = Regressor(1, layer=[SquaredExponentialLayer(), LinearLayer()], dof=1e5, noise=0.1)
+    alone = Regressor(1, layer=[RBF(0.5), Linear()], dof=1e5, noise=0.1)
     mean, std = alone.set_params(jitter=1e-8, tol=1e-5).fit(X, y).predict(Z, return_std=True)
     theirs = process.set_params(kernel=SklearnRBF(np.sqrt(3)) + WhiteKernel(0.1))
     wanted = theirs.fit(scaled, y).predict(there, return_std=True)
@@ -106,9 +102,7 @@ def test_many_degrees_of_freedom_are_the_gaussian_process_of_the_composed_kernel
 def test_equal_linear_layers_without_noise_give_the_geometric_mean():
     Y = RNG.normal(size=(12, 30))
     A = RNG.normal(size=(12, 40))
-    model = Regressor(
-        1, layer=LinearLayer(), dof=30, noise=0, jitter=0, normalize_y=False, tol=1e-10
-    )
+    model = Regressor(1, layer=Linear(), dof=30, noise=0, jitter=0, normalize_y=False, tol=1e-10)
     model.fit(A, Y)
     start, end = model.grams_[0], Y @ Y.T / 30
     mean = start @ np.real(_root(np.linalg.solve(start, end)))
@@ -123,7 +117,7 @@ def _root(M):
 @pytest.mark.parametrize("machine", [Regressor, Classifier])
 def test_all_rows_as_inducing_points_are_the_exact_machine(machine):
     target = y if machine is Regressor else y > 0
-    parameters = {"kernel": RBF(0.5), "layer": ArcCosineLayer(), "dof": 600, "random_state": 0}
+    parameters = {"kernel": RBF(0.5), "layer": ArcCosine(1), "dof": 600, "random_state": 0}
     assert machine(**parameters, n_inducing=1000).fit(X, target).solver_ == "exact"
     # of two equal rows one is enough: nothing is lost but the jitter of the other
     twice, again = np.vstack([X, X[:1]]), np.append(target, target[0])
@@ -215,6 +209,14 @@ def test_less_than_the_width_of_the_network_learns_what_its_kernel_cannot():
     assert np.abs(free.grams_[1] - stiff.grams_[1]).max() > 0.1
 
 
+def test_layers_without_derivatives_are_refused():
+    for layer in (ArcCosine(0), ArcCosine(1, 2), NeuralTangent()):
+        with pytest.raises(TypeError, match="has no derivatives"):
+            Regressor(layer=layer).fit(X, y)
+    with pytest.raises(ValueError, match=r"gamma='scale' .* give a number"):
+        Regressor(layer=RBF("scale")).fit(X, y)
+
+
 # --- samples, kernels, precision, files ----------------------------------------------------------
 
 
@@ -246,7 +248,7 @@ def test_precision():
     assert_allclose(found, wanted, atol=5e-3)
 
 
-@pytest.mark.parametrize("model", [Regressor(layer=ArcCosineLayer()), Classifier(n_inducing=15)])
+@pytest.mark.parametrize("model", [Regressor(layer=ArcCosine(1)), Classifier(n_inducing=15)])
 def test_files(model, tmp_path):
     model = clone(model).fit(X, np.where(y > 0, 1, 2))
     mercer.save(model, tmp_path / "deep.mercer")
@@ -257,11 +259,11 @@ def test_files(model, tmp_path):
 
 def test_searches_reach_the_layer():
     search = KernelSearchCV(
-        Regressor(1, layer=SquaredExponentialLayer()),
-        {"dof": [5.0, 50.0], "layer__length_scale": [0.5, 1.0]},
+        Regressor(1, layer=RBF(0.5)),
+        {"dof": [5.0, 50.0], "layer__gamma": [0.5, 2.0]},
         cv=3,
     ).fit(X, y)
-    assert set(search.best_params_) == {"dof", "layer__length_scale"}
+    assert set(search.best_params_) == {"dof", "layer__gamma"}
 
 
 def test_attributes():
@@ -288,8 +290,8 @@ def test_attributes():
         ({"dof": [1.0]}, "dof has 1 numbers, but depth=2"),
         ({"dof": np.inf}, "dof=inf"),
         ({"depth": 0}, "depth=0: give a whole number >= 1"),
-        ({"layer": [LinearLayer()]}, "layer has 1 layers, but depth=2"),
-        ({"layer": SquaredExponentialLayer(-1)}, "length_scale=-1"),
+        ({"layer": [Linear()]}, "layer has 1 layers, but depth=2"),
+        ({"layer": RBF(-1)}, "gamma=-1"),
         ({"noise": -0.1}, 'noise=-0.1: give a finite number >= 0 or "auto"'),
         ({"noise": "loud"}, "noise='loud'"),
         ({"n_inducing": 0}, "n_inducing=0"),
@@ -306,7 +308,7 @@ def test_wrong_parameters(parameters, words):
 
 
 def test_a_layer_that_is_none():
-    with pytest.raises(TypeError, match=r"layer='relu': give a layer of mercer\.deep"):
+    with pytest.raises(TypeError, match=r"layer='relu': give a kernel that is a function"):
         Regressor(layer="relu").fit(X, y)
 
 
@@ -340,7 +342,7 @@ def test_duplicates_constants_and_few_rows(machine, n_inducing):
 
 def test_singular_matrices_name_the_remedy():
     with pytest.raises(ValueError, match="Give a larger jitter"):
-        Regressor(layer=LinearLayer(), jitter=0).fit(X, y)  # 60 rows of rank 3
+        Regressor(layer=Linear(), jitter=0).fit(X, y)  # 60 rows of rank 3
 
 
 def test_a_fit_that_does_not_converge_keeps_its_best_and_says_so():

@@ -7,16 +7,12 @@ from numpy.testing import assert_allclose
 from scipy.special import log_softmax
 from scipy.stats import multivariate_normal
 
-from mercer.deep import (
-    ArcCosineLayer,
-    LinearLayer,
-    NormalisedGaussianLayer,
-    SquaredExponentialLayer,
-)
 from mercer.deep.ascent import DeepAscent
 from mercer.deep.objective import ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import ClassTargets, NumberTargets
+from mercer.deep.through_layers import kernel_of
+from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
 from mercer.solvers import Reason
 
 RNG = np.random.default_rng(0)
@@ -26,7 +22,7 @@ G0 = X @ X.T / 4
 Y = RNG.normal(size=(n, 2)) + X[:, :2] ** 2
 CLASSES = np.eye(3)[np.digitize(X[:, 0], [-0.5, 0.5])]
 LAYERS = [
-    LinearLayer(), SquaredExponentialLayer(), ArcCosineLayer(), NormalisedGaussianLayer()
+    Linear(), RBF(0.5), ArcCosine(1), NormalisedGaussian()
 ]  # fmt: skip
 
 
@@ -57,18 +53,18 @@ def test_the_objective_by_densities(layer):
     grams, noise = moved(objective), 0.3
     wanted, below = 0.0, G0
     for G, nu in zip(grams, (2.0, 3.0)):
-        K = layer.kernel(below) + 1e-2 * np.eye(n)
+        K = kernel_of(layer, below) + 1e-2 * np.eye(n)
         cross = n * np.log(2 * np.pi) + np.linalg.slogdet(K)[1] + np.trace(np.linalg.solve(K, G))
         wanted -= nu * (cross / 2 - multivariate_normal(cov=G).entropy())
         below = G
-    S = layer.kernel(below) + (1e-2 + noise) * np.eye(n)
+    S = kernel_of(layer, below) + (1e-2 + noise) * np.eye(n)
     wanted += sum(multivariate_normal(cov=S).logpdf(y) for y in Y.T)
     assert_allclose(objective.evaluate(grams, noise).value, wanted, rtol=1e-9)
 
 
 def test_the_bound_for_classes_by_its_definition():
     """The best mean and covariance, found by a general optimiser, on the bound as it stands."""
-    K = SquaredExponentialLayer().kernel(G0) + 0.1 * np.eye(n)
+    K = kernel_of(RBF(0.5), G0) + 0.1 * np.eye(n)
     C, L = 3, np.linalg.cholesky(K)
     A = np.linalg.inv(np.linalg.inv(K) + np.eye(n) / C)  # the best one for any mean
 
@@ -86,7 +82,7 @@ def test_the_bound_for_classes_by_its_definition():
 
 @pytest.mark.parametrize("targets", [NumberTargets(Y, True), ClassTargets(CLASSES)])
 def test_a_factor_of_the_whole_matrix_gives_the_same(targets):
-    K = ArcCosineLayer().kernel(G0) + 0.1 * np.eye(n)
+    K = kernel_of(ArcCosine(1), G0) + 0.1 * np.eye(n)
     T = np.linalg.cholesky(K)
     dense, factored = targets.dense(K, 0.3), targets.factored(T, 0.0, 0.3)
     assert_allclose(factored.value, dense.value, rtol=1e-10)
@@ -137,7 +133,7 @@ def test_all_samples_as_inducing_points_are_the_exact_machine(layer):
 
 
 def test_rows_of_samples_at_a_time():
-    few, many = inducing(ArcCosineLayer(), rows=5), inducing(ArcCosineLayer(), rows=100)
+    few, many = inducing(ArcCosine(1), rows=5), inducing(ArcCosine(1), rows=100)
     grams = moved(few)
     a, b = few.evaluate(grams, 0.3), many.evaluate(grams, 0.3)
     assert_allclose(a.value, b.value, rtol=1e-12)
@@ -146,13 +142,13 @@ def test_rows_of_samples_at_a_time():
 
 
 def test_the_noise_of_the_largest_likelihood():
-    objective = exact(SquaredExponentialLayer())
+    objective = exact(RBF(0.5))
     grams = objective.start()
     noise = objective.best_noise(grams, 1.0)
     values = [objective.evaluate(grams, s).value for s in (noise, 1.1 * noise, noise / 1.1)]
     assert np.argmax(values) == 0
-    assert exact(LinearLayer(), NumberTargets(Y, False)).best_noise(grams, 0.7) == 0.7
-    low = inducing(SquaredExponentialLayer())
+    assert exact(Linear(), NumberTargets(Y, False)).best_noise(grams, 0.7) == 0.7
+    low = inducing(RBF(0.5))
     grams = low.start()
     noise = low.best_noise(grams, 1.0)
     assert abs(low.evaluate(grams, noise).by_noise) * noise < 0.01 * n
@@ -160,7 +156,7 @@ def test_the_noise_of_the_largest_likelihood():
 
 def test_propagation_is_the_conditional_mean():
     """C' = B K⁻¹ G and g' of single rows, by the formula with explicit inverses."""
-    layer = ArcCosineLayer()
+    layer = ArcCosine(1)
     objective = inducing(layer)
     grams = moved(objective)
     flow = Propagation(objective.G0, grams, [layer] * 3, 1e-2)
@@ -168,13 +164,13 @@ def test_propagation_is_the_conditional_mean():
     for t in (0, 12, 23):
         c, g, below = G0[t, :m], G0[t, t], G0[:m, :m]
         for G in grams:
-            b = layer.values(c[None], np.array([g]), below.diagonal())[0]
-            inverse = np.linalg.inv(layer.kernel(below) + 1e-2 * np.eye(m))
+            b = layer.of_gram(c[None].copy(), np.array([g]), below.diagonal().copy())[0]
+            inverse = np.linalg.inv(kernel_of(layer, below) + 1e-2 * np.eye(m))
             w = b @ inverse
             c, g = w @ G, w @ G @ w + g + 1e-2 - w @ b  # the arc-cosine keeps g
             below = G
-        b = layer.values(c[None], np.array([g]), below.diagonal())[0]
-        inverse = np.linalg.inv(layer.kernel(below) + 1e-2 * np.eye(m))
+        b = layer.of_gram(c[None].copy(), np.array([g]), below.diagonal().copy())[0]
+        inverse = np.linalg.inv(kernel_of(layer, below) + 1e-2 * np.eye(m))
         assert_allclose(T[t] @ T[t], b @ inverse @ b, rtol=1e-8)
         assert_allclose(k[t], g + 1e-2, rtol=1e-8)
 
@@ -202,7 +198,7 @@ def test_the_ascent_is_monotone_and_ends_at_a_stationary_point(layer, riccati_st
 
 def test_riccati_steps_and_descent_alone_come_to_the_same_maximum():
     values = [
-        DeepAscent(1e-6, 3000, steps).solve(exact(ArcCosineLayer(), dof=(60.0, 60.0)), 1.0).value
+        DeepAscent(1e-6, 3000, steps).solve(exact(ArcCosine(1), dof=(60.0, 60.0)), 1.0).value
         for steps in (0, 5, 50)
     ]
     assert_allclose(values, values[0], rtol=1e-8)
@@ -216,7 +212,7 @@ def test_equal_degrees_of_freedom_and_linear_layers_are_a_geodesic(depth):
     start, end = Z @ Z.T / 40, T @ T.T / 40
     targets = NumberTargets(T, False)
     nu = np.full(depth, 40.0)
-    objective = ExactObjective(start, [LinearLayer()] * (depth + 1), nu, targets, 0.0)
+    objective = ExactObjective(start, [Linear()] * (depth + 1), nu, targets, 0.0)
     state = DeepAscent(1e-11, 3000, 3000).solve(objective, 0.0)
     half = scipy.linalg.sqrtm(start)
     inner = np.linalg.solve(half, np.linalg.solve(half, end).T)
@@ -229,14 +225,14 @@ def test_equal_degrees_of_freedom_and_linear_layers_are_a_geodesic(depth):
 def test_the_distance_to_the_infinitely_wide_network_falls_as_one_by_nu():
     gaps = []
     for nu in (1e3, 1e4, 1e5):
-        objective = exact(SquaredExponentialLayer(), NumberTargets(Y, False), dof=(nu, nu))
+        objective = exact(RBF(0.5), NumberTargets(Y, False), dof=(nu, nu))
         state = DeepAscent(1e-10, 500).solve(objective, 0.3)
         gaps.append(max(np.abs(G - K).max() for G, K in zip(state.grams, objective.start())))
     assert_allclose(np.array(gaps[:-1]) / gaps[1:], 10, rtol=0.05)
 
 
 def test_the_limit_of_steps():
-    state = DeepAscent(1e-12, 7, 3).solve(exact(SquaredExponentialLayer()), 1.0)
+    state = DeepAscent(1e-12, 7, 3).solve(exact(RBF(0.5)), 1.0)
     assert state.reason is Reason.LIMIT
     assert 4 <= len(state.path) <= 8
     assert state.gradient > 1e-12

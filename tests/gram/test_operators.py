@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info
 from mercer.distances.products import inner_products
 from mercer.gram import (
     CentredGram,
+    CombinedGram,
     DenseGram,
     PairGram,
     ScaledGram,
@@ -75,6 +76,7 @@ def low_rank():
 
 SOME, OTHERS = RNG.permutation(90)[:33], np.r_[3:40, 50:80]
 SPARSE = sp.csr_array(np.where(X64 > 0.5, X64, 0))
+SHIFTED = X64[:90] + 1
 SHIFT = RNG.uniform(size=90)
 SCALE = np.random.default_rng(2).uniform(0.1, 3, 90)
 OPERATORS = {
@@ -116,6 +118,22 @@ OPERATORS = {
         ScaledGram(TiledGram(RBF(0.5), X64[:90]), SCALE),
         SCALE[:, None] * K64 * SCALE,
     ),
+    "combined": lambda: (
+        CombinedGram(
+            [
+                TiledGram(RBF(0.5), X64[:90]),
+                DenseGram(K64, symmetric=True),
+                gram(Linear(), SHIFTED),
+            ],
+            np.array([0.5, 2.0, 0.25]),
+            memory=10**6,
+        ),
+        2.5 * K64 + 0.25 * SHIFTED @ SHIFTED.T,
+    ),
+    "combined, float32, of weight 0": lambda: (
+        CombinedGram([TiledGram(RBF(0.5), X32), TiledGram(RBF(9.0), X32)], np.array([2.0, 0.0])),
+        2 * RBF(0.5)(X32),
+    ),
     "shifted, by row": lambda: (
         ShiftedGram(DenseGram(QUERY(X64[:90])), SHIFT),
         QUERY(X64[:90]) + np.diag(SHIFT),
@@ -141,6 +159,12 @@ def test_centred_and_shifted_refuse_what_does_not_fit():
         ShiftedGram(rectangular, 1.0)
     with pytest.raises(ValueError, match=r"shift has shape \(3,\)"):
         ShiftedGram(TiledGram(RBF(), X64), np.ones(3))
+    square = TiledGram(RBF(), X64)
+    for K in (rectangular, TiledGram(RBF(), X64[:9])):
+        with pytest.raises(ValueError, match="symmetric operators of one shape"):
+            CombinedGram([square, K], np.ones(2))
+    with pytest.raises(ValueError, match="one number for each of the 1 operators"):
+        CombinedGram([square], np.ones(2))
     with pytest.raises(ValueError, match="one number for each row"):
         ScaledGram(TiledGram(RBF(), X64), np.ones(3))
 

@@ -39,6 +39,8 @@ from mercer import (
     LinearSVC,
     LinearSVR,
     LocalOutlierFactor,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NeighbourhoodComponents,
     NuSVC,
@@ -47,7 +49,11 @@ from mercer import (
     Perceptron,
     SpectralClustering,
 )
-from mercer.deep import DeepKernelMachineClassifier, DeepKernelMachineRegressor
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
 from mercer.solvers.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
@@ -96,6 +102,12 @@ LEARNERS = [
     LargeMarginNeighbours(2, max_iter=5),
     FeatureMachineClassifier(),
     FeatureMachineRegressor(),
+    MultilayerKernelMachine(n_components=8),
+    MultilayerKernelMachine(1, ranking="nearest_information", learner="neighbours"),
+    MultipleKernelClassifier(),
+    MultipleKernelClassifier(method="easy"),
+    MultipleKernelClassifier(method="simple"),
+    MultipleKernelRegressor(method="unsupervised"),
     KernelSearchCV(SVC(), {"C": [1, 10]}, cv=2),
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),

@@ -25,13 +25,19 @@ from mercer import (
     LargeMarginNeighbours,
     LinearSVC,
     LinearSVR,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NeighbourhoodComponents,
     NuSVC,
     NuSVR,
     OneClassSVM,
 )
-from mercer.deep import DeepKernelMachineClassifier, DeepKernelMachineRegressor
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
 
 LEARNERS = [
     KernelRidge,
@@ -58,6 +64,9 @@ LEARNERS = [
     NeighbourhoodComponents,
     LargeMarginNeighbours,
     CoordinateDescentWeights,
+    MultilayerKernelMachine,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
 ]
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, 0, object(), 1j]
 X, classes = overlapping(20)

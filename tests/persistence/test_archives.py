@@ -168,6 +168,7 @@ def test_headers_that_agree_with_the_numbers(version, dtype, shape, content, pat
         described(shape=(2**70,)),
         described(shape=(-20,)),
         described(shape=(-1, -20)),
+        described(shape=(1, -4, -5)),
         described(shape=(19,)),
         described(shape=(21,)),
         described(shape=("a",)),

@@ -310,3 +310,14 @@ def test_numbers_and_matrices_have_no_first_object():
     assert first_object(np.array([["a"], ["b"]], dtype=object)) is None
     assert first_object(np.array([], dtype=object)) is None
     assert first_object([]) is None
+
+
+def test_rows_of_a_matrix_keep_their_own_columns():
+    from mercer.samples import MatrixRows
+
+    K = np.arange(16.0).reshape(4, 4)
+    rows = MatrixRows(K, np.array([0, 1, 2]), np.array([3, 2, 1]), 4, K.dtype)
+    assert rows[[2, 0]].rows.tolist() == [2, 0]
+    assert rows[[2, 0]].columns.tolist() == [1, 3]
+    every = MatrixRows.of(K)[[3, 1]]
+    assert every.columns is every.rows

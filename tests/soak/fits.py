@@ -24,6 +24,7 @@ from sklearn.utils.validation import has_fit_parameter
 import mercer
 from mercer import deep
 from mercer import kernels as k
+from mercer.deep import MultilayerKernelMachine
 
 __all__ = ["LEARNERS", "TRIALS"]
 
@@ -95,8 +96,8 @@ def components(rng: Random) -> dict:
 
 def deep_machine(rng: Random) -> dict:
     layers = [
-        deep.LinearLayer(), deep.SquaredExponentialLayer(scale(rng, -2, 2)), deep.ArcCosineLayer(),
-        deep.NormalisedGaussianLayer(),
+        k.Linear(), k.RBF(scale(rng, -4, 4)), k.ArcCosine(1), k.ArcCosine(2),
+        k.NormalisedGaussian(),
     ]  # fmt: skip
     return {
         "depth": int(rng.integers(1, 3)),
@@ -118,12 +119,36 @@ def discriminant(rng: Random) -> dict:
     }
 
 
+def layers(rng: Random) -> dict:
+    return {
+        "n_layers": int(rng.integers(1, 4)),
+        "n_components": int(rng.choice([2, 30, 300])),
+        "width": ["auto", None, 3][rng.integers(3)],
+        "ranking": str(rng.choice(["auto", "information", "variance", "nearest_information"])),
+        "solver": str(rng.choice(["auto", "randomized", "low_rank"])),
+        "learner": str(rng.choice(["svc", "neighbours"])),
+        **kernel(rng),
+    }
+
+
 def neighbours(rng: Random) -> dict:
     weights = ["uniform", "distance", "rank", "gaussian", "triangular"]
     drawn = {"n_neighbors": ["auto", 1, 4][rng.integers(3)], "weights": choice(rng, weights)}
     if drawn["weights"] in ("gaussian", "triangular"):
         drawn |= {"width": ["auto", None, scale(rng, -8, 8)][rng.integers(3)]}
     return drawn | {"p": [0, 0.5, 1, 2, 3, np.inf][rng.integers(6)]}
+
+
+def many_kernels(rng: Random) -> dict:
+    methods = ["average", "align", "alignf", "simple", "one_norm", "unsupervised"]
+    given = rng.random() < 0.5
+    made = [k.RBF(float(10 ** rng.uniform(-3, 3))), k.Linear(), k.Laplacian(), k.Polynomial(2)]
+    return {
+        "method": choice(rng, methods),
+        "kernels": [choice(rng, made) for _ in range(3)] if given else None,
+        "normalise": ["auto", "trace", None][rng.integers(3)],
+        "max_iter": 20,
+    }
 
 
 #: each learner with the parameters that it draws
@@ -177,7 +202,10 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelDensity: lambda rng: {
         "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]
     },
+    mercer.MultipleKernelClassifier: lambda rng: many_kernels(rng) | {"lam": float(rng.random())},
+    mercer.MultipleKernelRegressor: lambda rng: many_kernels(rng) | {"alpha": scale(rng, -6, 6)},
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
+    MultilayerKernelMachine: layers,
 }
 
 SEARCHES = (mercer.KernelClassifier, mercer.KernelRegressor)

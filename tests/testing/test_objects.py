@@ -18,6 +18,8 @@ from mercer import (
     KNeighborsClassifier,
     KNeighborsRegressor,
     LocalOutlierFactor,
+    MultipleKernelClassifier,
+    MultipleKernelRegressor,
     NadarayaWatson,
     NuSVC,
     NuSVR,
@@ -25,8 +27,9 @@ from mercer import (
     SpectralClustering,
     distances,
 )
+from mercer.deep import MultilayerKernelMachine
 from mercer.distances import Edit
-from mercer.kernels import BlendedSpectrum, GapWeighted, Jaccard
+from mercer.kernels import BlendedSpectrum, GapWeighted, Intersection, Jaccard, Spectrum
 from mercer.testing import (
     check_object_estimator,
     object_checks,
@@ -78,12 +81,35 @@ DISTANCES = [
     *[(learner, "strings") for learner in on_distances(Edit())],
     *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
 ]
+MANY_KERNELS = [
+    (
+        MultipleKernelClassifier([Spectrum(1), BlendedSpectrum(2)], estimator=SVC(tol=1e-6)),
+        "strings",
+    ),
+    (MultipleKernelRegressor([Spectrum(1), BlendedSpectrum(2)], method="simple"), "strings"),
+    (
+        MultipleKernelClassifier(
+            [Jaccard(), Intersection()], method="easy", tol=1e-9, estimator=SVC(tol=1e-6)
+        ),
+        "sets",
+    ),
+]
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
     (Estimator(trials=1), kind)
     for Estimator in (KernelClassifier, KernelRegressor)
     for kind in ("strings", "sets")
+]
+LAYERED = [
+    (
+        MultilayerKernelMachine(
+            kernel=[kernel, "rbf"], width=width, solver="exact", learner=learner, random_state=0
+        ),
+        kind,
+    )
+    for kernel, kind in ((BlendedSpectrum(2).normalised(), "strings"), (Jaccard(), "sets"))
+    for width, learner in ((None, SVC(tol=1e-6)), ("auto", "neighbours"))
 ]
 OTHERS = [
     *[(SVC(kernel=BlendedSpectrum(2)), kind) for kind in ("bytes", "tokens")],
@@ -101,6 +127,11 @@ def known(learner):
             "check_order_of_training_samples": "other folds choose other penalties",
             "check_mixed_and_other_kinds": "a table may hold anything: cells are read as texts",
             "check_weights": "a row of weight 2 is in one fold, a row given twice in two",
+        }
+    if isinstance(learner, MultilayerKernelMachine) and learner.width == "auto":
+        return {
+            "check_order_of_training_samples": "other rows are held back",
+            "check_duplicates": "one copy is held back, the other is not",
         }
     if isinstance(learner, KernelPerceptron):
         return {
@@ -128,7 +159,8 @@ def known(learner):
 
 
 @parametrize_with_object_checks(
-    [*STRINGS, *SETS, *NEIGHBOURS, *DISTANCES, *AUTOMATIC, *OTHERS], expected_failures=known
+    [*STRINGS, *SETS, *NEIGHBOURS, *DISTANCES, *MANY_KERNELS, *AUTOMATIC, *LAYERED, *OTHERS],
+    expected_failures=known,
 )
 def test_every_learner_on_objects(check):
     check()

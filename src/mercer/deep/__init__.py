@@ -3,15 +3,10 @@
 from importlib import import_module as _import_module
 
 _HOME = {
-    "AffineLayer": "layers",
-    "ArcCosineLayer": "layers",
     "DeepKernelMachine": "deep_kernel_machine",
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
-    "GramLayer": "layers",
-    "LinearLayer": "layers",
-    "NormalisedGaussianLayer": "layers",
-    "SquaredExponentialLayer": "layers",
+    "MultilayerKernelMachine": "multilayer",
 }
 
 __all__ = sorted(_HOME)

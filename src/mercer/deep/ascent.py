@@ -210,7 +210,7 @@ def _solution(
     D = at.gradients[i] - nu / 2 * (inverse_of(np.linalg.cholesky(G)) - inverse)
     D = (D + D.T) / 2
     U = nu * (inverse + inverse.T) / 2
-    if objective.layers[i + 1].identity:
+    if objective.layers[i + 1].linear:
         above = [*objective.dof[1:], objective.targets.Y.shape[1]][i]
         H = np.linalg.cholesky(G)
         c = max(float(above), -2 * float(np.linalg.eigvalsh(H.T @ D @ H)[0]))

@@ -9,12 +9,12 @@ from sklearn.utils import check_random_state
 
 from mercer.deep.ascent import DeepAscent, DeepState
 from mercer.deep.inducing import CANDIDATES, pivots
-from mercer.deep.layers import GramLayer, SquaredExponentialLayer
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
 from mercer.gram import gram, memory_budget
 from mercer.gram.memory import in_megabytes
+from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
 from mercer.learners.limits import LIMITS
 from mercer.learners.parameters import check_count, check_positive
@@ -96,7 +96,7 @@ class DeepKernelMachine(KernelLearner):
         # outputs are T b with b ~ N(coef, covariance), where `Propagation` gives T of new samples
         self.coef_, self.covariance_ = objective.outputs(state.grams, state.noise)
 
-    def _samples(self, training: Training, first: GramLayer) -> Samples:
+    def _samples(self, training: Training, first: Layer) -> Samples:
         """G_0, scaled so that k(x, x) is 1 on average, and the rest where points are induced."""
         X, limits = training.X, LIMITS["deep kernel machine"]
         n = X.shape[0]
@@ -114,7 +114,7 @@ class DeepKernelMachine(KernelLearner):
                 self.refuse_memory(K, matrices, "an exact deep kernel machine", ", or n_inducing")
         return self._induced(X, first, self._affordable(n))
 
-    def _induced(self, X: Any, first: GramLayer, count: int) -> Samples:
+    def _induced(self, X: Any, first: Layer, count: int) -> Samples:
         n = X.shape[0]
         K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
         self.gram_, self.solver_ = K.describe(), "inducing"
@@ -203,9 +203,9 @@ class DeepKernelMachine(KernelLearner):
             return np.full(len(C), g.mean())
         return np.einsum("ij,ij->i", C @ np.linalg.pinv(G0, hermitian=True, rcond=1e-10), C)
 
-    def _layers(self) -> list[GramLayer]:
+    def _layers(self) -> list[Layer]:
         """The layers, one more than Gram matrices that are learnt."""
-        given: Any = SquaredExponentialLayer() if self.layer is None else self.layer
+        given: Any = RBF(0.5) if self.layer is None else self.layer
         several = isinstance(given, (list, tuple))
         layers: list = list(given) if several else [given] * (self.depth + 1)
         if len(layers) != self.depth + 1:
@@ -214,12 +214,17 @@ class DeepKernelMachine(KernelLearner):
                 f"or a list of depth + 1 = {self.depth + 1}, of which the last makes the outputs."
             )
         for layer in layers:
-            if not isinstance(layer, GramLayer):
+            if not isinstance(layer, Layer):
                 raise TypeError(
-                    f"layer={layer!r}: give a layer of mercer.deep, such as "
-                    "SquaredExponentialLayer(), or a list of these."
+                    f"layer={layer!r}: give a kernel that is a function of inner products, such as "
+                    "RBF(0.5), or a list of these."
                 )
-            layer.validate()
+            layer.check_layer()
+            if not layer.differentiable:
+                raise TypeError(
+                    f"layer={layer!r} has no derivatives, which a deep kernel machine needs: give "
+                    "RBF(0.5), ArcCosine(1), NormalisedGaussian(), Polynomial() or Linear()."
+                )
         return layers
 
     def _degrees(self, n: int) -> np.ndarray:

@@ -31,9 +31,10 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     ----------
     depth : int >= 1, default=2
         L, the Gram matrices that are learnt.
-    layer : GramLayer or list of depth + 1 of these, optional
-        f, as `SquaredExponentialLayer`, `ArcCosineLayer`, `NormalisedGaussianLayer`, `LinearLayer`;
-        None means SquaredExponentialLayer().
+    layer : Layer or list of depth + 1 of these, optional
+        f, a kernel of `mercer.kernels` that is a function of inner products and has derivatives:
+        `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
+        `Polynomial`, `Linear`; None means RBF(0.5).
     dof : float > 0 or list of depth of these, optional
         ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
         None means n, which stays near the infinitely wide network. Fractions of n learn more, and

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from mercer.deep.layers import GramLayer
+from mercer.deep.through_layers import kernel_of
+from mercer.kernels import Layer
 
 __all__ = ["CANDIDATES", "pivots"]
 
 CANDIDATES = 5  # rows drawn at random for each inducing point that is chosen from them
 
 
-def pivots(G: np.ndarray, layer: GramLayer, count: int) -> np.ndarray:
+def pivots(G: np.ndarray, layer: Layer, count: int) -> np.ndarray:
     """The rows of G that say most about the others, in ascending order; at most ``count``.
 
     Pivots of the Cholesky factorisation of the first layer's kernel matrix: each next one has the
@@ -21,12 +22,12 @@ def pivots(G: np.ndarray, layer: GramLayer, count: int) -> np.ndarray:
 
     Examples
     --------
-    >>> from mercer.deep import SquaredExponentialLayer
+    >>> from mercer.kernels import RBF
     >>> x = np.array([[0.0], [0.0], [0.1], [5.0]])
-    >>> pivots(x @ x.T, SquaredExponentialLayer(), 2).tolist()
+    >>> pivots(x @ x.T, RBF(0.5), 2).tolist()
     [0, 3]
     """
-    K = layer.kernel(G)
+    K = kernel_of(layer, G)
     # where variances are equal, first the row that is most like the others, in any order of them
     central = np.argsort(-np.square(K).sum(axis=1), kind="stable")
     K = K[np.ix_(central, central)]

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.deep.layers import GramLayer
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets, inverse_of, log_det
+from mercer.deep.through_layers import kernel_of, pull_back
+from mercer.kernels import Layer
 
 __all__ = ["DeepObjective", "Evaluation", "ExactObjective", "InducingObjective"]
 
@@ -38,7 +39,7 @@ class DeepObjective(ABC):
     Parameters
     ----------
     G0 : ndarray of shape (m, m)
-    layers : sequence of L + 1 GramLayer
+    layers : sequence of L + 1 Layer
     dof : ndarray of shape (L,)
         ν.
     targets : Targets
@@ -49,7 +50,7 @@ class DeepObjective(ABC):
     def __init__(
         self,
         G0: np.ndarray,
-        layers: Sequence[GramLayer],
+        layers: Sequence[Layer],
         dof: np.ndarray,
         targets: Targets,
         jitter: float,
@@ -57,9 +58,9 @@ class DeepObjective(ABC):
         self.G0, self.layers, self.dof = G0, layers, dof
         self.targets, self.jitter = targets, jitter
 
-    def kernel(self, layer: GramLayer, G: np.ndarray) -> np.ndarray:
+    def kernel(self, layer: Layer, G: np.ndarray) -> np.ndarray:
         """f(G) + ε I."""
-        K = layer.kernel(G)
+        K = kernel_of(layer, G)
         K.flat[:: len(K) + 1] += self.jitter
         return K
 
@@ -84,7 +85,7 @@ class DeepObjective(ABC):
             gradients[i] += nu / 2 * (inverse_of(H) - inverse)
             if i > 0:
                 by_kernel = nu / 2 * (product @ inverse - inverse)
-                gradients[i - 1] += layer.pull_back((by_kernel + by_kernel.T) / 2, below)
+                gradients[i - 1] += pull_back(layer, (by_kernel + by_kernel.T) / 2, below)
             inverses.append(inverse)
             below = G
         return Evaluation(value, gradients, by_noise, inverses)
@@ -117,7 +118,7 @@ class ExactObjective(DeepObjective):
         gradients = [np.zeros_like(G) for G in grams]
         layer, top = self.layers[-1], grams[-1]
         value, by_kernel, by_noise = self.targets.dense(self.kernel(layer, top), noise)
-        gradients[-1] += layer.pull_back(by_kernel, top)
+        gradients[-1] += pull_back(layer, by_kernel, top)
         return value, by_noise, gradients
 
     def factor(self, grams):

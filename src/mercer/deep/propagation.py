@@ -16,8 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 
-from mercer.deep.layers import GramLayer
 from mercer.deep.targets import inverse_of
+from mercer.deep.through_layers import kernel_of, pull_back
+from mercer.kernels import Layer
 
 __all__ = ["Propagation"]
 
@@ -29,18 +30,18 @@ class Propagation:
     ----------
     G0 : ndarray of shape (m, m)
     grams : list of L ndarray of shape (m, m)
-    layers : sequence of L + 1 GramLayer
+    layers : sequence of L + 1 Layer
     jitter : float
     """
 
     def __init__(
-        self, G0: np.ndarray, grams: list[np.ndarray], layers: Sequence[GramLayer], jitter: float
+        self, G0: np.ndarray, grams: list[np.ndarray], layers: Sequence[Layer], jitter: float
     ):
         self.grams, self.layers, self.jitter = grams, layers, jitter
         self.all = [G0, *grams]
         factors = []
         for layer, G in zip(layers, self.all):
-            K = layer.kernel(G)
+            K = kernel_of(layer, G)
             K.flat[:: len(K) + 1] += jitter
             factors.append(np.linalg.cholesky(K))
         self.inverses = [inverse_of(L) for L in factors[:-1]]
@@ -57,7 +58,8 @@ class Propagation:
 
     def _kernel(self, level: int, C: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         layer = self.layers[level]
-        return layer.values(C, g, self.all[level].diagonal()), layer.diagonal(g) + self.jitter
+        below = np.maximum(self.all[level].diagonal(), 0)
+        return layer.of_gram(C.copy(), g, below), layer.of_diag(g) + self.jitter
 
     def _step(
         self, level: int, C: np.ndarray, g: np.ndarray
@@ -101,9 +103,9 @@ class Propagation:
     ) -> tuple[np.ndarray, np.ndarray]:
         """dL/dC and dL/dg of samples; what the inducing points' diagonal gets is added to it."""
         layer, G = self.layers[level], self.all[level]
-        by_c, by_a, by_b = layer.derivatives(C, g, G.diagonal())
+        by_c, by_a, by_b = layer.gram_derivatives(C, g, np.maximum(G.diagonal(), 0))
         self._by_gram[level].flat[:: len(G) + 1] += np.einsum("ij,ij->j", dB, by_b)
-        dg = np.einsum("ij,ij->i", dB, by_a) + dk * layer.diagonal_derivative(g)
+        dg = np.einsum("ij,ij->i", dB, by_a) + dk * layer.diag_derivative(g)
         return dB * by_c, dg
 
     def gradients(self) -> list[np.ndarray]:
@@ -112,5 +114,5 @@ class Propagation:
         for level, G in enumerate(self.all[1:], 1):
             direct, by_kernel = self._by_gram[level], self._by_kernel[level]
             by_kernel = (by_kernel + by_kernel.T) / 2
-            out.append((direct + direct.T) / 2 + self.layers[level].pull_back(by_kernel, G))
+            out.append((direct + direct.T) / 2 + pull_back(self.layers[level], by_kernel, G))
         return out

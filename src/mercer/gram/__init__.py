@@ -2,6 +2,7 @@
 
 from mercer.gram.build import gram
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
+from mercer.gram.combined import CombinedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.labelled import LabelledGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
@@ -14,6 +15,7 @@ from mercer.gram.tiled import TiledGram
 
 __all__ = [
     "CentredGram",
+    "CombinedGram",
     "CrossFeatureGram",
     "DenseGram",
     "FactoredGram",

@@ -16,6 +16,7 @@ from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import as_kernel
+from mercer.kernels.normalised_gaussian import NormalisedGaussian
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
@@ -70,6 +71,7 @@ __all__ = [
     "NeuralNetworkGP",
     "NeuralTangent",
     "Normalised",
+    "NormalisedGaussian",
     "On",
     "Polynomial",
     "Power",

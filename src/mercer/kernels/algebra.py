@@ -79,6 +79,9 @@ class Node(Composite, Kernel):
             )
         return first
 
+    def support(self, X: Any) -> Any:
+        return reduce(lambda samples, child: child.support(samples), self.children(), X)
+
     def encode(self, X: Any, like: Any = None) -> Any:
         self.encoding()  # an error if the kernels read samples in different ways
         if self.kind == "table":

@@ -10,7 +10,9 @@ from mercer import _native
 from mercer.kernels.base import Layer
 from mercer.samples import is_number
 
-__all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms"]
+__all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms", "cosines_of_gram"]
+
+TINY = np.finfo(np.float64).tiny
 
 
 class ArcCosine(Layer):
@@ -78,6 +80,30 @@ class ArcCosine(Layer):
         outer = np.sqrt(self.of_diag(g_x)), np.sqrt(self.of_diag(g_z))
         return apply_layers(G, (g_x, g_z), outer, self.degree, self.layers)
 
+    @property
+    def differentiable(self) -> bool:  # type: ignore[override]
+        # degree 0 is infinitely steep at equal rows
+        return self.degree in (1, 2) and self.layers == 1
+
+    def gram_derivatives(
+        self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self.differentiable:
+            return super().gram_derivatives(G, g_x, g_z)
+        roots, cosines = cosines_of_gram(G, g_x, g_z)
+        rest = 1 - np.arccos(cosines) / np.pi
+        area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # of a parallelogram, by π
+        x, z = np.maximum(g_x, TINY)[:, None], np.maximum(g_z, TINY)
+        if self.degree == 1:
+            return rest, area / (2 * x), area / (2 * z)
+        by_x, by_z = G * area / x + rest * g_z, G * area / z + rest * g_x[:, None]
+        return 4 * (area + rest * G), by_x, by_z
+
+    def diag_derivative(self, g: np.ndarray) -> np.ndarray:
+        if not self.differentiable:
+            return super().diag_derivative(g)
+        return np.ones_like(g) if self.degree == 1 else 6 * g
+
     def of_diag(self, g: np.ndarray) -> np.ndarray:
         check_norms(g, self)
         if self.degree == 0:
@@ -95,6 +121,14 @@ class ArcCosine(Layer):
                 "fewer layers, or rows of length 1: Layered(ArcCosine(2), depth, base=Cosine())."
             )
         return d
+
+
+def cosines_of_gram(
+    G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """√(g_x g_z) and the cosine G / √(g_x g_z) within [-1, 1], 0 for zero rows."""
+    roots = np.sqrt(g_x)[:, None] * np.sqrt(g_z)
+    return roots, np.clip(G / np.maximum(roots, np.finfo(roots.dtype).tiny), -1, 1)
 
 
 def apply_layers(

@@ -164,6 +164,9 @@ class Layer(Kernel):
     the features of any kernel: then κ is applied to its Gram matrix (`Layered`).
     """
 
+    #: whether `gram_derivatives` and `diag_derivative` can be computed (deep kernel machines do)
+    differentiable: bool = False
+
     @abstractmethod
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         """κ(G[i, j], g_x[i], g_z[j]) for inner products G (n, m) and squared norms g_x (n,) and
@@ -172,6 +175,20 @@ class Layer(Kernel):
     @abstractmethod
     def of_diag(self, g: np.ndarray) -> np.ndarray:
         """κ(g, g, g) for squared norms g; a new array of the same shape."""
+
+    def gram_derivatives(
+        self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The derivatives of κ by G[i, j], by g_x[i] and by g_z[j] where they are different
+        numbers, each (n, m). TypeError if the layer is not ``differentiable``."""
+        raise TypeError(
+            f"{self!r} has no derivatives: give a layer that has, such as RBF(0.5), ArcCosine(1), "
+            "NormalisedGaussian() or Linear()."
+        )
+
+    def diag_derivative(self, g: np.ndarray) -> np.ndarray:
+        """The derivative of κ(g, g, g) by g. TypeError if the layer is not ``differentiable``."""
+        raise TypeError(f"{self!r} has no derivatives of its diagonal.")
 
     def check_layer(self) -> None:
         """Raise ValueError if κ depends on more than inner products with the given parameters."""

@@ -39,6 +39,7 @@ class Linear(Layer):
     """
 
     linear = True
+    differentiable = True
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return X
@@ -54,6 +55,14 @@ class Linear(Layer):
 
     def of_diag(self, g: np.ndarray) -> np.ndarray:
         return g.copy()
+
+    def gram_derivatives(
+        self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.ones_like(G), np.zeros_like(G), np.zeros_like(G)
+
+    def diag_derivative(self, g: np.ndarray) -> np.ndarray:
+        return np.ones_like(g)
 
     def features(self, X: Any) -> Any:
         """The vectors themselves, (n, d)."""
@@ -85,6 +94,8 @@ class Polynomial(Layer):
     array([[144.]])
     """
 
+    differentiable = True
+
     def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0):
         self.degree = degree
         self.gamma = gamma
@@ -109,6 +120,15 @@ class Polynomial(Layer):
 
     def of_diag(self, g: np.ndarray) -> np.ndarray:
         return self._of_product(g.copy())
+
+    def gram_derivatives(
+        self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.diag_derivative(G), np.zeros_like(G), np.zeros_like(G)
+
+    def diag_derivative(self, g: np.ndarray) -> np.ndarray:
+        gamma = bound_gamma(self.gamma, self)
+        return gamma * self.degree * (gamma * g + self.coef0) ** (int(self.degree) - 1)
 
     def _of_product(self, P: np.ndarray) -> np.ndarray:
         P *= narrowed(bound_gamma(self.gamma, self), P.dtype)

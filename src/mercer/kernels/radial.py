@@ -82,6 +82,19 @@ class OfMetric(Radial, Layer):
     def of_diag(self, g: np.ndarray) -> np.ndarray:
         return self.profile(np.zeros_like(g))
 
+    def gram_derivatives(
+        self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self.differentiable:
+            return super().gram_derivatives(G, g_x, g_z)
+        D = G.copy()
+        _native.squares(D, g_x, g_z)
+        by_square = self.profile_derivative(D)
+        return -2 * by_square, by_square, by_square
+
+    def diag_derivative(self, g: np.ndarray) -> np.ndarray:
+        return np.zeros_like(g) if self.differentiable else super().diag_derivative(g)
+
 
 class RBF(OfMetric):
     r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, where ρ is Euclidean.
@@ -107,6 +120,8 @@ class RBF(OfMetric):
     >>> RBF(0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.3679]])
     """
+
+    differentiable = True
 
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
         self.gamma = gamma
@@ -309,6 +324,8 @@ class RationalQuadratic(OfMetric):
     >>> RationalQuadratic()([[0.0]], [[1.0]]).round(4)
     array([[0.6667]])
     """
+
+    differentiable = True
 
     def __init__(
         self, alpha: float = 1.0, length_scale: float = 1.0, metric: Distance | None = None

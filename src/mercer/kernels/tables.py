@@ -69,6 +69,13 @@ class On(Composite, Kernel):
             raise TypeError(f"kernel={self.kernel!r}: On needs a Mercer kernel.")
         self.kernel.validate()
 
+    def matrix(self, X: Table, Z: Table) -> tuple[np.ndarray, Any, Any] | None:
+        return self.kernel.matrix(self._columns_of(X), self._columns_of(Z))
+
+    def support(self, X: Table) -> Table:
+        read = self._columns_of(X)
+        return Table(X.groups, [self.kernel.support(p) if p is read else p for p in X.parts])
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return self.kernel.block(X.parts[0], Z.parts[0])
@@ -79,7 +86,11 @@ class On(Composite, Kernel):
     @available_if(lambda self: hasattr(self.kernel, "features"))
     def features(self, X: Table) -> np.ndarray:
         """The features of the columns."""
-        return dense_rows(self.kernel.features(X.part(self.kernel.encoding(), self.columns)))
+        return dense_rows(self.kernel.features(self._columns_of(X)))
+
+    def _columns_of(self, X: Table) -> Any:
+        """The encoded columns that the kernel reads."""
+        return X.part(self.kernel.encoding(), self.columns)
 
 
 def _parts_have_features(table_kernel: TableKernel) -> bool:

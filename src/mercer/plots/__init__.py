@@ -7,6 +7,8 @@ from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.gram_map import GramDisplay
 from mercer.plots.hashing import HashingDisplay, RecallTimeDisplay
 from mercer.plots.influence import InfluenceDisplay
+from mercer.plots.kernel_weights import KernelWeightsDisplay
+from mercer.plots.layers import LayerDisplay
 from mercer.plots.left_out import LeaveOneOutDisplay
 from mercer.plots.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.margin import MarginDisplay
@@ -25,6 +27,8 @@ __all__ = [
     "GramDisplay",
     "HashingDisplay",
     "InfluenceDisplay",
+    "KernelWeightsDisplay",
+    "LayerDisplay",
     "LeaveOneOutDisplay",
     "LevelSetDisplay",
     "MarginDisplay",

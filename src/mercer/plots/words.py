@@ -22,6 +22,10 @@ ATOMS = {
         "arc-cosine of degree {degree}, layers: {layers}",
         "what layers of infinitely many random units have in common for two rows",
     ),
+    "NormalisedGaussian": (
+        "‖x‖ ‖z‖ exp(cos θ − 1)",
+        "a bell curve of the angle between two rows, times their lengths",
+    ),
     "NeuralNetworkGP": (
         "ReLU network of infinite width, hidden layers: {layers}",
         "the covariance of the outputs of random networks",

@@ -20,7 +20,7 @@ from mercer.samples.columns import (
 from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import as_objects, describe
 from mercer.samples.joined import joined
-from mercer.samples.matrix_rows import MatrixRows
+from mercer.samples.matrix_rows import MatrixRows, encode_matrices
 from mercer.samples.numbers import as_numbers, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
@@ -49,6 +49,7 @@ __all__ = [
     "as_table",
     "column_names",
     "describe",
+    "encode_matrices",
     "is_number",
     "is_whole",
     "joined",

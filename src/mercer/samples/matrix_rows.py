@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-__all__ = ["MatrixRows", "encode_matrix"]
+from mercer.samples.table import Table
+
+__all__ = ["MatrixRows", "encode_matrices", "encode_matrix"]
 
 
 class MatrixRows:
@@ -84,6 +86,40 @@ def encode_matrix(X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
     if like is None:
         return MatrixRows.of(check_square(K))
     return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)
+
+
+def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
+    """Rows of several precomputed matrices of the same samples, as the parts 0, 1 ... of a table.
+
+    Parameters
+    ----------
+    X : list of matrices (n, n), or of (m, n) for new samples, or an array of shape (n, n, T)
+    width : int or None
+        The number n of training samples; None means that X is of the training samples.
+    reader : str
+        The name of the learner, for error messages.
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        X = np.moveaxis(X, -1, 0)
+    shapes = [np.shape(K) for K in X] if isinstance(X, (list, tuple, np.ndarray)) else []
+    if not shapes or any(len(shape) != 2 for shape in shapes):
+        raise ValueError(
+            f"X has the shapes {shapes[:10]}: {reader} needs a list of precomputed matrices, or "
+            "one array of shape (n, n, matrices)."
+        )
+    if len(set(shapes)) > 1:
+        raise ValueError(
+            f"X has matrices of the shapes {shapes[:10]}: all must be of the same samples."
+        )
+    none = np.empty(0, np.intp)
+    like = None if width is None else MatrixRows(None, none, none, width, np.float64)
+    parts = []
+    for t, K in enumerate(X):
+        try:
+            parts.append(encode_matrix(K, like, reader))
+        except ValueError as error:
+            raise ValueError(f"matrix {t}: {error}") from error
+    return Table([(("precomputed",), (t,)) for t in range(len(parts))], parts)
 
 
 def check_square(K: np.ndarray) -> np.ndarray:

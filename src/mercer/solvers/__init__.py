@@ -15,15 +15,26 @@ penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_
 
 **A preconditioner** is a value as well, with ``prepare(K, weights)``; see `Preconditioner`.
 
+**Weights of many kernels** are found by solvers that take a list of operators instead of one:
+`AlignmentWeights`, `EasyWeights`, `MarginWeights`, `NeighbourhoodWeights`. None of them holds the
+matrices; ``coef`` of their result are the weights.
+
 To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
+from mercer.solvers.alignment_weights import AlignmentWeights
 from mercer.solvers.cholesky import CholeskyFactor, CholeskySolver
 from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
 from mercer.solvers.dual import DualProblem
+from mercer.solvers.easy_weights import EasyWeights
 from mercer.solvers.eigenpairs import EigenFactor, EigenSolver
+from mercer.solvers.kernel_products import InnerProducts, inner_products
 from mercer.solvers.low_rank import LowRankFactor, LowRankSolver
+from mercer.solvers.margin_machines import HingeMachines, RidgeMachine
+from mercer.solvers.margin_weights import MarginWeights
+from mercer.solvers.neighbourhood_weights import NeighbourhoodWeights
 from mercer.solvers.newton import NewtonLogistic
+from mercer.solvers.nonnegative import nonnegative_minimum
 from mercer.solvers.preconditioners import (
     NystroemPreconditioner,
     Preconditioner,
@@ -42,16 +53,22 @@ from mercer.solvers.top_eigenpairs import (
 )
 
 __all__ = [
+    "AlignmentWeights",
     "CholeskyFactor",
     "CholeskySolver",
     "ConjugateGradientSolver",
     "ConvergenceWarning",
     "DualProblem",
+    "EasyWeights",
     "EigenFactor",
     "EigenSolver",
     "Eigenpairs",
+    "HingeMachines",
+    "InnerProducts",
     "LowRankFactor",
     "LowRankSolver",
+    "MarginWeights",
+    "NeighbourhoodWeights",
     "NewtonLogistic",
     "NystroemPreconditioner",
     "Preconditioner",
@@ -59,11 +76,14 @@ __all__ = [
     "Reason",
     "Result",
     "RidgeFolds",
+    "RidgeMachine",
     "RidgeSweep",
     "SmoResult",
     "SmoSolver",
     "TopEigenSolver",
     "dense_eigenpairs",
     "factor_eigenpairs",
+    "inner_products",
+    "nonnegative_minimum",
     "riccati",
 ]

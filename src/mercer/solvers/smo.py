@@ -27,11 +27,12 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.smo_state import State
 from mercer.threads import stopping
 
-__all__ = ["SmoResult", "SmoSolver"]
+__all__ = ["SmoResult", "SmoSolver", "solve_to_gap"]
 
 LARGEST = 4096  # most variables in a working set
 LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
 TRIAL = 5  # progress is measured after so many rounds
+SHARPENED = 6  # at most so many times a problem is solved again with a smaller tolerance
 SHRINK_ROUNDS = 50  # after so many rounds, variables that can be left out are searched
 
 
@@ -212,3 +213,20 @@ def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
         alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
         violation=at.violation,
     )  # fmt: skip
+
+
+def solve_to_gap(
+    solver: SmoSolver, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None, tol: float
+) -> SmoResult:
+    """Solve again with smaller tolerances until the gap is at most ``tol`` times the objective.
+
+    After Ctrl-C it raises KeyboardInterrupt: the solution is a part of other work.
+    """
+    for _ in range(SHARPENED):
+        result = solver.solve(K, problem, alpha)
+        if result.reason is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.gap <= tol * abs(result.objective) or not result.converged:
+            break
+        solver, alpha = replace(solver, tol=solver.tol / 30), result.alpha
+    return result
