@@ -18,10 +18,10 @@ __all__ = ["DeepKernelMachineRegressor"]
 
 
 class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMachine):
-    r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, …, G_L` that maximise
+    r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, \ldots, G_L` that maximise
 
     .. math:: \log N(Y; 0, f_{L+1}(G_L) + σ^2 I)
-              - \sum_{l=1}^{L} ν_l\, KL\big(N(0, G_l) \,\|\, N(0, f_l(G_{l-1}))\big),
+              - \sum_{l=1}^{L} ν_l\, KL(N(0, G_l) \,\|\, N(0, f_l(G_{l-1}))),
 
     where :math:`G_0` holds the kernel between the samples and each layer f makes a kernel matrix
     of a Gram matrix. With ν → ∞ it is the Gaussian process of an infinitely wide network, whose
@@ -65,7 +65,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     Attributes
     ----------
     grams_ : ndarray of shape (depth + 1, m, m)
-        :math:`G_0, …, G_L` of the inducing points, or of all training rows.
+        :math:`G_0, \ldots, G_L` of the inducing points, or of all training rows.
     inducing_ : ndarray of shape (m,)
         Their row numbers.
     noise_ : float
@@ -73,10 +73,11 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     dof_ : ndarray of shape (depth,)
         ν.
     objective_ : float
-    objective_path_ : ndarray of shape (n_iter_ + 1,)
+    objective_path_ : ndarray of shape (steps + 1,)
         After each step; it never falls.
     gradient_norm_ : float
-        The certificate: the largest :math:`2 \|H^\top (∂/∂G_l) H\|_F / (ν_l \sqrt m)`, with
+        The certificate: the largest
+        :math:`2 \|H^\top (\partial / \partial G_l) H\|_F / (ν_l \sqrt m)`, with
         :math:`G_l = H H^\top`. It is 0 at a stationary point.
     n_iter_ : int
     coef_, covariance_ : ndarray of shape (m, outputs), (m, m)

@@ -1,6 +1,6 @@
 r"""Small convex quadratic programs over non-negative numbers, and over the simplex.
 
-.. math:: \min_v \tfrac12 v^\top Q v - c^\top v, \qquad v \ge 0, \quad (\textstyle\sum v = 1)
+.. math:: \min_v \tfrac12 v^\top Q v - c^\top v, \qquad v \ge 0, \quad (\sum_t v_t = 1)
 
 by an active set: on the numbers that are not 0 the optimum solves a linear system (Lawson & Hanson,
 "Solving Least Squares Problems", 1974, chapter 23; from Q itself as in Bro & de Jong, "A fast
