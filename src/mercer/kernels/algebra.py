@@ -372,8 +372,13 @@ class Convex(Node):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        parts = zip(self._weights(), self.kernels, X.parts, Z.parts, strict=True)
-        return reduce(np.add, (X.dtype.type(m) * k.block(x, z) for m, k, x, z in parts))
+        K: Any = 0
+        for mu, kernel, x, z in zip(self._weights(), self.kernels, X.parts, Z.parts, strict=True):
+            values = kernel.block(x, z)
+            values *= mu
+            values += K  # in place: two blocks at a time, however many kernels there are
+            K = values
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
         X = self.prepare(X)
