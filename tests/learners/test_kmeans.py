@@ -16,8 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelKMeans
-from mercer.gram import DenseGram, FeatureGram
+from mercer.gram import DenseGram, FeatureGram, TiledGram, low_rank_gram
 from mercer.kernels import RBF, BlendedSpectrum, Linear
+from mercer.solvers import cluster_spaces
+from mercer.solvers.cluster_spaces import Centres, ClusterSpace, Sums
 from mercer.solvers.kernel_kmeans import KMeansSolver
 
 IRIS = load_iris().data
@@ -92,14 +94,75 @@ def test_sums_of_the_samples_that_moved_stay_exact():
 @pytest.mark.parametrize("factor", [False, True])
 def test_an_empty_cluster_gets_the_farthest_sample(factor):
     X = np.array([[0.0], [0.1], [0.2], [9.0]])
-    solver = KMeansSolver(3, seed=0)
-    labels = np.array([0, 0, 0, 0])
-    solver._fill(labels, np.array([1.0, 0.5, 0.2, 80.0]), np.ones(4), 1e-9)
-    assert sorted(np.bincount(labels)) == [1, 1, 2]
-    assert labels[3] != labels[1]
     K = FeatureGram(X) if factor else DenseGram(X @ X.T, symmetric=True)
+    solver = KMeansSolver(3, seed=0)
+    space = Centres(K, 3, 1) if factor else Sums(K, 3, 2**20, 1)
+    labels, sizes = np.zeros(4, int), np.array([4.0, 0, 0])
+    squares = space.place(labels, np.ones(4), sizes)
+    solver._fill(labels, space, squares, sizes, np.ones(4))
+    assert_array_equal(labels, [2, 0, 0, 1])  # the farthest, then the next
     result = (solver.solve_factor if factor else solver.solve)(K, np.ones(4))
     assert (result.sizes > 0).all()
+
+
+def factors(dtype):
+    X = np.random.default_rng(0).normal(size=(900, 4)).astype(dtype)
+    X[:300] += 4
+    yield FeatureGram(X)
+    yield FeatureGram(sp.csr_array(np.where(X > 0, X, 0)))
+    K = TiledGram(RBF(0.3), X, memory=1)
+    yield low_rank_gram(K, 60, random_state=0)
+    # a factor that is computed again for each reading
+    yield low_rank_gram(K, 60, memory=2 * 60 * 400 * X.itemsize, random_state=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("clusters", [1, 2, 12, 80])
+def test_bounds_skip_samples_and_change_nothing(monkeypatch, dtype, which, clusters):
+    K, rng = list(factors(dtype))[which], np.random.default_rng(clusters)
+    w = rng.uniform(0.1, 3, 900)
+    compared = []
+    compare = Centres._compare
+
+    def counted(self, rows, *others):
+        compared.append(len(rows))
+        return compare(self, rows, *others)
+
+    monkeypatch.setattr(Centres, "_compare", counted)
+    monkeypatch.setattr(cluster_spaces, "STRIP", 50)
+    solver = KMeansSolver(clusters, restarts=2, seed=clusters)
+    found, skipping = solver.solve_factor(K, w), sum(compared)
+    compared.clear()
+    monkeypatch.setattr(Centres, "moves", ClusterSpace.moves)
+    plain = solver.solve_factor(K, w)
+    assert_array_equal(found.labels, plain.labels)
+    assert found.iterations == plain.iterations
+    rounding = 1e3 * np.finfo(dtype).eps
+    assert_allclose(found.inertias, plain.inertias, rtol=rounding, atol=rounding)
+    assert_allclose(found.other, plain.other, rtol=rounding, atol=rounding)
+    assert skipping < sum(compared) or clusters == 1
+
+
+def test_bounds_do_not_outlive_a_cluster_that_was_empty():
+    """Centres that jump and clusters that are filled: the moves are those of plain comparisons."""
+    rng = np.random.default_rng(0)
+    K, w = FeatureGram(rng.normal(size=(200, 3))), rng.uniform(0.5, 2, 200)
+    space, plain = Centres(K, 5, 1), Centres(K, 5, 1)
+    for step in range(60):
+        if step % 3 == 0:
+            labels = rng.integers(0, 1 + step % 5, 200)  # the last clusters are empty
+        sizes = np.bincount(labels, w, 5)
+        squares = space.place(labels, w, sizes)
+        plain.place(labels, w, sizes)
+        rows, after = space.moves(labels, squares, sizes)
+        expected = ClusterSpace.moves(plain, labels, squares, sizes)
+        assert_array_equal(rows, expected[0])
+        assert_array_equal(after, expected[1])
+        labels = labels.copy()
+        labels[rows] = after
+        if step % 7 == 0:
+            labels[rng.integers(200)] = 4
 
 
 # --- the learner -------------------------------------------------------------------------------

@@ -106,14 +106,16 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     -----
     The inertia never rises if K is positive semidefinite. The first iteration reads all of K, the
     later ones the rows of the samples that moved. With a factor of m columns an iteration costs
-    n m k operations. Weights mean repetition. Without enough different samples there are fewer
-    clusters, and a ConvergenceWarning.
+    n m k operations at most: bounds of the distances show which samples stay where they are, and
+    these are not compared with the centres, which changes no label. Weights mean repetition.
+    Without enough different samples there are fewer clusters, and a ConvergenceWarning.
 
     References
     ----------
     Dhillon, Guan & Kulis, "Kernel k-means, spectral clustering and normalized cuts", KDD 2004;
     Arthur & Vassilvitskii, "k-means++", SODA 2007; Lingoes, "Some boundary conditions for a
-    monotone analysis of symmetric matrices", Psychometrika 36, 1971.
+    monotone analysis of symmetric matrices", Psychometrika 36, 1971; Hamerly, "Making k-means even
+    faster", SDM 2010, for the bounds.
 
     Examples
     --------
