@@ -25,7 +25,9 @@ def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024
 KernelPCA(3, kernel="rbf", eigen_solver=solver, rank=5).fit(X[:2000])
 before, began = peak(), time.perf_counter()
-pca = KernelPCA(20, kernel="rbf", gamma=0.05, eigen_solver=solver, memory=memory, random_state=0)
+pca = KernelPCA(
+    20, kernel="rbf", gamma=0.05, eigen_solver=solver, rank=300, memory=memory, random_state=0
+)
 pca.fit(X)
 seconds = time.perf_counter() - began
 print(seconds, peak() - before, pca.solver_, pca.residual_, pca.n_iter_, pca.eigenvalues_[-1])
@@ -44,7 +46,7 @@ def components(quick: bool) -> Section:
         "kernel_pca",
         f"{COMPONENTS} components of an RBF kernel on 20 columns, float64. 10,000 rows: best of "
         "interleaved runs; beyond, each fit in a process of its own, with its peak memory beyond "
-        "the samples.",
+        "the samples; low rank is of 300 centres.",
         ["rows", "solver", "seconds", "peak MB", "products", "residual", "relative difference"],
     )
     n = 3000 if quick else 10_000
@@ -76,7 +78,7 @@ def components(quick: bool) -> Section:
         )  # fmt: skip
     best = min(seconds[name] for name in runs if name != "mercer")
     section.note(f"{best / seconds['mercer']:.1f} times as fast as scikit-learn's faster solver")
-    cases = [(50_000, "krylov", "3GB"), (100_000, "krylov", "3GB"), (10**6, "low_rank", "3GB")]
+    cases = [(50_000, "krylov", "3GB"), (10**6, "low_rank", "3GB")]
     for rows, solver, memory in cases[:1] if quick else cases:
         rows = rows // 10 if quick else rows
         done = subprocess.run(

@@ -36,7 +36,7 @@ for row, (name, X) in zip(axes, {"circles": circles, "moons": moons}.items()):
         ax.scatter(*X.T, c=np.array(["#0072b2", "#e69f00"])[model.labels_], s=9)
         ax.scatter(*X[model.medoids_].T, c="black", marker="x", s=60, label="medoids")
         ax.set(title=f"{name}, {kernel}", aspect="equal", xticks=[], yticks=[])
-axes[0, 0].legend(loc="upper right")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center")
 
 # %%
 # The similarities between samples, with those of a cluster side by side: a good clustering has

@@ -52,7 +52,9 @@ for row, (name, images) in zip(axes, results.items()):
 shuffled = rng.permuted(clean, axis=1)
 errors = [kernel.reconstruction_error(A) for A in (clean, shuffled)]
 figure, ax = plt.subplots(layout="constrained")
-ax.hist(errors, bins=30, label=["digits", "shuffled pixels"], color=["#0072b2", "#e69f00"])
+edges = np.linspace(0, np.max(errors), 41)
+for values, label, colour in zip(errors, ("digits", "shuffled pixels"), ("#0072b2", "#e69f00")):
+    ax.hist(values, bins=edges, label=label, color=colour)
 ax.set(xlabel="Reconstruction error in feature space", ylabel="Images")
 ax.legend(frameon=False)
 
