@@ -72,7 +72,8 @@ def main() -> None:
     section = Section(
         "clusters",
         f"k-means with an RBF kernel, n = {n:,}, d = {D}, k = {K}, K computed within each "
-        "run, one start where not said otherwise; median of interleaved runs. Ratio: to mercer's seconds.",
+        "run, one start where not said otherwise; median of interleaved runs. Ratio: to mercer's "
+        "seconds.",
         ["library", "seconds", "ratio", "inertia"],
     )
     X, gamma, labels = problem(n), 0.02 / D, {}

@@ -7,7 +7,7 @@ K = F Fᵀ with fewer columns than rows. (All eigenpairs for ridge regression: `
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,9 +63,6 @@ class TopEigenSolver:
         memory.
     random_state : int, RandomState or None
         Of the first block.
-    patience : int, optional
-        Stop after so many products that did not halve the residual, which may then be smaller than
-        what ``tol`` allows for rounding: for a matrix that only has to give a good start.
 
     Notes
     -----
@@ -89,7 +86,6 @@ class TopEigenSolver:
     max_iter: int = 300
     memory: int | float | str | None = None
     random_state: Any = None
-    patience: int | None = None
 
     def solve(self, K: GramOperator, start: np.ndarray | None = None) -> Eigenpairs:
         """The largest eigenpairs of K (n, n); ``start`` has approximate eigenvectors as columns."""
@@ -100,13 +96,14 @@ class TopEigenSolver:
         block = min(k + GUARDS, WIDEST, n)
         keep = min(k + block, n)
         most = self._columns(n, keep, block)
-        tol = max(self.tol, 0.0 if self.patience else FLOOR * float(np.finfo(K.dtype).eps))
-        return self._iterate(_Basis(K, most), k, keep, block, tol, random, start)
+        tol = max(self.tol, FLOOR * float(np.finfo(K.dtype).eps))
+        # threads of BLAS wait for each other longer than such slim matrices take
+        with blas_threads(1) if n * most <= SLIM else nullcontext():
+            return self._iterate(_Basis(K, most), k, keep, block, tol, random, start)
 
     def _iterate(self, basis, k, keep, block, tol, random, start) -> Eigenpairs:
         n, most = basis.V.shape
         new = random.standard_normal((n, block)) if start is None else start
-        reached: list[float] = []
         for _ in range(self.max_iter):
             raise_if_stopped()
             if not basis.grow(new):  # an invariant subspace: go on outside of it
@@ -116,9 +113,6 @@ class TopEigenSolver:
             wanted = np.flatnonzero(errors > tol)
             whole = basis.size == n
             if whole or (len(errors) == k and len(wanted) == 0):
-                break
-            reached.append(errors.max(initial=0))
-            if self.patience and reached[-1] > min(reached[: -self.patience], default=np.inf) / 2:
                 break
             # the residuals of what is not yet good enough, then those of the next pairs
             order = [*wanted, *range(min(k, len(errors)), residuals.shape[1])]
@@ -163,8 +157,7 @@ class _Basis:
     def grow(self, new: np.ndarray) -> bool:
         """Add what the columns of ``new`` add to the span; False if that is nothing."""
         V = self.V[:, : self.size]
-        with self._slim():
-            Q = _orthonormal(new, V)[:, : self.V.shape[1] - self.size]
+        Q = _orthonormal(new, V)[:, : self.V.shape[1] - self.size]
         if not Q.shape[1]:
             return False
         part = slice(self.size, self.size + Q.shape[1])
@@ -177,26 +170,20 @@ class _Basis:
     def ritz(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The largest Ritz values, their vectors, and the residuals K v - λ v as columns."""
         V, W = self.V[:, : self.size], self.W[:, : self.size]
-        with self._slim():
-            H = V.T @ W
-            refuse_overflow(H)
-            with blas_limit(len(H)):
-                values, Y = scipy.linalg.eigh((H + H.T) / 2, check_finite=False)
-            self.Y = Y[:, ::-1]
-            values, Y = values[::-1], self.Y[:, :count]
-            vectors = V @ Y
-            return values[:count], vectors, W @ Y - vectors * values[:count]
+        H = V.T @ W
+        refuse_overflow(H)
+        with blas_limit(len(H)):
+            values, Y = scipy.linalg.eigh((H + H.T) / 2, check_finite=False)
+        self.Y = Y[:, ::-1]
+        values, Y = values[::-1], self.Y[:, :count]
+        vectors = V @ Y
+        return values[:count], vectors, W @ Y - vectors * values[:count]
 
     def restart(self, count: int) -> None:
         """Keep the span of the best vectors of the last `ritz` alone."""
-        with self._slim():
-            for A in (self.V, self.W):
-                A[:, :count] = A[:, : self.size] @ self.Y[:, :count]
+        for A in (self.V, self.W):
+            A[:, :count] = A[:, : self.size] @ self.Y[:, :count]
         self.size = count
-
-    def _slim(self) -> AbstractContextManager[None]:
-        """Threads of BLAS wait for each other longer than such slim matrices take."""
-        return blas_threads(1) if self.V.size <= SLIM else nullcontext()
 
 
 def _orthonormal(new: np.ndarray, V: np.ndarray) -> np.ndarray:
