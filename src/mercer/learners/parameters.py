@@ -13,7 +13,7 @@ __all__ = ["check_count", "check_flag", "check_positive", "check_seed"]
 
 
 def check_positive(name: str, value: Any, other: str = "") -> None:
-    """Raise an error if a parameter is not a finite number > 0; ``other`` says what else it may be."""
+    """Raise an error if a parameter is not a finite number > 0; ``other``: what else it may be."""
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: give a finite number > 0{other}.")
 
