@@ -300,6 +300,6 @@ def test_a_copy_with_an_inner_parameter_changed_leaves_the_kernel_as_it_is(kerne
     copy = kernel.copied(**{name: 4.0})
     assert copy.get_params()[name] == 4.0
     assert kernel.get_params()[name] == 0.5
-    with pytest.raises(ValueError, match="Invalid parameter|is not a comparison"):
+    with pytest.raises(ValueError, match=r"Invalid parameter|is not a comparison"):
         kernel.copied(**{name.replace("gamma", "delta"): 4.0})
     assert kernel.get_params()[name] == 0.5
