@@ -84,7 +84,6 @@ def left_out_scores(
     n = len(found.distances)
     width = targets.columns(slice(0, 1)).shape[1]
     step = int(np.clip(SUMS // (len(numbers) * width), 1, STRIP))
-
     added = found.counts is None and weighings[0].independent
 
     def tallies(start: int) -> np.ndarray:
@@ -99,7 +98,7 @@ def left_out_scores(
             parts.append(targets.tally(targets.answers(sums), rows, weights))
         return np.stack(parts)
 
-    total = sum(ordered_map(tallies, range(0, n, step), n_jobs))
+    total = np.add.reduce(list(ordered_map(tallies, range(0, n, step), n_jobs)))
     return targets.scores(total, weights)
 
 

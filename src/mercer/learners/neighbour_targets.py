@@ -177,9 +177,9 @@ class Numbers(Targets):
         return np.tensordot(w, (answers / self.unit - values) ** 2, 1)
 
     def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """R², its mean over the outputs. Of an output that is constant it is 1 or 0."""
+        """R², its mean over the outputs. It is 1 of a constant output, which all means hit."""
         w = np.ones(len(self.values)) if weights is None else weights
         spread = w @ (self.values - np.average(self.values, axis=0, weights=w)) ** 2
-        constant = spread == 0
-        share = np.where(constant, tally > 0, tally / np.where(constant, 1, spread))
+        constant = np.ptp(self.values, axis=0) == 0  # whatever rounding makes of it
+        share = np.where(constant, 0, tally / np.where(constant, 1, spread))
         return (1 - share).mean(axis=-1)
