@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from mercer.distances import Jaccard
 from mercer.search import BitSampling, Hyperplanes, MinHash, StableProjections
-from mercer.search import item_numbers as hashing
 from mercer.search.item_numbers import item_numbers
 
 COUNT = 40_000  # functions, so that a share has a standard error of 0.0025 at most
@@ -161,7 +160,7 @@ def test_numbers_of_items_do_not_depend_on_what_is_beside_them(monkeypatch):
     together = item_numbers(items)
     assert len(set(together.tolist())) == len(items)
     assert_array_equal(together, [item_numbers([item])[0] for item in items])
-    monkeypatch.setattr(hashing, "STEP", 2)
+    monkeypatch.setattr("mercer.search.item_numbers.STEP", 2)
     assert_array_equal(item_numbers(items), together)
     assert item_numbers([float("nan")]) == item_numbers([np.float32("nan")])
     assert item_numbers([]).shape == (0,)
