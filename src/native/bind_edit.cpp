@@ -1,5 +1,5 @@
 // Python bindings of edit.cpp: the distances of all pairs of two lists of strings. The strings of
-// one list become texts side by side, each string of the other one a pattern. All numbers that
+// one list are put side by side, as texts or as patterns, and meet each string of the other one. All numbers that
 // could lead to a wrong address are checked first.
 #include <algorithm>
 #include <cstdlib>
@@ -125,12 +125,10 @@ void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t
                                         (texts.first[g + 1] - texts.first[g]) / edit.lanes};
             const size_t filled = std::min(edit.lanes, Z.count - g * edit.lanes);
             const auto gap = [&](size_t l) { return std::abs(static_cast<int64_t>(n) - lengths[l]); };
-            bool near = variant == common;
+            bool near = false;
             for (size_t l = 0; l < filled && !near; ++l) near = limit < 0 || gap(l) <= limit;
             if (!near)  // by their lengths alone
                 for (size_t l = 0; l < filled; ++l) found[l] = gap(l);
-            else if (variant == common)
-                edit.common(p, group, work, found.data());
             else
                 (variant == osa ? edit.osa : edit.levenshtein)(p, group, limit, work, found.data());
             for (size_t l = 0; l < filled; ++l) {
@@ -140,6 +138,80 @@ void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t
             }
         }
         pattern.clear(X.at(i), n);
+    }
+}
+
+// The strings of a list in groups of similar lengths, as the patterns in the lanes; one group after
+// the other in the same memory.
+template <class Code>
+class PatternGroups {
+  public:
+    PatternGroups(const StringList<Code>& X, size_t alphabet, size_t lanes)
+        : strings(X), lanes(lanes), order(X.count), rows(alphabet, 0) {
+        std::iota(order.begin(), order.end(), size_t(0));
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return X.length(a) < X.length(b); });
+    }
+    // Strings order[first], order[first + 1] ... as many as there are lanes.
+    EditPatterns from(size_t first) {
+        const size_t end = std::min(first + lanes, order.size());
+        const size_t count = (strings.length(order[end - 1]) + 63) / 64;
+        for (const Code c : named) rows[static_cast<size_t>(c)] = 0;
+        named.clear();
+        const auto each = [&](const auto& f) {
+            for (size_t k = first; k < end; ++k)
+                for (size_t i = 0; i < strings.length(order[k]); ++i)
+                    f(k - first, i, strings.at(order[k])[i]);
+        };
+        each([&](size_t, size_t, Code c) {
+            int32_t& row = rows[static_cast<size_t>(c)];
+            if (row) return;
+            named.push_back(c);
+            row = static_cast<int32_t>(named.size());
+        });
+        equal.assign((named.size() + 1) * count * lanes, 0);
+        each([&](size_t l, size_t i, Code c) {
+            const size_t row = static_cast<size_t>(rows[static_cast<size_t>(c)]);
+            equal[(row * count + i / 64) * lanes + l] |= uint64_t(1) << i % 64;
+        });
+        return {equal.data(), rows.data(), count};
+    }
+
+    const StringList<Code>& strings;
+    size_t lanes;
+    std::vector<size_t> order;  // strings by length
+
+  private:
+    std::vector<int32_t> rows;
+    std::vector<Code> named;  // symbols of the group
+    std::vector<uint64_t> equal;
+};
+
+// The lengths of the longest common subsequences. The longer list becomes the patterns. With `same`
+// a group of them meets the strings that are as long as they are or longer.
+template <class Code>
+void common_lengths(const StringList<Code>& X, const StringList<Code>& Z, size_t alphabet,
+                    bool same, double* out) {
+    const EditLoops<Code>& edit = edit_loops<Code>();
+    const bool swapped = X.count < Z.count;
+    const StringList<Code>& texts = swapped ? X : Z;
+    PatternGroups<Code> groups(swapped ? Z : X, alphabet, edit.patterns);
+    size_t longest = 0;
+    for (size_t k = 0; k < texts.count; ++k) longest = std::max(longest, texts.length(k));
+    std::vector<int64_t> carries(longest * edit.patterns), found(edit.patterns);
+    for (size_t first = 0; first < groups.order.size(); first += edit.patterns) {
+        const EditPatterns patterns = groups.from(first);
+        const size_t filled = std::min(edit.patterns, groups.order.size() - first);
+        for (size_t k = same ? first : 0; k < texts.count; ++k) {
+            const size_t t = same ? groups.order[k] : k;
+            edit.common(patterns, {texts.at(t), texts.length(t)}, carries.data(), found.data());
+            for (size_t l = 0; l < filled; ++l) {
+                const size_t p = groups.order[first + l];
+                const size_t i = swapped ? t : p, j = swapped ? p : t;
+                out[i * Z.count + j] = static_cast<double>(found[l]);
+                if (same) out[j * Z.count + i] = static_cast<double>(found[l]);
+            }
+        }
     }
 }
 
@@ -189,9 +261,12 @@ void bind_edit_as(nb::module_& m) {
                     z_starts.shape(0), out);
         const StringList<Code> X(x, x_starts, alphabet), Z(z, z_starts, alphabet);
         double* values = out.data();
+        const size_t symbols = static_cast<size_t>(alphabet);
         nb::gil_scoped_release release;
-        edit_distances(X, Z, static_cast<size_t>(alphabet), static_cast<Variant>(variant), limit,
-                       same, values);
+        if (variant == common)
+            common_lengths(X, Z, symbols, same, values);
+        else
+            edit_distances(X, Z, symbols, static_cast<Variant>(variant), limit, same, values);
     };
     m.def("edit_distances", distances, nb::arg("x").noconvert(), nb::arg("x_starts"),
           nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("alphabet"), nb::arg("variant"),

@@ -71,6 +71,29 @@ void least_ranks(List<const int32_t> values, List<const int64_t> starts,
     loops->hashes.least_ranks(v, s, rank, least, n, count);
 }
 
+// A number of 32 bits for each text, symbols[starts[i]] .. symbols[starts[i + 1] - 1]. Each symbol is
+// mixed in by a product, and the sum of all by the finaliser of MurmurHash3.
+void hash_texts(List<const uint32_t> symbols, List<const int64_t> starts, List<uint32_t> out) {
+    const size_t n = out.shape(0);
+    refuse(starts.shape(0) != n + 1, "shapes must be starts (n + 1,), out (n,)");
+    check_aligned(symbols, starts, out);
+    const uint32_t* x = symbols.data();
+    const int64_t* s = starts.data();
+    uint32_t* numbers = out.data();
+    nb::gil_scoped_release release;
+    check_starts(s, n, symbols.shape(0));
+    for (size_t i = 0; i < n; ++i) {
+        uint64_t h = 0x9e3779b97f4a7c15u;
+        for (int64_t k = s[i]; k < s[i + 1]; ++k) {
+            h = (h ^ x[k]) * 0xbf58476d1ce4e5b9u;
+            h ^= h >> 32;
+        }
+        h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+        h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+        numbers[i] = static_cast<uint32_t>(h >> 32);
+    }
+}
+
 // --- tables --------------------------------------------------------------------------------------
 
 // One key of 32 bits for each table and row: hashes t r .. t r + r - 1 of a row, mixed (the steps
@@ -336,6 +359,8 @@ void bind_hashing(nb::module_& m) {
           nb::arg("factors"), nb::arg("shifts"), nb::arg("out").noconvert());
     m.def("least_ranks", least_ranks, nb::arg("values"), nb::arg("starts"),
           nb::arg("ranks").noconvert(), nb::arg("out").noconvert());
+    m.def("hash_texts", hash_texts, nb::arg("symbols"), nb::arg("starts"),
+          nb::arg("out").noconvert());
     m.def("hash_keys", hash_keys, nb::arg("hashes").noconvert(), nb::arg("out").noconvert());
     m.def("hash_tables", hash_tables, nb::arg("keys").noconvert(), nb::arg("starts").noconvert(),
           nb::arg("ids").noconvert(), nb::arg("sorted").noconvert());

@@ -1,4 +1,5 @@
-// Edit distances of a pattern to the texts in the lanes (see edit.hpp).
+// Edit distances of a pattern to the texts in the lanes, and common subsequences of the patterns in
+// the lanes and a text (see edit.hpp).
 //
 // Myers, "A fast bit-vector algorithm for approximate string matching", 1999; Hyyrö, "A bit-vector
 // algorithm for computing Levenshtein and Damerau edit distances", 2003 (with exchanged
@@ -138,49 +139,60 @@ void edit(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit, voi
     for (size_t v = 0; v < vectors; ++v) Words::store(out + v * Words::width, score[v]);
 }
 
-// Bits of S that are 0 are rows in which the longest common subsequence grows.
-template <size_t Symbols, class Code>
-void common_symbols(const EditPattern& p, const EditTexts<Code>& texts, void* work, int64_t* out) {
-    Carry(*carries)[vectors] = static_cast<Carry(*)[vectors]>(work);
-    const size_t m = texts.longest;
-    size_t shortest = m;
-    for (size_t l = 0; l < lanes; ++l) {
-        const size_t length = size_t(texts.lengths[l]);
-        shortest = length < shortest ? length : shortest;
-        out[l] = 0;
-    }
-    for (size_t j = 0; j < m; ++j)
-        for (size_t v = 0; v < vectors; ++v) carries[j][v] = Words::none();
-    Vector length[vectors];
-    for (size_t v = 0; v < vectors; ++v)
-        length[v] = Words::load(texts.lengths + v * Words::width);
-    for (size_t w = 0; w < p.count; ++w) {
-        const Lookup<Code, Symbols> lookup(p.blocks + w * p.alphabet);
-        Vector S[vectors];
-        for (size_t v = 0; v < vectors; ++v) S[v] = Words::all(~uint64_t(0));
-        const auto next = [&](size_t j, size_t v) {
-            const Vector equal = lookup(texts.codes + j * lanes + v * Words::width);
-            const Vector s = S[v], shared = Words::both(s, equal);
-            const Vector sum = Words::plus_bit(Words::plus(s, shared), carries[j][v]);
-            carries[j][v] = Words::last_bit(Words::either(shared, Words::without(s, sum)));
-            return Words::either(sum, Words::without(s, equal));
-        };
-        size_t j = 0;
-        for (; j < shortest; ++j)
-            for (size_t v = 0; v < vectors; ++v) S[v] = next(j, v);
-        for (; j < m; ++j)
-            for (size_t v = 0; v < vectors; ++v)
-                S[v] = Words::choose(Words::above(length[v], Words::all(j)), next(j, v), S[v]);
-        for (size_t v = 0; v < vectors; ++v) {
-            int64_t words[Words::width];
-            Words::store(words, S[v]);
-            for (size_t l = 0; l < Words::width; ++l) {
-                uint64_t grown = ~uint64_t(words[l]);
-                int64_t count = 0;
-                for (; grown; grown &= grown - 1) ++count;
-                out[v * Words::width + l] += count;
-            }
+inline int64_t count_bits(uint64_t x) {
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return static_cast<int64_t>(x * 0x0101010101010101u >> 56);
+}
+
+constexpr size_t most_blocks = 8;  // of the patterns, whose words stay in registers
+
+// Adds to `out` the rows of B blocks in which the longest common subsequence grows: the bits of S
+// that are 0 in the end. `Chained`: there are more blocks, and `carries` holds what these leave to
+// the next ones, for each symbol of the text.
+template <size_t B, bool Chained, class Code>
+void grow(const EditPatterns& p, size_t block, const EditText<Code>& text, int64_t* carries,
+          int64_t* out) {
+    constexpr size_t width = Words::width;
+    const int64_t* bits = reinterpret_cast<const int64_t*>(p.equal) + block * width;
+    const size_t stride = p.count * width;
+    Vector S[B];
+    for (size_t b = 0; b < B; ++b) S[b] = Words::all(~uint64_t(0));
+    for (size_t j = 0; j < text.length; ++j) {
+        const int64_t* equal = bits + static_cast<size_t>(p.rows[text.codes[j]]) * stride;
+        Vector carry = Chained ? Words::load(carries + j * width) : Words::all(0);
+        for (size_t b = 0; b < B; ++b) {
+            const Vector s = S[b], shared = Words::both(s, Words::load(equal + b * width));
+            const Vector sum = Words::plus(Words::plus(s, shared), carry);
+            carry = Words::highest_bit(Words::or_without(shared, s, sum));
+            S[b] = Words::or_without(sum, s, shared);
         }
+        if (Chained) Words::store(carries + j * width, carry);
+    }
+    for (size_t b = 0; b < B; ++b) {
+        int64_t words[width];
+        Words::store(words, S[b]);
+        for (size_t l = 0; l < width; ++l) out[l] += count_bits(~static_cast<uint64_t>(words[l]));
+    }
+}
+
+// The same for a number of blocks that is known at run time.
+template <bool Chained, class Code, size_t B = most_blocks>
+void grow_some(size_t count, const EditPatterns& p, size_t block, const EditText<Code>& text,
+               int64_t* carries, int64_t* out) {
+    if (count == B) return grow<B, Chained>(p, block, text, carries, out);
+    if constexpr (B > 1) grow_some<Chained, Code, B - 1>(count, p, block, text, carries, out);
+}
+
+template <class Code>
+void common(const EditPatterns& p, const EditText<Code>& text, int64_t* carries, int64_t* out) {
+    for (size_t l = 0; l < Words::width; ++l) out[l] = 0;
+    if (p.count <= most_blocks) return grow_some<false>(p.count, p, 0, text, carries, out);
+    for (size_t k = 0; k < text.length * Words::width; ++k) carries[k] = 0;
+    for (size_t w = 0; w < p.count; w += most_blocks) {
+        const size_t left = p.count - w;
+        grow_some<true>(left < most_blocks ? left : most_blocks, p, w, text, carries, out);
     }
 }
 
@@ -216,12 +228,6 @@ void distances(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit
     by_size<Code>(p, [&](auto size) {
         within<Exchange, decltype(size)::value>(p, texts, limit, work, out);
     });
-}
-
-template <class Code>
-void common(const EditPattern& p, const EditTexts<Code>& texts, void* work, int64_t* out) {
-    by_size<Code>(
-        p, [&](auto size) { common_symbols<decltype(size)::value>(p, texts, work, out); });
 }
 
 // The table's rows one after the other (Wagner & Fischer 1974), for all lanes at once. All numbers
@@ -267,12 +273,12 @@ void weighted(const double* pattern, size_t n, const EditColumns& texts, const E
 
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
-constinit const EditLoops<uint8_t> edit8 = {lanes, sizeof(Column<true>), distances<false, uint8_t>,
-                                            distances<true, uint8_t>, common<uint8_t>,
-                                            weighted};
-constinit const EditLoops<int32_t> edit32 = {lanes, sizeof(Column<true>), distances<false, int32_t>,
-                                             distances<true, int32_t>, common<int32_t>,
-                                             weighted};
+constinit const EditLoops<uint8_t> edit8 = {
+    lanes, sizeof(Column<true>), distances<false, uint8_t>, distances<true, uint8_t>,
+    Words::width, common<uint8_t>, weighted};
+constinit const EditLoops<int32_t> edit32 = {
+    lanes, sizeof(Column<true>), distances<false, int32_t>, distances<true, int32_t>,
+    Words::width, common<int32_t>, weighted};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

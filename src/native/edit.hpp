@@ -1,5 +1,6 @@
 // Edit distances of one string, the pattern, to a group of strings, the texts, one in each lane;
-// called by distances/strings.py through bind_edit.cpp.
+// called by distances/strings.py through bind_edit.cpp. For common subsequences the patterns are in
+// the lanes: all lanes then read the words of one symbol, which follow each other in memory.
 //
 // The cells of the pattern's rows are the bits of words (Myers 1999), and a block of 64 rows goes
 // over all columns before the next one begins. So the words of a block stay in registers, and the
@@ -25,6 +26,20 @@ struct EditTexts {
 struct EditPattern {
     const uint64_t* blocks;
     size_t alphabet, count, skipped;
+};
+
+// Patterns side by side: bit r of equal[(rows[c] * count + w) * lanes + l] says whether row 64 w + r
+// of pattern l has symbol c. Row 0 of the table is that of all symbols which no pattern has.
+struct EditPatterns {
+    const uint64_t* equal;
+    const int32_t* rows;
+    size_t count;
+};
+
+template <class Code>
+struct EditText {
+    const Code* codes;
+    size_t length;
 };
 
 // What edits cost: a symbol that is inserted or deleted costs `gap`, and a symbol of class a that is
@@ -53,8 +68,10 @@ struct EditLoops {
                         void* work, int64_t* out);
     void (*osa)(const EditPattern& pattern, const EditTexts<Code>& texts, int64_t limit, void* work,
                 int64_t* out);
-    // out (lanes,): the lengths of the longest common subsequences.
-    void (*common)(const EditPattern& pattern, const EditTexts<Code>& texts, void* work,
+    size_t patterns;  // of a group
+    // out (patterns,): the lengths of the longest common subsequences. carries (length, patterns)
+    // is memory.
+    void (*common)(const EditPatterns& patterns, const EditText<Code>& text, int64_t* carries,
                    int64_t* out);
     // out (lanes,): the least sums of costs that turn the pattern's n symbols into the texts.
     // row (longest + 1, lanes) is memory for the cells of a row.

@@ -40,7 +40,11 @@ struct Words {
     static Vector both(Vector a, Vector b) { return _mm512_and_si512(a, b); }
     static Vector either(Vector a, Vector b) { return _mm512_or_si512(a, b); }
     static Vector without(Vector a, Vector b) { return _mm512_andnot_si512(b, a); }  // a & ~b
-    // (a ^ b) | c, and a | ~(b | c): one instruction each.
+    static Vector highest_bit(Vector a) { return _mm512_srli_epi64(a, 63); }
+    // a | (b & ~c), (a ^ b) | c, and a | ~(b | c): one instruction each.
+    static Vector or_without(Vector a, Vector b, Vector c) {
+        return _mm512_ternarylogic_epi64(a, b, c, 0xf4);
+    }
     static Vector differ_or(Vector a, Vector b, Vector c) {
         return _mm512_ternarylogic_epi64(a, b, c, 0xbe);
     }
@@ -116,6 +120,8 @@ struct Words {
     static Vector both(Vector a, Vector b) { return _mm256_and_si256(a, b); }
     static Vector either(Vector a, Vector b) { return _mm256_or_si256(a, b); }
     static Vector without(Vector a, Vector b) { return _mm256_andnot_si256(b, a); }
+    static Vector highest_bit(Vector a) { return _mm256_srli_epi64(a, 63); }
+    static Vector or_without(Vector a, Vector b, Vector c) { return either(a, without(b, c)); }
     static Vector differ_or(Vector a, Vector b, Vector c) {
         return _mm256_or_si256(_mm256_xor_si256(a, b), c);
     }
@@ -160,6 +166,8 @@ struct Words {
     static Vector both(Vector a, Vector b) { return a & b; }
     static Vector either(Vector a, Vector b) { return a | b; }
     static Vector without(Vector a, Vector b) { return a & ~b; }
+    static Vector highest_bit(Vector a) { return a >> 63; }
+    static Vector or_without(Vector a, Vector b, Vector c) { return a | (b & ~c); }
     static Vector differ_or(Vector a, Vector b, Vector c) { return (a ^ b) | c; }
     static Vector or_neither(Vector a, Vector b, Vector c) { return a | ~(b | c); }
 };

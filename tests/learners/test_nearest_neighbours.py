@@ -1,5 +1,7 @@
 """`NearestNeighbors` beside scikit-learn's, and on every kind of sample."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,6 +102,9 @@ def test_graphs(mode):
         assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
         found, expected = (m.radius_neighbors_graph(queries, mode=mode) for m in (ours, theirs))
         assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
+        rows = ours.radius_neighbors_graph(queries, mode="distance", sort_results=True)
+        assert all((np.diff(rows.data[s:e]) >= 0).all() for s, e in pairwise(rows.indptr))
+        assert_allclose(rows.toarray() > 0, expected.toarray() > 0)
     with pytest.raises(ValueError, match=r'mode=.* "connectivity" or "distance"'):
         ours.kneighbors_graph(mode="lengths")
 
@@ -162,8 +167,6 @@ def test_precomputed_distances():
         NearestNeighbors(metric="precomputed").fit(bad)
     with pytest.raises(ValueError, match="not symmetric"):
         NearestNeighbors(metric="precomputed").fit(D + np.triu(D))
-    with pytest.raises(TypeError, match="sparse matrix of distances"):
-        NearestNeighbors(metric="precomputed").fit(sp.csr_array(D))
 
 
 def test_functions_of_two_rows():
@@ -203,6 +206,8 @@ def test_zero_vectors_under_cosine():
         ({"metric": Mahalanobis(-np.eye(4))}, ValueError, "not positive definite"),
         ({"algorithm": "fastest"}, ValueError, "algorithm='fastest'"),
         ({"algorithm": ["brute"]}, ValueError, "algorithm="),
+        ({"leaf_size": 0}, ValueError, "leaf_size=0"),
+        ({"leaf_size": 2.5, "algorithm": "metric_tree"}, ValueError, "leaf_size=2.5"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors=0"),
         ({"n_neighbors": "auto"}, ValueError, "n_neighbors='auto'"),
         ({"radius": -1.0}, ValueError, "radius=-1.0"),

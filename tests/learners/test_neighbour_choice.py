@@ -99,6 +99,17 @@ def test_several_outputs():
     assert_allclose(model.loo_scores_[4], np.mean(answers == both))
 
 
+def test_targets_that_are_constant_or_of_several_outputs():
+    assert set(KNeighborsRegressor("auto").fit(X, np.full(45, 3.0)).loo_scores_.values()) == {1.0}
+    both = np.column_stack([NUMBERS, 100 * NUMBERS[::-1], np.ones(45)])
+    model = KNeighborsRegressor("auto", weights="quartic", width="auto").fit(X, both)
+    k, width = model.n_neighbors_, model.width_
+    answers = KNeighborsRegressor(k, weights="quartic", width=width).fit(X, both).predict(None)
+    assert_allclose(
+        model.loo_scores_[k, width], (2 * r2_score(both[:, :2], answers[:, :2]) + 1) / 3
+    )
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_threads_and_strips_change_nothing(jobs, monkeypatch):
     monkeypatch.setattr("mercer.learners.neighbour_choice.STRIP", 7)

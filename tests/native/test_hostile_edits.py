@@ -68,16 +68,28 @@ def test_lengths_tables_and_limits(variant, symbols):
         assert (found[wanted > limit] > limit).all()
 
 
+@pytest.mark.parametrize("variant", [OSA, COMMON])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33])
-def test_any_number_of_texts(count):
+def test_any_number_of_texts(count, variant):
     rng = np.random.default_rng(count)
     texts = [rng.integers(0, 4, rng.integers(0, 90)).tolist() for _ in range(count)]
-    wanted = np.array([[table(x, z, OSA) for z in texts] for x in texts]).reshape(count, count)
+    wanted = np.array([[table(x, z, variant) for z in texts] for x in texts]).reshape(count, count)
     out = np.empty((count, count))
     strings = flat(texts, np.uint8)
-    _native.edit_distances(*strings, *strings, 4, OSA, -1, True, out)
+    _native.edit_distances(*strings, *strings, 4, variant, -1, True, out)
     assert_array_equal(out, wanted)
-    assert_array_equal(measured(texts, texts, 4, OSA), wanted)
+    assert_array_equal(measured(texts, texts, 4, variant), wanted)
+    few = texts[: count // 2]
+    assert_array_equal(measured(few, texts, 4, variant), wanted[: count // 2])
+
+
+def test_common_symbols_of_more_blocks_than_registers_hold():
+    rng = np.random.default_rng(0)
+    X = [rng.integers(0, 4, n).tolist() for n in (511, 512, 513, 1030, 5)]
+    Z = [rng.integers(0, 5, n).tolist() for n in (0, 3, 40)]
+    wanted = np.array([[table(x, z, COMMON) for z in Z] for x in X])
+    assert_array_equal(measured(X, Z, 5, COMMON), wanted)
+    assert_array_equal(measured(Z, X, 5, COMMON), wanted.T)
 
 
 def test_strings_within_a_larger_array():

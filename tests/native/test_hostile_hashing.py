@@ -36,6 +36,27 @@ def test_least_hashes(count):
         assert (guarded[[0, 6]] == 5).all()
 
 
+def test_texts():
+    """Against the same steps on Python's integers."""
+
+    def wanted(text):
+        h, whole = 0x9E3779B97F4A7C15, 2**64
+        for symbol in text:
+            h = (h ^ symbol) * 0xBF58476D1CE4E5B9 % whole
+            h ^= h >> 32
+        h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD % whole
+        h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 % whole
+        return h >> 32
+
+    symbols = np.array([0, 97, 2**32 - 1, 0x10FFFF, 98, 0, 0], np.uint32)
+    starts = np.array([1, 1, 2, 5, 5, 7])
+    guarded = np.full(7, 5, np.uint32)
+    _native.hash_texts(symbols, starts, guarded[1:6])
+    texts = [symbols[s:e].tolist() for s, e in pairwise(starts)]
+    assert_array_equal(guarded, [5, *map(wanted, texts), 5])
+    _native.hash_texts(symbols[:0], starts[:1] * 0, guarded[:0])
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 100, 1000])
 @pytest.mark.parametrize("different", [1, 5, 10**6])
 def test_tables_hold_all_rows_by_their_keys(n, different):
@@ -146,6 +167,9 @@ N = _native
         (N.least_hashes, (i32(2) - 1, np.array([0, 2]), u32(1), u32(1), u32(1), u32(1, 1))),
         (N.least_ranks, (i32(2), np.array([0, 2]), u32(0, 1), u32(1, 1))),
         (N.least_ranks, (i32(2), np.array([0, 2]), u32(1, 2), u32(1, 1))),
+        (N.hash_texts, (u32(2), np.array([0, 3]), u32(1))),
+        (N.hash_texts, (u32(2), np.array([1, 0]), u32(1))),
+        (N.hash_texts, (u32(2), np.array([0, 2]), u32(2))),
         (N.hash_keys, (i32(2, 3), u32(2, 2))),
         (N.hash_keys, (i32(2, 3), u32(0, 2))),
         (N.hash_tables, (u32(1, 2), u32(1, 4), i32(1, 2), u32(1, 2))),

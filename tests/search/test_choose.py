@@ -52,6 +52,24 @@ def test_metrics():
     assert chosen([{w} for w in words[:100]], Dice()) == "brute"
 
 
+def test_a_ball_tree_is_the_tree_that_the_distance_suits(rows):
+    words = ["anna", "otto", "hanna"] * 20
+    for X, distance, expected in (
+        (rows[:, :3], Minkowski(1), "kd_tree"),
+        (rows[:, :3], Mahalanobis(), "kd_tree"),
+        (rows[:500, :3], Cosine(), "metric_tree"),
+        (words, Edit(), "metric_tree"),
+    ):
+        index, name = fit_index(X, distance, "ball_tree", leaf_size=7)
+        assert name == expected
+        assert type(index) is ALGORITHMS[name]
+        assert index.get_params().get("leaf_size", 7) == 7
+        wanted = BruteForce(distance).fit(X).query(X[:20], 4)
+        assert_array_equal(index.query(X[:20], 4)[1], wanted[1])
+    with pytest.raises(ValueError, match="no metric"):
+        fit_index([{"a"}, {"b"}], Dice(), "ball_tree")
+
+
 def test_the_choice_is_always_the_same_and_so_are_the_answers(rows):
     X = rows[:, :8]
     names = {chosen(X, Minkowski(1.5)) for _ in range(3)}

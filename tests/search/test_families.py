@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from mercer.distances import Jaccard
 from mercer.search import BitSampling, Hyperplanes, MinHash, StableProjections
-from mercer.search.minhash import item_number
+from mercer.search.item_numbers import item_numbers
 
 COUNT = 40_000  # functions, so that a share has a standard error of 0.0025 at most
 FIVE = 5 * 0.5 / np.sqrt(COUNT)
@@ -143,11 +144,54 @@ def test_signatures_do_not_depend_on_other_sets_or_on_the_process():
 
 
 def test_items_that_are_equal_have_one_number():
-    assert item_number(1) == item_number(1.0) == item_number(True) == item_number(np.int8(1))
-    assert item_number("1") != item_number(1) != item_number(b"1")
-    assert item_number(("a", 1)) == item_number(("a", True)) != item_number((1, "a"))
+    one, *others = item_numbers([1, 1.0, True, np.int8(1), np.True_, "1", b"1", (1,)])
+    assert (others[:4] == one).all()
+    assert len({one, *others[4:]}) == 4
+    a, b, c = item_numbers([("a", 1), ("a", True), (1, "a")])
+    assert a == b != c
     with pytest.raises(TypeError, match=r"cannot hash the item .* of type object"):
-        item_number(object())
+        item_numbers(["a", object()])
+
+
+def test_numbers_of_items_do_not_depend_on_what_is_beside_them(monkeypatch):
+    items = ["", "a", "ab", "b", "\0", "\0\0", "\x1f", "\x1fa", "é\ud800", np.str_("np"),
+             0, -1, -2, 2**70, 0.5, float("nan"), b"", None, (), ("a",), frozenset({1, "a"}),
+             (("a",),)]  # fmt: skip
+    together = item_numbers(items)
+    assert len(set(together.tolist())) == len(items)
+    assert_array_equal(together, [item_numbers([item])[0] for item in items])
+    monkeypatch.setattr("mercer.search.item_numbers.STEP", 2)
+    assert_array_equal(item_numbers(items), together)
+    assert item_numbers([float("nan")]) == item_numbers([np.float32("nan")])
+    assert item_numbers([]).shape == (0,)
+    texts, whole = items[:10], [0, -1, 2**61 - 2, -(2**61)]
+    assert_array_equal(item_numbers(texts), together[:10])
+    assert_array_equal(item_numbers(whole), [item_numbers([float("nan"), x])[1] for x in whole])
+
+
+@pytest.mark.parametrize("items", [[f"word{i}" for i in range(20_000)], list(range(20_000))])
+def test_numbers_of_items_look_random(items):
+    numbers = item_numbers(items)
+    assert len(np.unique(numbers)) > len(items) - 4
+    bits = (numbers[:, None] >> np.arange(32, dtype=np.uint32)) & 1
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.02
+    assert np.abs(np.corrcoef(bits.T) - np.eye(32)).max() < 0.04
+
+
+def test_raw_sets_have_the_signatures_of_encoded_ones():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(40)] + list(range(9)) + [None]
+    raw = [[words[i] for i in rng.integers(0, 50, n)] for n in (0, 1, 5, 30, 30)]
+    minhash = MinHash(70).fit()
+    wanted = minhash.hashes(Jaccard().encode(raw)).view(np.uint32)
+    for X in (raw, [set(row) for row in raw], [tuple(row) for row in raw],
+              np.array([frozenset(row) for row in raw], object)):  # fmt: skip
+        assert_array_equal(minhash.transform(X), wanted)
+    joined = MinHash(70, separator=";").fit().transform(["w1; w2;w1", "", "w3"])
+    assert_array_equal(joined, minhash.transform([["w1", "w2"], [], ["w3"]]))
+    for wrong in ("text", {"a"}, ["text"], [], [None], 3):
+        with pytest.raises((TypeError, ValueError), match="X"):
+            minhash.transform(wrong)
 
 
 def test_conventions():

@@ -29,6 +29,20 @@ def test_the_contract(case, leaf):
     check_index(MetricTree, distance, samples, tol=tol, saved=distance.kind != "objects")
 
 
+def test_the_size_of_leaves_changes_the_tree_and_no_result():
+    words = [f"{a:03x}" for a in range(300)]
+    brute = BruteForce(Edit()).fit(words).query(None, 4)
+    sizes = {}
+    for size in (1, 20, None):
+        index = MetricTree(Edit(), leaf_size=size).fit(words)
+        sizes[size] = np.diff(index._starts).max()
+        assert_array_equal(index.query(None, 4), brute)
+    assert sizes[1] == 1
+    assert 1 < sizes[20] <= 20 < sizes[None] <= 64
+    with pytest.raises(ValueError, match="leaf_size=0"):
+        MetricTree(Edit(), leaf_size=0).fit(words)
+
+
 @settings(max_examples=40)
 @given(
     old=st.lists(st.text("ab", max_size=7), min_size=2, max_size=40),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.distances.comparison import Comparison
 
@@ -69,6 +70,13 @@ class Distance(Comparison):
         """One number for each sample, such that abs(key(x) - key(z)) <= ρ(x, z): (n,).
 
         Searches leave out samples whose keys are too far apart. None means that there are no keys.
+        """
+        return None
+
+    def known(self, X: Any, Z: Any) -> sp.csr_array | None:
+        """The distances between encoded samples as sparse rows, (n, m), if only these are known.
+
+        None (the default): all distances can be computed.
         """
         return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
 from mercer.samples import MatrixRows, as_samples
@@ -19,13 +20,16 @@ class Precomputed(Distance):
     For ``fit``, X is the matrix D of the distances between all training samples, of shape (n, n).
     For new samples, X has their distances to all training samples, shape (m, n).
 
+    A sparse matrix holds the distances to some neighbours of each sample, as
+    ``kneighbors_graph(mode="distance")`` writes them. What it leaves out is farther away, and a
+    stored 0 is the distance 0. It need not be symmetric. Searches read it; learners that compare
+    all pairs refuse it.
+
     Raises
     ------
     ValueError
-        The matrix is not square or not symmetric in ``fit``, or has another width later, or holds
-        NaN, infinities or negative numbers.
-    TypeError
-        The matrix is sparse: what it leaves out would be at distance 0.
+        The matrix is not square or (where it is dense) not symmetric in ``fit``, or has another
+        width later, or holds NaN, infinities or negative numbers.
 
     Examples
     --------
@@ -42,11 +46,6 @@ class Precomputed(Distance):
     def encode(self, X: Any, like: Any = None) -> MatrixRows:
         if isinstance(X, MatrixRows):
             return X
-        if sp.issparse(X):
-            raise TypeError(
-                "X is a sparse matrix of distances, whose missing entries are no zeros: give the "
-                "full matrix, or the samples and a distance."
-            )
         shape = np.shape(X)
         if len(shape) == 2 and like is None and shape[0] != shape[1]:
             raise ValueError(
@@ -58,14 +57,24 @@ class Precomputed(Distance):
                 f"X has shape {shape}, but X has to be (m, {like.width}): give the distances of m "
                 f"new samples to all {like.width} training samples."
             )
-        rows = as_samples(X, "precomputed", like=like, reader=type(self).__name__)
-        if rows.matrix.min() < 0:
-            i, j = np.unravel_index(rows.matrix.argmin(), rows.matrix.shape)
+        if sp.issparse(X):
+            rows = _some_neighbours(X, like)
+            least = rows.matrix.data.min(initial=0)
+        else:
+            rows = as_samples(X, "precomputed", like=like, reader=type(self).__name__)
+            least = rows.matrix.min()
+        if least < 0:
+            i, j = (int(place[0]) for place in (rows.matrix == least).nonzero())
             raise ValueError(
                 f"Negative values in data passed to a precomputed distance: X[{i}, {j}] = "
-                f"{rows.matrix[i, j]:.6g}; give distances >= 0."
+                f"{least:.6g}; give distances >= 0."
             )
         return rows
+
+    def known(self, X: MatrixRows, Z: MatrixRows) -> sp.csr_array | None:
+        if not sp.issparse(X.matrix):
+            return None
+        return X.matrix[X.rows][:, Z.columns]
 
     def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:
         if Z.columns is None or X.matrix is None:
@@ -73,4 +82,20 @@ class Precomputed(Distance):
                 "The distances between these samples are not known: the matrix holds those to the "
                 "training samples; give another metric, and the samples."
             )
+        if sp.issparse(X.matrix):
+            raise ValueError(
+                "X is a sparse matrix, which holds the distances to some neighbours, but all of "
+                "them are needed here: give the full matrix, or the samples and a distance."
+            )
         return X.matrix[np.ix_(X.rows, Z.columns)]
+
+
+def _some_neighbours(X: Any, like: Any) -> MatrixRows:
+    """Training samples from a square sparse matrix, or new samples from their rows."""
+    options: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+    graph: Any = sp.csr_array(check_array(X, input_name="X", **options))
+    if not graph.has_canonical_format:  # of entries that come twice the sum counts, as in scipy
+        graph = graph.copy()
+        graph.sum_duplicates()
+    every = np.arange(graph.shape[0])
+    return MatrixRows(graph, every, every if like is None else None, graph.shape[1], graph.dtype)

@@ -15,7 +15,14 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
-from mercer.samples import Sets, as_objects, as_samples, split_items
+from mercer.samples import (
+    Sets,
+    as_objects,
+    as_samples,
+    item_rows,
+    refuse_one,
+    split_items,
+)
 
 __all__ = ["Dice", "Jaccard", "ReadsSets", "overlaps", "shared_items"]
 
@@ -40,13 +47,24 @@ class ReadsSets(Comparison):
 
     def encode(self, X: Any, like: Any = None) -> Sets:
         """Encode raw data as sets; with a separator, strings are split into their items."""
+        return as_samples(self._split(X), "sets", like=like, reader=type(self).__name__)
+
+    def items(self, X: Any) -> list | None:
+        """Raw data as one collection of items for each set, which may come twice; None where X is
+        encoded already, or a 0/1 matrix."""
+        if isinstance(X, Sets):
+            return None
+        refuse_one(X, type(self).__name__, self.kind)
+        return item_rows(self._split(X), type(self).__name__)
+
+    def _split(self, X: Any) -> Any:
         reader = type(self).__name__
         numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is not None and not (numbers or one):
             rows = as_objects(X, "sets", reader)
             X = [split_items(r, self.separator) if isinstance(r, str) else r for r in rows]
-        return as_samples(X, "sets", like=like, reader=reader)
+        return X
 
 
 class Jaccard(ReadsSets, Distance):

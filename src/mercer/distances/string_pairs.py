@@ -49,9 +49,12 @@ def edits(
     if not rows.any():
         return _by_rapidfuzz(X, Z, variant, normalised, limit)
     A, B, same = X.parts[0], Z.parts[0], Z is X
-    D = np.empty((len(A), len(B)), np.result_type(A.dtype, B.dtype))
-    if not rows.all():
-        D[~rows] = _by_rapidfuzz(X[~rows], Z, variant, normalised, limit)
+    dtype = np.result_type(A.dtype, B.dtype)
+    if rows.all():
+        D = _native_edits(A, None if same else B, variant, normalised, limit)
+        return D.astype(dtype, copy=False)
+    D = np.empty((len(A), len(B)), dtype)
+    D[~rows] = _by_rapidfuzz(X[~rows], Z, variant, normalised, limit)
     if same:
         D[np.ix_(rows, ~rows)] = D[np.ix_(~rows, rows)].T
         D[np.ix_(rows, rows)] = _native_edits(A[rows], None, variant, normalised, limit)
@@ -122,18 +125,22 @@ def _native_edits(
 ) -> np.ndarray:
     """As `edits`; without Z the distances of X to itself."""
     n, m = X.lengths, X.lengths if Z is None else Z.lengths
-    whole = np.add.outer(n, m) if variant == "indel" else np.maximum.outer(n, m)
+    longest = np.add if variant == "indel" else np.maximum
     # of normalised distances, the limit of the longest pair, which none of the others exceeds
-    most = limit * (1 + 1e-6) * int(whole.max(initial=0)) if normalised else limit
+    most = limit
+    if normalised:
+        most = limit * (1 + 1e-6) * int(longest(n.max(initial=0), m.max(initial=0)))
     bound = int(most) if most < 2**31 else -1
     symbols = max(len(side.alphabet) for side in (X, Z or X))
     x, z = _arrays(X, Z or X)
     D = np.empty((len(n), len(m)))
     _native.edit_distances(*x, *z, symbols, LOOPS[variant], bound, Z is None, D)
-    if variant == "indel":
-        D = whole - 2 * D
+    if variant == "indel":  # n + m - 2 D
+        D *= -2
+        D += n[:, None]
+        D += m
     elif variant == "lcs":
-        D = whole - D
+        np.subtract(np.maximum.outer(n, m), D, out=D)
     if normalised:
-        D /= np.maximum(whole, 1)
+        D /= np.maximum(longest.outer(n, m), 1)
     return D

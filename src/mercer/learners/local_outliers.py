@@ -53,7 +53,7 @@ class LocalOutlierFactor(OutlierMixin, NeighboursLearner):
     ----------
     n_neighbors : int >= 1, default=20
         k. Of fewer rows all others are neighbours, with a warning.
-    algorithm, metric, p, metric_params, memory, n_jobs
+    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
         As in `NearestNeighbors`.
     contamination : "auto" or float in (0, 0.5], default="auto"
         The share of the training rows that are outliers. "auto": those of a factor above 1.5.
@@ -95,6 +95,7 @@ class LocalOutlierFactor(OutlierMixin, NeighboursLearner):
         n_neighbors: int = 20,
         *,
         algorithm: Any = "auto",
+        leaf_size: int | None = None,
         metric: Any = "minkowski",
         p: float = 2,
         metric_params=None,
@@ -105,6 +106,7 @@ class LocalOutlierFactor(OutlierMixin, NeighboursLearner):
     ):
         self.n_neighbors = n_neighbors
         self.algorithm = algorithm
+        self.leaf_size = leaf_size
         self.metric = metric
         self.p = p
         self.metric_params = metric_params

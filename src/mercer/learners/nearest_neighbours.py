@@ -28,7 +28,11 @@ class NearestNeighbors(NeighboursLearner):
         Radius of a query of `radius_neighbors`; a row at this very distance is within it.
     algorithm : {"auto", "brute", ...} or Index, default="auto"
         How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
-        the fastest. An index that is not exact may find fewer neighbours (`mercer.search.Index`).
+        the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
+        is not exact may find fewer neighbours (`mercer.search.Index`).
+    leaf_size : int >= 1, optional
+        Rows of a leaf of "metric_tree", which changes no result. The other indexes have leaves of
+        their own size.
     metric : distance object, kernel, name or callable, default="minkowski"
         A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
         feature space; scikit-learn's "minkowski", "euclidean", "manhattan", "chebyshev", "cosine",
@@ -60,8 +64,9 @@ class NearestNeighbors(NeighboursLearner):
     Notes
     -----
     Neighbours and ties are those of scikit-learn, with one rule: of equally near rows the one of
-    smaller index comes first. There is no ``leaf_size``: an `Index` object has parameters of its
-    own. Results do not depend on ``memory`` and ``n_jobs``.
+    smaller index comes first. With "precomputed" distances X may be a sparse matrix of known
+    neighbours, as `kneighbors_graph` makes it with ``mode="distance"``. Results do not depend on
+    ``memory`` and ``n_jobs``.
 
     Examples
     --------
@@ -82,6 +87,7 @@ class NearestNeighbors(NeighboursLearner):
         n_neighbors: Any = 5,
         radius: float = 1.0,
         algorithm: Any = "auto",
+        leaf_size: int | None = None,
         metric: Any = "minkowski",
         p: float = 2,
         metric_params=None,
@@ -91,6 +97,7 @@ class NearestNeighbors(NeighboursLearner):
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.algorithm = algorithm
+        self.leaf_size = leaf_size
         self.metric = metric
         self.p = p
         self.metric_params = metric_params
@@ -142,16 +149,16 @@ class NearestNeighbors(NeighboursLearner):
                 "sort_results=True, but the order is that of distances: give return_distance must "
                 "be True as well."
             )
-        distances, indices, starts = self._within(X, radius)
-        if sort_results:
-            queries = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            order = np.lexsort((indices, distances, queries))
-            distances, indices = distances[order], indices[order]
+        distances, indices, starts = self._within(X, radius, sort_results)
         split = _arrays(indices, starts)
         return (_arrays(distances, starts), split) if return_distance else split
 
     def radius_neighbors_graph(
-        self, X: Any = None, radius: float | None = None, mode: str = "connectivity"
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
     ) -> sp.csr_array:
         """The graph of the rows within a distance as sparse rows, one column for each training row.
 
@@ -163,17 +170,27 @@ class NearestNeighbors(NeighboursLearner):
             None: as the learner has it.
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether an edge is 1 or the distance.
+        sort_results : bool, default=False
+            The entries of a row in the order of the distances; otherwise of the indices.
         """
         check_mode(mode)
-        distances, indices, starts = self._within(X, radius)
+        distances, indices, starts = self._within(X, radius, sort_results)
         values = distances if mode == "distance" else np.ones(len(indices))
         return sp.csr_array((values, indices, starts), shape=(len(starts) - 1, self.n_samples_fit_))
 
-    def _within(self, X: Any, radius: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _within(
+        self, X: Any, radius: Any, by_distance: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         check_is_fitted(self)
         radius = self.radius if radius is None else radius
         check_radius(radius)
-        return self.index_.query_radius(None if X is None else self.encode_new(X), radius)
+        Z = None if X is None else self.encode_new(X)
+        distances, indices, starts = self.index_.query_radius(Z, radius)
+        if by_distance:
+            queries = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            order = np.lexsort((indices, distances, queries))
+            distances, indices = distances[order], indices[order]
+        return distances, indices, starts
 
 
 def check_radius(radius: Any) -> None:

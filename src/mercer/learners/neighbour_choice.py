@@ -7,8 +7,7 @@ first of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,7 +20,8 @@ __all__ = ["left_out_scores", "some_neighbours", "some_widths"]
 ALL = 25  # up to so many neighbours every number is tried, then about every tenth more
 LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
 WIDTHS = 12
-STRIP = 1024  # rows whose answers are compared at a time
+STRIP = 1024  # rows whose answers are compared at a time, at most
+SUMS = 2**18  # numbers of all sums of a strip, about
 
 
 def some_neighbours(n: int) -> list[int]:
@@ -57,19 +57,20 @@ def some_widths(distances: np.ndarray) -> list[float]:
 def left_out_scores(
     found: Neighbourhoods,
     targets: Classes | Numbers,
-    weighing: Weighing,
+    weighings: Sequence[Weighing],
     numbers: Sequence[int],
     weights: np.ndarray | None,
     n_jobs: int | None,
-) -> list[float]:
-    """The leave-one-out score for each of the ascending ``numbers`` of neighbours.
+) -> np.ndarray:
+    """The leave-one-out score of each weighing for each of the ascending ``numbers`` of neighbours:
+    (weighings, numbers).
 
     Parameters
     ----------
     found : Neighbourhoods
         Of the training rows, none of which is its own neighbour.
     targets : Classes or Numbers
-    weighing : Weighing
+    weighings : sequence of Weighing
     numbers : sequence of int
     weights : ndarray of shape (n,) or None
         Of the rows, as those that are left out.
@@ -77,36 +78,48 @@ def left_out_scores(
     Notes
     -----
     Where the weight of a neighbour does not depend on k, a further neighbour costs O(n): its votes
-    are added to those before. Otherwise the weights are computed again for each k.
+    are added to those before. Otherwise the weights are computed again for each k. What is read of
+    the neighbours' targets is read once for all weighings.
     """
     n = len(found.distances)
+    width = targets.columns(slice(0, 1)).shape[1]
+    step = int(np.clip(SUMS // (len(numbers) * width), 1, STRIP))
+    added = found.counts is None and weighings[0].independent
 
-    def answers(start: int) -> np.ndarray:
-        rows = found.of(slice(start, start + STRIP))
-        each = _sums(rows, targets, weighing, numbers)
-        if found.counts is not None:  # an index that is not exact may have found nobody
-            each = map(targets.filled, each)
-        return np.stack([targets.answers(sums) for sums in each])
+    def tallies(start: int) -> np.ndarray:
+        rows = slice(start, min(start + step, n))
+        near = found.of(rows)
+        running = targets.running(near.indices, numbers) if added else None
+        parts = []
+        for weighing in weighings:
+            sums = _sums(near, targets, running, weighing, numbers)
+            if found.counts is not None:  # an index that is not exact may have found nobody
+                sums = targets.filled(sums)
+            parts.append(targets.tally(targets.answers(sums), rows, weights))
+        return np.stack(parts)
 
-    strips = list(ordered_map(answers, range(0, n, STRIP), n_jobs))
-    return [targets.score(answer, weights) for answer in np.concatenate(strips, axis=1)]
+    total = np.add.reduce(list(ordered_map(tallies, range(0, n, step), n_jobs)))
+    return targets.scores(total, weights)
 
 
 def _sums(
-    found: Neighbourhoods, targets: Classes | Numbers, weighing: Weighing, numbers: Sequence[int]
-) -> Iterator[np.ndarray]:
-    """What the nearest sum up to, for each number of them."""
-    if found.counts is not None or not weighing.independent:
+    found: Neighbourhoods,
+    targets: Classes | Numbers,
+    running: Callable[[np.ndarray], np.ndarray] | None,
+    weighing: Weighing,
+    numbers: Sequence[int],
+) -> np.ndarray:
+    """What the nearest sum up to, for each number of them: (n, numbers, columns)."""
+    if running is None:
+        each = []
         for k in numbers:
             W = weighing(found, k)
-            yield targets.sums(found.indices[:, : W.shape[1]], W)
-        return
+            each.append(targets.sums(found.indices[:, : W.shape[1]], W))
+        return np.stack(each, axis=1)
     W = weighing(found, numbers[-1])
-    nearest = targets.sums(found.indices[:, :1], np.ones((len(W), 1)))
-    first = (W > 0).argmax(axis=1)[:, None]  # the place of the nearest whose weight is not 0
-    total: Any = 0.0
-    done = 0
-    for k in numbers:
-        total = total + targets.sums(found.indices[:, done:k], W[:, done:k])
-        done = k
-        yield np.where(first < k, total, nearest) if first.max() >= k else total
+    total = running(W)
+    first = (W > 0).argmax(axis=1)  # the place of the nearest whose weight is not 0
+    rows, late = np.nonzero(first[:, None] >= np.asarray(numbers))
+    if len(rows):
+        total[rows, late] = targets.sums(found.indices[rows, :1], np.ones((len(rows), 1)))
+    return total

@@ -38,7 +38,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
     width : float > 0, "auto" or None, default=None
         h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
         chosen by the leave-one-out score.
-    algorithm, metric, p, metric_params, memory, n_jobs
+    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
         As in `NearestNeighbors`.
     class_weight : dict or "balanced", optional
         Factor of the votes of each class. It does not change who is a neighbour. Rows of a class of
@@ -96,6 +96,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
         weights: Any = "uniform",
         width: Any = None,
         algorithm: Any = "auto",
+        leaf_size: int | None = None,
         metric: Any = "minkowski",
         p: float = 2,
         metric_params=None,
@@ -107,6 +108,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
         self.weights = weights
         self.width = width
         self.algorithm = algorithm
+        self.leaf_size = leaf_size
         self.metric = metric
         self.p = p
         self.metric_params = metric_params

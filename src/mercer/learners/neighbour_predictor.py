@@ -105,14 +105,15 @@ class NeighbourPredictor(NeighboursLearner):
         distances, indices = self.ask(index, training.X, None, most)
         found = self._counted(distances, indices)
         widths = some_widths(distances) if auto_width else [self.width]
-        scores = {}
-        for width in widths:
-            weighing = Weighing(self._rule, width)
-            each = left_out_scores(
-                found, self._targets, weighing, numbers, training.weights, self.n_jobs
-            )
-            scores |= {(k, width): score for k, score in zip(numbers, each)}
-        return scores
+        weighings = [Weighing(self._rule, width) for width in widths]
+        scores = left_out_scores(
+            found, self._targets, weighings, numbers, training.weights, self.n_jobs
+        )
+        return {
+            (k, width): float(score)
+            for width, each in zip(widths, scores)
+            for k, score in zip(numbers, each)
+        }
 
     def _scores_of_all(self, training: Training, index: Index) -> dict[tuple[None, float], float]:
         """The leave-one-out score of each width over all rows, from one pass over all pairs."""
@@ -122,12 +123,12 @@ class NeighbourPredictor(NeighboursLearner):
         nearest = targets.sums(indices[:, :1], np.ones((n, 1)))
 
         def answers(sums: np.ndarray, rows: slice) -> np.ndarray:
-            sums = np.where(targets.empty(sums)[:, :, None], nearest[rows], sums)
-            return np.stack([targets.answers(part) for part in sums])
+            return targets.answers(np.where(targets.empty(sums)[:, :, None], nearest[rows], sums))
 
         found = self._all_rows(None, training.X, widths, answers)
-        scores = [targets.score(part, training.weights) for part in found]
-        return {(None, width): score for width, score in zip(widths, scores)}
+        tally = targets.tally(found.swapaxes(0, 1), slice(None), training.weights)
+        scores = targets.scores(tally, training.weights)
+        return {(None, width): float(score) for width, score in zip(widths, scores)}
 
     # --- sums over neighbours ---------------------------------------------------------------------
 

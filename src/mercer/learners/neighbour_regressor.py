@@ -26,7 +26,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
     ----------
     n_neighbors, weights, width
         As in `KNeighborsClassifier`, with R² as the leave-one-out score.
-    algorithm, metric, p, metric_params, memory, n_jobs
+    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
         As in `NearestNeighbors`.
 
     Attributes
@@ -60,6 +60,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
         weights: Any = "uniform",
         width: Any = None,
         algorithm: Any = "auto",
+        leaf_size: int | None = None,
         metric: Any = "minkowski",
         p: float = 2,
         metric_params=None,
@@ -70,6 +71,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
         self.weights = weights
         self.width = width
         self.algorithm = algorithm
+        self.leaf_size = leaf_size
         self.metric = metric
         self.p = p
         self.metric_params = metric_params

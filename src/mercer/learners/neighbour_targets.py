@@ -1,15 +1,15 @@
 """Targets of learners on neighbours: the votes for classes, and the means of numbers.
 
-Both say what weights of neighbours sum up to, which answer wins, and how good answers are.
+Both say what weights of neighbours sum up to, which answer wins, and how good answers are. Sums and
+answers may be those of several numbers of neighbours, as an axis before the last one.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from sklearn.metrics import r2_score
 
 __all__ = ["Classes", "Numbers"]
 
@@ -18,8 +18,24 @@ class Targets(ABC):
     """Abstract: what `Classes` and `Numbers` share."""
 
     @abstractmethod
-    def columns(self) -> np.ndarray:
+    def columns(self, rows: slice = slice(None)) -> np.ndarray:
         """What each row adds to the sums, (n, columns)."""
+
+    @abstractmethod
+    def running(
+        self, indices: np.ndarray, numbers: Sequence[int]
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """A function of weights (q, numbers[-1]) of neighbours: what the first of them sum up to,
+        for each of the ascending ``numbers`` of them, (q, numbers, columns)."""
+
+    @abstractmethod
+    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
+        """What `scores` reads of answers (q, ..., outputs) for some of the training rows. It may be
+        added up over all rows."""
+
+    @abstractmethod
+    def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The scores of answers for all training rows, of their tally."""
 
     @abstractmethod
     def empty(self, sums: np.ndarray) -> np.ndarray:
@@ -61,28 +77,56 @@ class Classes(Targets):
             parts.append(total.reshape(-1, size))
         return np.hstack(parts)
 
-    def columns(self) -> np.ndarray:
-        parts = [np.eye(size)[codes] for codes, size in zip(self.codes.T, self.sizes)]
+    def running(
+        self, indices: np.ndarray, numbers: Sequence[int]
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        indices = indices[:, : numbers[-1]]
+        q, m, steps = *indices.shape, len(numbers)
+        votes = None if self.votes is None else self.votes[indices]
+        # the first of the numbers that counts a neighbour
+        step = np.arange(q)[:, None] * steps + np.searchsorted(numbers, np.arange(m), side="right")
+        places = [
+            (step * size + codes[indices]).ravel() for codes, size in zip(self.codes.T, self.sizes)
+        ]
+
+        def sums(W: np.ndarray) -> np.ndarray:
+            W = (W if votes is None else W * votes).ravel()
+            added = [
+                np.bincount(place, W, q * steps * size).reshape(q, steps, size)
+                for place, size in zip(places, self.sizes)
+            ]
+            return np.concatenate(added, axis=2).cumsum(axis=1)
+
+        return sums
+
+    def columns(self, rows: slice = slice(None)) -> np.ndarray:
+        parts = [np.eye(size)[codes] for codes, size in zip(self.codes[rows].T, self.sizes)]
         matrix = np.hstack(parts)
-        return matrix if self.votes is None else matrix * self.votes[:, None]
+        return matrix if self.votes is None else matrix * self.votes[rows, None]
 
     def empty(self, sums: np.ndarray) -> np.ndarray:
         return np.asarray((sums <= 0).all(axis=-1))
 
     def split(self, sums: np.ndarray) -> list[np.ndarray]:
         """Votes of each output."""
-        return np.split(sums, np.cumsum(self.sizes)[:-1], axis=1)
+        return np.split(sums, np.cumsum(self.sizes)[:-1], axis=-1)
 
     def answers(self, sums: np.ndarray) -> np.ndarray:
         """The class with most votes, of equal ones the first; (q, outputs)."""
-        return np.column_stack([part.argmax(axis=1) for part in self.split(sums)])
+        return np.stack([part.argmax(axis=-1) for part in self.split(sums)], axis=-1)
 
-    def score(self, answers: np.ndarray, weights: np.ndarray | None) -> float:
-        """The accuracy of answers for the training rows, weighted by rows and classes."""
-        right = (answers == self.codes).mean(axis=1)
-        if self.votes is not None:
-            weights = self.votes if weights is None else weights * self.votes
-        return float(np.average(right, weights=weights))
+    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
+        """The weight of the rows with right answers."""
+        codes = np.expand_dims(self.codes[rows], tuple(range(1, answers.ndim - 1)))
+        return np.tensordot(self._importance(weights)[rows], (answers == codes).mean(axis=-1), 1)
+
+    def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The accuracy, weighted by rows and classes."""
+        return tally / self._importance(weights).sum()
+
+    def _importance(self, weights: np.ndarray | None) -> np.ndarray:
+        w = np.ones(len(self.codes)) if weights is None else weights
+        return w if self.votes is None else w * self.votes
 
 
 class Numbers(Targets):
@@ -103,17 +147,39 @@ class Numbers(Targets):
         totals = np.einsum("qk,qko->qo", W, self.values[indices])
         return np.column_stack([totals, W.sum(axis=1)])
 
-    def columns(self) -> np.ndarray:
-        return np.column_stack([self.values, np.ones(len(self.values))])
+    def running(
+        self, indices: np.ndarray, numbers: Sequence[int]
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        near, starts = self.values[indices[:, : numbers[-1]]], [0, *numbers[:-1]]
+
+        def sums(W: np.ndarray) -> np.ndarray:
+            totals = np.add.reduceat(W[:, :, None] * near, starts, axis=1)
+            counted = np.add.reduceat(W, starts, axis=1)
+            return np.concatenate([totals, counted[:, :, None]], axis=2).cumsum(axis=1)
+
+        return sums
+
+    def columns(self, rows: slice = slice(None)) -> np.ndarray:
+        values = self.values[rows]
+        return np.column_stack([values, np.ones(len(values))])
 
     def empty(self, sums: np.ndarray) -> np.ndarray:
         return ~(sums[..., -1] > 0)
 
     def answers(self, sums: np.ndarray) -> np.ndarray:
         """The means, (q, outputs)."""
-        return self.unit * (sums[:, :-1] / sums[:, -1:])
+        return self.unit * (sums[..., :-1] / sums[..., -1:])
 
-    def score(self, answers: np.ndarray, weights: np.ndarray | None) -> float:
-        """R² of answers for the training rows."""
-        values: Any = self.values
-        return float(r2_score(values, answers / self.unit, sample_weight=weights))
+    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
+        """The squared errors of each output."""
+        values = np.expand_dims(self.values[rows], tuple(range(1, answers.ndim - 1)))
+        w = np.ones(len(values)) if weights is None else weights[rows]
+        return np.tensordot(w, (answers / self.unit - values) ** 2, 1)
+
+    def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """R², its mean over the outputs. It is 1 of a constant output, which all means hit."""
+        w = np.ones(len(self.values)) if weights is None else weights
+        spread = w @ (self.values - np.average(self.values, axis=0, weights=w)) ** 2
+        constant = np.ptp(self.values, axis=0) == 0  # whatever rounding makes of it
+        share = np.where(constant, 0, tally / np.where(constant, 1, spread))
+        return (1 - share).mean(axis=-1)

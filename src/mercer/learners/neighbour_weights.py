@@ -69,13 +69,14 @@ class Weighing(NamedTuple):
 
         Where all of them are 0, the weight of the nearest is 1.
         """
-        D = found.distances.astype(np.float64)
         if found.counts is None:
+            D = found.distances[:, : k + self.adaptive].astype(np.float64)
             farther = D[:, k] if self.adaptive else None
             D = D[:, :k]
             before, counted = np.arange(k)[None, :], np.ones((1, k))
         else:
             # a row of weight 2 is two neighbours, and may be the k-th and the (k + 1)-th
+            D = found.distances.astype(np.float64)
             after = np.cumsum(found.counts, axis=1)
             before = after - found.counts
             counted = np.clip(k - before, 0, found.counts)

@@ -34,6 +34,7 @@ class NeighboursLearner(DistanceLearner):
 
     n_neighbors: Any
     algorithm: Any
+    leaf_size: int | None
     p: Any
     metric_params: Any
 
@@ -42,8 +43,9 @@ class NeighboursLearner(DistanceLearner):
     def make_index(self, training: Training) -> tuple[Index, str]:
         """An index of the training rows, and the name of its algorithm."""
         return fit_index(
-            training.X, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs
-        )
+            training.X, self.distance_, self.algorithm,
+            memory=self.memory, n_jobs=self.n_jobs, leaf_size=self.leaf_size,
+        )  # fmt: skip
 
     def keep_index(self, training: Training, index: Index, algorithm: str) -> None:
         """Keep what neighbours are searched with: the learner is fitted now."""

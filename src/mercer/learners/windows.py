@@ -64,6 +64,8 @@ def window(name: str, distances: Any, width: Any) -> np.ndarray:
         raise ValueError(f"window={name!r}: give one of {', '.join(map(repr, WINDOWS))}.")
     distances = np.asarray(distances)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        u = np.where(distances > 0, distances / width, 0)
+        u = distances / width
+        if not np.all(width):  # of a width of 0
+            u = np.where(distances > 0, u, 0)
     # where u would overflow, K is 0 all the same
     return WINDOWS[name](np.fmin(u, 100)).astype(u.dtype, copy=False)

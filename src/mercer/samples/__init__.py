@@ -26,7 +26,7 @@ from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged
-from mercer.samples.sets import Sets, split_items
+from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import largest_column, refuse_objects
@@ -52,6 +52,7 @@ __all__ = [
     "encode_matrices",
     "is_number",
     "is_whole",
+    "item_rows",
     "joined",
     "largest_column",
     "number_columns",

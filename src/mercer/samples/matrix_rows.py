@@ -18,9 +18,9 @@ class MatrixRows:
 
     Parameters
     ----------
-    matrix : ndarray of shape (m, n) or None
-        The values of k. None if they are not needed any more, because predictions read only the
-        matrix of new samples.
+    matrix : ndarray or sparse rows of shape (m, n), or None
+        The values of k; sparse where only some of them are known. None if they are not needed any
+        more, because predictions read only the matrix of new samples.
     rows : ndarray of shape (k,), int
         The row of each sample in the matrix.
     columns : ndarray of shape (k,), int, or None
@@ -32,7 +32,7 @@ class MatrixRows:
     """
 
     def __init__(
-        self, matrix: np.ndarray | None, rows: np.ndarray, columns: np.ndarray | None, width: int,
+        self, matrix: Any, rows: np.ndarray, columns: np.ndarray | None, width: int,
         dtype: Any,
     ):  # fmt: skip
         self.matrix, self.rows, self.columns, self.width = matrix, rows, columns, width

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer.samples.frames import as_objects, describe_entry, is_missing_value
 from mercer.samples.ragged import Ragged, code_objects
 
-__all__ = ["Sets", "encode_sets", "split_items"]
+__all__ = ["Sets", "encode_sets", "item_rows", "split_items"]
 
 
 class Sets(Ragged):
@@ -49,9 +49,26 @@ class Sets(Ragged):
 
 
 def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
+    rows = item_rows(X, reader)
+    if rows is None:
+        return _from_matrix(X, like, reader)
+    codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    owners = np.repeat(np.arange(len(rows)), lengths)
+    return _distinct(owners, codes, len(rows), universe, like)
+
+
+def item_rows(X: Any, reader: str) -> list | None:
+    """Raw sets as one collection of items each, or None if X is a 0/1 matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        X is no list or column of sets, or it is empty.
+    """
     is_array = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
     if sp.issparse(X) or is_array:
-        return _from_matrix(X, like, reader)
+        return None
     rows = as_objects(X, "sets", reader)
     for i, row in enumerate(rows):
         one_dimensional = isinstance(row, np.ndarray) and row.ndim == 1
@@ -63,10 +80,7 @@ def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
             else:
                 remedy = " (of hashable items), or lists of items."
             raise TypeError(f"X[{i}] is {describe_entry(row)}, but {reader} compares sets{remedy}")
-    codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    owners = np.repeat(np.arange(len(rows)), lengths)
-    return _distinct(owners, codes, len(rows), universe, like)
+    return rows
 
 
 def split_items(text: str, separator: str | None) -> list[str]:

@@ -15,6 +15,7 @@ from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableP
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.kd_tree import KDTree
+from mercer.search.known import KnownNeighbours
 from mercer.search.lsh import LSHIndex
 from mercer.search.metric_tree import MetricTree
 from mercer.search.minhash import MinHash
@@ -28,6 +29,7 @@ __all__ = [
     "Hyperplanes",
     "Index",
     "KDTree",
+    "KnownNeighbours",
     "LSHIndex",
     "MetricTree",
     "MinHash",

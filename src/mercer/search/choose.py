@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Coordinates, Distance
+from mercer.samples import is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.kd_tree import LEAF, BoxTree, KDTree
+from mercer.search.known import KnownNeighbours
 from mercer.search.lsh import LSHIndex
 from mercer.search.metric_tree import MetricTree
 from mercer.search.vectors import NormedRows, Question
@@ -48,6 +50,7 @@ def fit_index(
     *,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
+    leaf_size: int | None = None,
 ) -> tuple[Index, str]:
     """An index of the rows of X, and the name of its algorithm.
 
@@ -56,15 +59,17 @@ def fit_index(
     X : samples
         Whatever the distance reads.
     distance : Distance
-    algorithm : {"auto", "brute", "lsh", "graph"} or Index, default="auto"
-        "auto" takes the one that is likely to be the fastest. An index of your own is cloned, and
-        its distance, memory and threads are replaced by those given here.
-    algorithm : {"auto", "brute", "kd_tree", "metric_tree"} or Index, default="auto"
-        "auto" takes the one that is likely to be the fastest; all give the same neighbours. An
-        index of your own is cloned, and its distance, memory and threads are replaced by those
-        given here.
+    algorithm : str or Index, default="auto"
+        "auto" takes the one of "brute", "kd_tree" and "metric_tree" that is likely to be the
+        fastest; these give the same neighbours. "ball_tree", a name of scikit-learn's, is the tree
+        that the distance suits: "kd_tree" between rows of numbers, otherwise "metric_tree". "lsh"
+        and "graph" find most neighbours. An index of your own is cloned, and its distance, memory
+        and threads are replaced by those given here. Where distances are a sparse matrix of known
+        neighbours, "auto" and "brute" read it ("known").
     memory : int, str or None
     n_jobs : int or None
+    leaf_size : int >= 1, optional
+        Rows of a leaf of "metric_tree". The others do not read it.
 
     Returns
     -------
@@ -89,17 +94,33 @@ def fit_index(
     if isinstance(algorithm, Index):
         index = type(algorithm)(**algorithm.get_params(deep=False) | options)
         return index.fit(X), type(algorithm).__name__
-    if not isinstance(algorithm, str) or algorithm not in ("auto", *ALGORITHMS):
-        names = ", ".join(repr(name) for name in ["auto", *ALGORITHMS])
+    known = "auto", *ALGORITHMS, "ball_tree"
+    if not isinstance(algorithm, str) or algorithm not in known:
+        names = ", ".join(map(repr, known))
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
-    if algorithm != "auto":
-        return ALGORITHMS[algorithm](**options).fit(X), algorithm
+    if not (leaf_size is None or (is_whole(leaf_size) and leaf_size >= 1)):
+        raise ValueError(f"leaf_size={leaf_size!r}: give an integer >= 1, or None.")
     if not isinstance(distance, Distance):
         return BruteForce(**options).fit(X), "brute"  # which says what is wrong
     distance.validate()
     X = distance.encode(X)
-    name = _likely_fastest(X, distance)
-    return ALGORITHMS[name](**options).fit(X), name
+    name = _named(algorithm, X, distance)
+    if name == "metric_tree" and leaf_size is not None:
+        options["leaf_size"] = leaf_size
+    kind = KnownNeighbours if name == "known" else ALGORITHMS[name]
+    return kind(**options).fit(X), name
+
+
+def _named(algorithm: str, X: Any, distance: Distance) -> str:
+    """The algorithm for encoded rows that a name stands for."""
+    if algorithm in ("auto", "brute") and distance.known(X, X) is not None:
+        return "known"
+    if algorithm == "auto":
+        return _likely_fastest(X, distance)
+    if algorithm == "ball_tree":
+        found = distance.bind(X).coordinates(X[:1])
+        return "metric_tree" if found is None or found.p < 1 else "kd_tree"
+    return algorithm
 
 
 def _likely_fastest(X: Any, distance: Distance) -> str:

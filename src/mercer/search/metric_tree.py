@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import Distance
+from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
 
@@ -33,6 +35,9 @@ class MetricTree(Index):
         Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
     n_jobs : int or None
         Threads; None means all cores. Results do not depend on it.
+    leaf_size : int >= 1, optional
+        Rows of a leaf at most, where that makes at most 4,096 leaves. None: 64. Results do not
+        depend on it; distances to the rows of a leaf are computed together.
 
     Attributes
     ----------
@@ -54,10 +59,10 @@ class MetricTree(Index):
 
     Notes
     -----
-    It takes n log n distances to build, and a query at least n / 64, those to the vantage points.
-    It pays where distances are costly and rows form groups. If most distances are alike, as between
-    long random texts, no half can be ruled out, and brute force is faster: ``fit_index(...,
-    "auto")`` finds out. Of equally near rows the one of smaller index comes first.
+    It takes n log n distances to build, and a query at least n / leaf_size, those to the vantage
+    points. It pays where distances are costly and rows form groups. If most distances are alike,
+    as between long random texts, no half can be ruled out, and brute force is faster:
+    ``fit_index(..., "auto")`` finds out. Of equally near rows the one of smaller index comes first.
 
     References
     ----------
@@ -72,6 +77,16 @@ class MetricTree(Index):
     (array([[1., 2.]]), array([[1, 0]]))
     """
 
+    def __init__(
+        self,
+        distance: Distance,
+        memory: int | float | str | None = None,
+        n_jobs: int | None = None,
+        leaf_size: int | None = None,
+    ):
+        super().__init__(distance, memory, n_jobs)
+        self.leaf_size = leaf_size
+
     def arrange(self, X: Any) -> np.ndarray:
         distance = self.distance_
         if not distance.metric:
@@ -80,7 +95,7 @@ class MetricTree(Index):
                 "rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
-        leaf = max(LEAF, -(-n // LEAVES))
+        leaf = max(self._leaf(), -(-n // LEAVES))
         rows, order = distance.prepare(X), np.arange(n)
         near = distance.block(rows, rows[:1])[:, 0]  # to the vantage point of the parent
         vantages: list[int] = []
@@ -122,6 +137,12 @@ class MetricTree(Index):
         self._starts = np.array([*starts, n], np.int64)
         self._slack = self._rounding(X)
         return order
+
+    def _leaf(self) -> int:
+        size = LEAF if self.leaf_size is None else self.leaf_size
+        if not (is_whole(size) and size >= 1):
+            raise ValueError(f"leaf_size={self.leaf_size!r}: give an integer >= 1, or None.")
+        return int(size)
 
     def _rounding(self, X: Any) -> float:
         """By how much distances may be wrong: rounding must not rule rows out."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from numbers import Number
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from mercer import _native
 from mercer.distances import Jaccard
 from mercer.samples import Sets, is_whole
 from mercer.search.families import HashFamily
+from mercer.search.item_numbers import item_numbers
 
 __all__ = ["MinHash"]
 
@@ -120,7 +120,15 @@ class MinHash(TransformerMixin, HashFamily):
         X : samples
             Sets in any form that `mercer.distances.Jaccard` reads.
         """
-        return self._signatures(self._reader().encode(X))
+        check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
+        reader = self._reader()
+        rows = reader.items(X) if self.permutations is None else None
+        if rows is None:
+            return self._signatures(reader.encode(X))
+        # items need no codes here, and one that comes twice changes nothing
+        numbers = item_numbers(list(chain.from_iterable(rows)))
+        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return self._least(np.arange(len(numbers), dtype=np.int32), starts, numbers)
 
     def similarity(self, S: Any, T: Any = None) -> np.ndarray:
         """Estimates of Jaccard's index: the share of equal entries of signatures, (n, m).
@@ -153,6 +161,7 @@ class MinHash(TransformerMixin, HashFamily):
         return MinHash(count, self.separator, self.permutations, seed).fit()
 
     def hashes(self, X: Sets) -> np.ndarray:
+        check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
         return self._signatures(X).view(np.int32)
 
     # --- inside ----------------------------------------------------------------------------------
@@ -161,38 +170,18 @@ class MinHash(TransformerMixin, HashFamily):
         return Jaccard(self.separator)
 
     def _signatures(self, X: Sets) -> np.ndarray:
-        check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
-        out = np.empty((len(X), self.n_hashes), np.uint32)
         if self.permutations is None:
-            numbers = np.array([item_number(item) for item in X.universe], np.uint32)
-            _native.least_hashes(X.values, X.starts, numbers, self.factors_, self.shifts_, out)
-            return out
+            return self._least(X.values, X.starts, item_numbers(X.universe))
+        out = np.empty((len(X), self.n_hashes), np.uint32)
         rows = _places(X.universe, len(self.ranks_))
         _native.least_ranks(rows[X.values], X.starts, self.ranks_, out)
         return out
 
-
-def item_number(item: Any) -> int:
-    """A number of 32 bits that looks random: equal for equal items, in every process."""
-    if isinstance(item, str):
-        content = b"s" + item.encode("utf-8", "surrogatepass")
-    elif isinstance(item, bytes):
-        content = b"b" + item
-    elif isinstance(item, Number) or type(item) is np.bool_:
-        # Python's own, which is the same for 1, 1.0 and True, and not random
-        content = b"n%d" % (0 if item != item else hash(item))
-    elif item is None:
-        content = b"none"
-    elif isinstance(item, tuple):
-        content = b"t" + b",".join(b"%d" % item_number(part) for part in item)
-    elif isinstance(item, frozenset):
-        content = b"f" + b",".join(b"%d" % n for n in sorted(map(item_number, item)))
-    else:
-        raise TypeError(
-            f"MinHash cannot hash the item {item!r} of type {type(item).__name__}: give texts, "
-            "bytes, numbers, or tuples of them."
-        )
-    return int.from_bytes(blake2b(content, digest_size=4).digest(), "little")
+    def _least(self, values: np.ndarray, starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Signatures of the sets of items numbers[values[starts[i] : starts[i + 1]]]."""
+        out = np.empty((len(starts) - 1, self.n_hashes), np.uint32)
+        _native.least_hashes(values, starts, numbers, self.factors_, self.shifts_, out)
+        return out
 
 
 def _ranks(permutations: Any, count: int) -> np.ndarray:

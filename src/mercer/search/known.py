@@ -1,0 +1,98 @@
+"""Neighbours that are known already: those of a sparse matrix of distances.
+
+`KnownNeighbours` searches nothing: it takes the nearest of what each row of the matrix holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.search.index import Index
+from mercer.search.rows import Rows
+
+__all__ = ["KnownNeighbours"]
+
+
+class KnownNeighbours(Index):
+    """An index that reads the neighbours of a sparse matrix of distances.
+
+    Parameters
+    ----------
+    distance : Distance
+        One that holds such a matrix (``Distance.known``), such as "precomputed" of the learners.
+    memory, n_jobs
+        As for every index; nothing is computed.
+
+    Attributes
+    ----------
+    distance_ : Distance
+    n_samples_fit_ : int
+
+    Raises
+    ------
+    ValueError
+        A sample is asked for more neighbours than its row of the matrix holds.
+
+    Notes
+    -----
+    O(N log N) operations for the N distances that the rows of the queries hold. Rows farther away
+    than those are not found by `query_radius`.
+
+    Examples
+    --------
+    >>> from mercer import NearestNeighbors
+    >>> graph = NearestNeighbors(n_neighbors=2).fit([[0.0], [1.0], [3.0], [9.0]]).kneighbors_graph(
+    ...     mode="distance")
+    >>> model = NearestNeighbors(metric="precomputed").fit(graph)
+    >>> model.algorithm_
+    'known'
+    >>> model.kneighbors(n_neighbors=1)[1].ravel()
+    array([1, 0, 1, 2])
+    """
+
+    def _hold(self, X: Any) -> None:
+        self._training = Rows(X)
+
+    def _ask(self, Z: Any) -> _Listed:
+        X = self._training.X
+        graph = self.distance_.known(X if Z is None else Z, X)
+        if graph is None:
+            raise ValueError(
+                "X is a full matrix, but the index was fitted to a sparse one: give the distances "
+                "to some neighbours as sparse rows."
+            )
+        return _Listed(graph, Z is None)
+
+
+class _Listed:
+    """One question: what some sparse rows hold, ascending by distance, then by index."""
+
+    def __init__(self, graph: Any, among_themselves: bool):
+        n, columns = graph.shape[0], graph.indices
+        rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+        order = np.lexsort((columns, graph.data, rows))
+        if among_themselves:
+            order = order[(rows != columns)[order]]
+        self.rows, self.indices = rows[order], columns[order].astype(np.int64)
+        self.distances = graph.data[order]
+        self.starts = np.concatenate(([0], np.cumsum(np.bincount(self.rows, minlength=n))))
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.diff(self.starts)
+        if len(counts) and counts.min() < k:
+            i = int(counts.argmin())
+            raise ValueError(
+                f"{k} neighbors are required, but row {i} of the sparse matrix has only "
+                f"{counts[i]}: ask for fewer, or make the matrix with more neighbours of each row."
+            )
+        places = self.starts[:-1, None] + np.arange(k)
+        return self.distances[places], self.indices[places]
+
+    def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        near = np.flatnonzero(self.distances <= radius)
+        near = near[np.lexsort((self.indices[near], self.rows[near]))]
+        counts = np.bincount(self.rows[near], minlength=len(self.starts) - 1)
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        return self.distances[near], self.indices[near], starts
