@@ -329,6 +329,8 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         if kinds["scaled"] > 1
     ]
     ridge[1:1] = metrics
+    if metrics:
+        ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
     svc = partial(Candidate, machine="svc")
     normal = partial(svc, columns="normal") if kinds["rank"] else svc
     margins = [
