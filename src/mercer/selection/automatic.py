@@ -587,8 +587,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         Time of the fit, and of its last step, the final fit to all rows.
     encoder_ : TableEncoder
     machine_ : Machine
-        ``learner``, the fitted `KernelRidge` with one output for each class, or `SVC`, and
-        ``finish``, which makes probabilities from its outputs.
+        ``learner``, the fitted `KernelRidge` with one output for each class, `SVC` or
+        `NadarayaWatson`, and ``finish``, which makes probabilities from its outputs.
     kernel_ : TableKernel
         The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
@@ -599,9 +599,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     Notes
     -----
-    The machine is a support vector machine, or kernel ridge regression of one-hot ±1 targets,
-    whichever predicts held-out rows better. The penalty of ridge is chosen by closed-form
-    leave-one-out, that of a support vector machine on a fifth of the rows. Probabilities are the
+    The machine is a support vector machine, kernel ridge regression of one-hot ±1 targets, or
+    their mean over a window, whichever predicts held-out rows better. The penalty of ridge and the
+    width of a window are chosen by leave-one-out in closed form, the penalty of a support vector
+    machine on a fifth of the rows. Probabilities are the
     softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
     was not fitted to. With up to 10,000 rows ridge is exact if there is time; with more it has low
     rank with up to 4,000 centres and costs O(n 4000²).
