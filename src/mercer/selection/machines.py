@@ -222,7 +222,8 @@ class WindowMachine(Machine):
 
     @property
     def kernel(self) -> Any:
-        return self.learner.distance_.kernel
+        distance: Any = self.learner.distance_  # that of the features of the kernel
+        return distance.kernel
 
     def again(self, share: float = 1.0) -> dict[str, Any]:
         return {"machine": "window"}

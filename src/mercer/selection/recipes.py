@@ -111,7 +111,8 @@ class Recipe:
         Y, classes = task.targets(y), task.classes is not None
         learner = NadarayaWatson(metric=kernel, memory=self.memory, n_jobs=self.n_jobs)
         learner.fit(X, Y, weights)
-        machine = WindowMachine(learner, task.plain(), learner.width_, Y, weights, classes)
+        width: Any = learner.width_
+        machine = WindowMachine(learner, task.plain(), width, Y, weights, classes)
         machine.finish = task.calibrate(machine.read(learner.left_out_), y, weights)
         return machine
 
