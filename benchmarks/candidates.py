@@ -57,7 +57,7 @@ def search(name: str, rows: int, trials: int) -> Trials:
         task, encoder.features_, encoder.transform(frame), y, metric, budget=Budget(np.inf),
         memory=MEMORY, seed=0,
     )  # fmt: skip
-    rows, rank = found.rungs.plan()[0]
+    rows, rank = found.rungs.plan()[-1]  # exact, as what is added
     order = [
         c for c in candidates(encoder.features_, task_name, found.Y.shape[1])
         if c.machine != "window" and c.family != "many"
