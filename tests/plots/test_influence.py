@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.plots import InfluenceDisplay
-from mercer.selection.machines import Recipe, RidgeMachine
+from mercer.selection.machines import RidgeMachine
+from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import FirstOutput
 
 mpl.use("Agg")

@@ -182,6 +182,14 @@ def test_a_constant_number_is_predicted_and_said():
     assert "The target is constant, so the prediction is constant too." in model.notices_
 
 
+def test_many_classes_of_few_rows_are_said_once(recwarn):
+    """scikit-learn would warn of each of the fits."""
+    X, y = RNG.normal(size=(40, 2)), [f"c{i % 27}" for i in range(40)]
+    model = KernelClassifier(trials=2).fit(X, y)
+    assert not len(recwarn)
+    assert sum("The target has 27 classes in 40 rows" in notice for notice in model.notices_) == 1
+
+
 @pytest.mark.parametrize(
     "given", [{"trials": 0}, {"trials": 1.5}, {"time": "soon"}, {"memory": "much"}]
 )

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import SVC, KernelRidge
+from mercer import SVC, KernelRidge, NadarayaWatson
 from mercer.kernels import RBF
-from mercer.selection import machines
-from mercer.selection.machines import Recipe, pair_likelihoods, splits
+from mercer.selection import recipes
+from mercer.selection.machines import pair_likelihoods
+from mercer.selection.recipes import Recipe, splits
 from mercer.selection.tasks import Classification, Regression
 
 KERNEL = RBF(0.5)
@@ -88,7 +89,7 @@ def test_few_centres():
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_an_exact_machine_has_the_penalty_of_fewer_rows(kind, weights, monkeypatch):
-    monkeypatch.setattr(machines, "PENALTY_ROWS", 40)
+    monkeypatch.setattr(recipes, "PENALTY_ROWS", 40)
     task, y = (Regression(), f) if kind == "numbers" else (TASK3, Y3)
     found = Recipe(exact=True).fit(task, KERNEL, X, y, weights)
     rows = np.sort(np.random.default_rng(0).permutation(60)[:40])
@@ -163,3 +164,35 @@ def test_a_class_that_is_not_judged_is_not_shifted():
     machine = Recipe("svc").fit(Classification(np.array(["a", "b", "rare"])), KERNEL, points, y)
     predicted = machine(rng.normal(size=(500, 3))).argmax(axis=1)
     assert np.mean(predicted == 2) < 0.02
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_a_window_is_that_of_the_learner(kind, weights):
+    task, y = (Regression(), f) if kind == "numbers" else (TASK3, Y3)
+    machine = Recipe("window").fit(task, KERNEL, X, y, weights)
+    learner = NadarayaWatson(metric=KERNEL).fit(X, task.targets(y), weights)
+    assert machine.penalty == learner.width_
+    means, left_out = learner.predict(Z), learner.left_out_
+    if kind == "classes":
+        shares = (1 + np.asarray(left_out)) / 2
+        finish = task.calibrate(np.log(shares + 1e-3), y, weights)
+        assert_allclose(machine(Z), finish(np.log((1 + means) / 2 + 1e-3)), atol=1e-9)
+        assert np.mean(task.classes[machine(X).argmax(axis=1)] == y) > 0.8
+    else:
+        assert_allclose(machine(Z), means[:, 0])
+    some = np.arange(9) % task.targets(y).shape[1]
+    parts = machine.contributions(Z, some)
+    assert_allclose(parts.sum(axis=1), means[np.arange(9), some], atol=1e-6)
+    again = Recipe(**machine.again(0.5)).fit(task, machine.kernel, X, y, weights)
+    assert_allclose(again(Z), machine(Z), atol=1e-6)
+
+
+def test_a_window_of_hardly_any_rows():
+    """One row has no other that it could be predicted from."""
+    assert_allclose(Recipe("window").fit(Regression(), KERNEL, X[:1], f[:1])(Z), f[0], rtol=1e-6)
+    two = Recipe("window").fit(Regression(), KERNEL, X[:2], f[:2])(Z)
+    assert (two >= f[:2].min() - 1e-9).all()
+    assert (two <= f[:2].max() + 1e-9).all()
+    same = Recipe("window").fit(TASK3, KERNEL, X[[0] * 6], Y3[:6])
+    assert_allclose(same(Z).sum(axis=1), 1)

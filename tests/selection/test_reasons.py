@@ -9,7 +9,7 @@ import mercer
 from mercer.selection import reasons
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.candidates import Candidate
-from mercer.selection.machines import Recipe
+from mercer.selection.recipes import Recipe
 
 
 def blobs(classes, n=120):

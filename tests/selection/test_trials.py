@@ -14,8 +14,8 @@ from mercer.selection.candidates import Candidate, candidates
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.leaderboard import Leaderboard
-from mercer.selection.machines import Recipe
 from mercer.selection.metrics import metric_named
+from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.values import read_columns
 
@@ -235,7 +235,7 @@ def test_the_time_budget_ends_the_search(clock):
     # two baselines and one second for each report, and a little is kept for the final fit
     tried = len(model.schedule_) - 1
     assert 3 <= tried <= 9
-    assert f"The time budget had room for {tried} of 15 candidates on 240 rows." in model.notices_
+    assert f"The time budget had room for {tried} of 18 candidates on 240 rows." in model.notices_
     assert model.seconds_ <= 11  # the clock ticks once more when the final fit is reported
 
 
@@ -281,15 +281,19 @@ def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
     assert (final["rank"] is None) == exact
 
 
-def test_a_support_vector_machine_takes_the_rows_that_there_is_time_for(clock):
+@pytest.mark.parametrize(
+    ("machine", "few"), [("svc", (20, 30_000, 60_000)), ("window", (3, 8000, 18_000))]
+)
+def test_a_machine_of_all_rows_takes_those_that_there_is_time_for(machine, few, clock):
     model = KernelClassifier(trials=1).fit(TABLE, RING)
-    candidate = Candidate("gaussian", machine="svc")
-    for left, least, most in [(1e6, None, None), (20, 30_000, 60_000), (1e-3, 2000, 2000)]:
+    candidate = Candidate("gaussian", machine=machine)
+    most_of_all = None if machine == "svc" else 20_000
+    for left, least, most in [(1e6, most_of_all, most_of_all), few, (1e-3, 2000, 2000)]:
         search = search_of(model, RING, seconds=left)
         search.finals.M = np.empty((100_000, 1))
         search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
         final = search.finals.plan(candidate, 10.0)
-        assert final["penalty"] == 10.0
+        assert final["penalty"] == (10.0 if machine == "svc" else None)
         rows = final["rows"]
         assert rows is None if least is None else least <= rows <= most
 
@@ -303,16 +307,16 @@ def test_a_schedule_is_plain_data():
 
 def test_an_interrupt_keeps_the_best_so_far():
     def interrupt(event):
-        if event["trial"] == "laplacian, scale 1":
+        if event["trial"] == "sum of many kernels, learnt weights":
             raise KeyboardInterrupt
 
     model = KernelRegressor(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(TABLE, WAVE)
-    assert len(model.schedule_) == 7
-    assert "Interrupted after 6 trials; the best candidate so far was kept." in model.notices_
+    assert len(model.schedule_) == 9
+    assert "Interrupted after 8 trials; the best candidate so far was kept." in model.notices_
     assert model.interrupted_ == "search"
-    whole = KernelRegressor(trials=6).fit(TABLE, WAVE)
+    whole = KernelRegressor(trials=8).fit(TABLE, WAVE)
     assert whole.interrupted_ is None
     same_model(model, whole)
 
@@ -445,7 +449,8 @@ def test_candidates_suit_the_columns(task):
     of_table = candidates(TableEncoder().fit(TABLE).features_, task)
     assert len({c.name for c in of_table}) == len(of_table)
     machines = {c.machine for c in of_table}
-    assert machines == ({"svc", "ridge"} if task == "classification" else {"ridge"})
+    assert machines - {"svc"} == {"ridge", "window"}
+    assert ("svc" in machines) == (task == "classification")
 
 
 def test_many_classes_have_no_support_vector_machines():
@@ -454,7 +459,7 @@ def test_many_classes_have_no_support_vector_machines():
     assert any(c.machine == "svc" for c in candidates(features, "classification", 100))
     many = candidates(features, "classification", 101)
     assert many
-    assert {c.machine for c in many} == {"ridge"}
+    assert {c.machine for c in many} == {"ridge", "window"}
 
 
 def test_integers_of_few_values_are_read_as_categories_too():
@@ -504,8 +509,9 @@ def test_the_candidates_of_a_table_in_their_order():
     """What is tried first matters when time is short; scales are parts of the names."""
     assert [c.name for c in candidates(TableEncoder().fit(TABLE).features_)] == [
         "interactions, learnt weights", "learnt metric, full", "learnt metric, absolute",
-        "learnt metric, diagonal", "gaussian, scale 1", "interactions, learnt weights, scale 3",
-        "laplacian, scale 1", "additive",
+        "learnt metric, diagonal", "gaussian, scale 1", "window: interactions, learnt weights",
+        "window: learnt metric, full", "interactions, learnt weights, scale 3",
+        "sum of many kernels, learnt weights", "laplacian, scale 1", "additive",
         "gaussian, scale 0.3", "laplacian, scale 0.3", "gaussian, scale 3",
         "interactions, equal weights", "laplacian, scale 3", "gaussian, scale 10",
         "gaussian, scale 0.1",

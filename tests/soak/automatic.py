@@ -71,7 +71,7 @@ def automatic(fit: Any, rng: Random, folder: Path) -> None:
         y = y[rng.integers(0, n, n)]
     kinds = {name: kind for name, kind in KINDS.items() if name in table}
     model = fit(
-        trials=int(rng.integers(1, 5)), kind=kinds, random_state=int(rng.integers(1000)),
+        trials=choice(rng, [1, 2, 3, 4, 12]), kind=kinds, random_state=int(rng.integers(1000)),
         metric=choice(rng, [None, *(m for m in METRICS if METRICS[m].task == fit.task)]),
     )  # fmt: skip
     new = hostile(rng, table.sample(frac=1, random_state=int(rng.integers(1000))))

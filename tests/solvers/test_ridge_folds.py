@@ -63,6 +63,17 @@ def test_left_out_are_the_rows_of_each_fit_and_no_row_of_its_fold(monkeypatch, w
                 assert_allclose(output, low.F[i] @ beta + b)
 
 
+def test_a_strip_may_have_rows_of_one_fold_alone(monkeypatch):
+    """The last strip of a factor often has a single row."""
+    K, Y = problem(60)
+    folds, penalties = np.arange(60) // 20, np.full((3, 2), 0.1)
+    low = pivoted_cholesky(DenseGram(K, symmetric=True), 20, random_state=0)
+    wanted = list(RidgeFolds(low, folds).leave_one_out(Y, penalties))
+    monkeypatch.setattr("mercer.gram.low_rank.STRIP", 16)
+    found = list(RidgeFolds(low, folds).leave_one_out(Y, penalties))
+    assert_allclose(found, wanted, rtol=1e-9)
+
+
 def test_with_all_centres_it_is_kernel_ridge_and_strips_need_not_be_held(monkeypatch):
     monkeypatch.setattr("mercer.gram.low_rank.STRIP", 32)
     K, Y = problem(outputs=1)

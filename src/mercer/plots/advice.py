@@ -10,8 +10,8 @@ import numpy as np
 from mercer.plots.axes import brief
 from mercer.plots.clock import Clock
 from mercer.plots.influence import InfluenceDisplay
-from mercer.selection.machines import MarginMachine, Recipe, RidgeMachine
 from mercer.selection.metrics import Metric
+from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import Classification, Regression, Task
 
 __all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"]
@@ -92,17 +92,12 @@ def learning_curve(
     task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
     machine, classes = model.machine_.parts[0], task.classes
     M, Z = model.encode(X), model.encode(holdout[0])
-    low = isinstance(machine, RidgeMachine) and machine.learner.solver_ == "low_rank"
     order = np.random.default_rng(seed).permutation(len(y))
 
     def score(size: int) -> float:
         some = np.sort(order[:size])
-        margin = isinstance(machine, MarginMachine)
-        recipe = Recipe(
-            "svc" if margin else "ridge", machine.penalty if margin else None,
-            max(1, len(machine.stored) * size // len(y)) if low else None,
-            memory=model.memory, n_jobs=model.n_jobs, seed=seed,
-        )  # fmt: skip
+        again = machine.again(size / len(y))
+        recipe = Recipe(**again, memory=model.memory, n_jobs=model.n_jobs, seed=seed)
         return metric(holdout[1], recipe.fit(task, model.kernel_, M[some], y[some])(Z), classes)
 
     sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]

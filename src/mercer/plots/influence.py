@@ -13,7 +13,8 @@ from mercer.gram import gram
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import rows_of
-from mercer.selection.machines import MarginMachine, Recipe, RidgeMachine
+from mercer.selection.machines import RidgeMachine
+from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.threads import blas_limit
 
@@ -179,11 +180,7 @@ def _automatic(
     exact = isinstance(machine, RidgeMachine) and machine.learner.solver_ != "low_rank"
     if exact and len(y) <= EXACT_ROWS:
         return _closed_form(model.kernel_, M, y, task, machine.penalty * len(y))
-    margin = isinstance(machine, MarginMachine)
-    recipe = Recipe(
-        "svc" if margin else "ridge", machine.penalty if margin or exact else None,
-        None if margin or exact else len(machine.stored), memory=model.memory, n_jobs=model.n_jobs,
-    )  # fmt: skip
+    recipe = Recipe(**machine.again(), memory=model.memory, n_jobs=model.n_jobs)
     answers = np.empty((len(y), len(model.classes_)) if model.task != "regression" else len(y))
     for train, left_out in _folds(y, model.task == "classification", folds, random_state):
         answers[left_out] = recipe.fit(task, model.kernel_, M[train], y[train])(M[left_out])

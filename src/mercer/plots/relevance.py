@@ -15,8 +15,9 @@ from mercer.learners.ridge import KernelRidge
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import Rows, rows_of, typical_row
-from mercer.selection.machines import Recipe, RidgeMachine
+from mercer.selection.machines import RidgeMachine
 from mercer.selection.metrics import Z95
+from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.values import as_numbers
 from mercer.threads import blas_limit

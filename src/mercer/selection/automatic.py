@@ -9,6 +9,7 @@ all candidates. ``schedule_`` has their order and settings, and ``replay=`` repe
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -29,6 +30,7 @@ from mercer.samples import EncodedColumns
 from mercer.selection.budget import Budget, Deadline, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.column_rules import infer_columns
+from mercer.selection.column_weights import column_weights
 from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.finals import SMALLEST_RANK
@@ -38,11 +40,12 @@ from mercer.selection.learning import (
     learn_kernel,
     learning_rows,
 )
-from mercer.selection.machines import Machine, Recipe, compressed
+from mercer.selection.machines import Machine
 from mercer.selection.means import MeanMachine, mean_name
 from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
+from mercer.selection.recipes import Recipe, compressed
 from mercer.selection.related import Related
 from mercer.selection.resume import Known, fingerprint
 from mercer.selection.rungs import ONE_RUNG_ROWS
@@ -145,7 +148,10 @@ class _AutomaticKernel(BaseEstimator, ABC):
         limit = seconds(self.time)
         budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
         # where the clock decides what is tried, it may decide about threads too
-        with paying_threads() if np.isfinite(budget.limit) else nullcontext():
+        threads = paying_threads() if np.isfinite(budget.limit) else nullcontext()
+        with threads, warnings.catch_warnings():
+            # scikit-learn's, from each of many fits; a notice says it once
+            warnings.filterwarnings("ignore", "The number of unique classes is greater")
             return self._search(budget, X, y, sample_weight, groups, times, known)
 
     def _search(
@@ -171,6 +177,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")
+        if task.classes is not None and 2 * len(task.classes) > n:
+            self.notices_.append(
+                f"The target has {len(task.classes):,} classes in {n:,} rows, so most classes are "
+                "met once or twice: if they are numbers, fit a regression (--task regression)."
+            )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         M = self.encoder_.transform(table)
         search = Trials(
@@ -226,7 +237,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
         features, final = self.encoder_.features_, self.schedule_[-1]
-        kernels = [part.learner.kernel_ for part in self.machine_.parts]
+        kernels = [part.kernel for part in self.machine_.parts]
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
@@ -409,7 +420,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
     @property
     def kernel_(self) -> Any:
         """The winning kernel, bound to the encoded columns of ``encoder_``; of a mean the first."""
-        return self.machine_.learner.kernel_
+        return self.machine_.kernel
 
     @property
     def X_fit_(self) -> Any:
@@ -444,27 +455,13 @@ class _AutomaticKernel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         learnt = [
-            (candidate, part.learner.kernel_)
+            (candidate, part.kernel)
             for candidate, part in zip(self._candidates(), self.machine_.parts)
             if candidate.learn
         ]
         if not learnt:
             return {}
-        features, (candidate, kernel) = self.encoder_.features_, learnt[0]
-        if candidate.family == "screened":
-            read = [j for _, columns in kernel.parts for j in columns]
-            weights = {features[j].label: 1 / len(read) for j in read}
-        elif candidate.family == "metric":
-            (metric, columns), *_ = kernel.parts
-            squares = np.square(metric.metric.linear_map)
-            squares = squares if squares.ndim == 1 else squares.sum(axis=0)
-            shares = (squares / (squares.sum() or 1.0)).tolist()
-            weights = {features[j].label: w for j, w in zip(columns, shares)}
-        else:
-            weights = {
-                features[columns[0]].label: float(w)
-                for (_, columns), w in zip(kernel.parts, kernel.weights)
-            }
+        weights = column_weights(*learnt[0], self.encoder_.features_)
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
 
     def reasons(self, X, most: int = 3) -> Reasons:
@@ -590,8 +587,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         Time of the fit, and of its last step, the final fit to all rows.
     encoder_ : TableEncoder
     machine_ : Machine
-        ``learner``, the fitted `KernelRidge` with one output for each class, or `SVC`, and
-        ``finish``, which makes probabilities from its outputs.
+        ``learner``, the fitted `KernelRidge` with one output for each class, `SVC` or
+        `NadarayaWatson`, and ``finish``, which makes probabilities from its outputs.
     kernel_ : TableKernel
         The winning kernel, bound to the encoded columns of ``encoder_``.
     X_fit_, solver_
@@ -602,9 +599,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 
     Notes
     -----
-    The machine is a support vector machine, or kernel ridge regression of one-hot ±1 targets,
-    whichever predicts held-out rows better. The penalty of ridge is chosen by closed-form
-    leave-one-out, that of a support vector machine on a fifth of the rows. Probabilities are the
+    The machine is a support vector machine, kernel ridge regression of one-hot ±1 targets, or
+    their mean over a window, whichever predicts held-out rows better. The penalty of ridge and the
+    width of a window are chosen by leave-one-out in closed form, the penalty of a support vector
+    machine on a fifth of the rows. Probabilities are the
     softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
     was not fitted to. With up to 10,000 rows ridge is exact if there is time; with more it has low
     rank with up to 4,000 centres and costs O(n 4000²).

@@ -28,6 +28,7 @@ __all__ = ["Candidate", "candidates"]
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")
 WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
+WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
 SCREENED_FROM = 30  # with more columns, those that tell most of the target are tried alone
 SCREENED = (
     (5, 1.0),
@@ -50,6 +51,14 @@ TEXTS = {
     "long substrings": (8, 0),
 }
 
+#: machine -> its learner in words
+MACHINES = {
+    "ridge": "kernel ridge",
+    "svc": "support vector machine",
+    "window": "mean over a window",
+}
+PREFIXES = {"ridge": "", "svc": "SVC: ", "window": "window: "}  # of the names of candidates
+
 #: how numbers are read -> the words for it
 COLUMNS = {
     "scaled": "",
@@ -66,9 +75,11 @@ class Candidate:
 
     Attributes
     ----------
-    family : {"interactions", "gaussian", "laplacian", "metric", "screened", "additive", "objects"}
-        "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian", "metric" and
-        "screened" do not use texts and sets. "screened" is a Gaussian kernel on few columns.
+    family : str
+        "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
+        "objects". "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian",
+        "metric" and "screened" do not use texts and sets. "screened" is a Gaussian kernel on few
+        columns, "many" a sum of kernels of each column and of all columns with several widths.
     scale : float
         Bandwidth divided by the default of the family.
     learn : bool
@@ -79,7 +90,7 @@ class Candidate:
         How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
         values as categories too ("levels") or instead ("codes"), or columns of one range by the
         differences of all their pairs too.
-    machine : {"ridge", "svc"}
+    machine : {"ridge", "svc", "window"}
     form : {"", "absolute", "diagonal", "full"}
         Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
         or in a Euclidean distance, or a linear map.
@@ -105,7 +116,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the leaderboard calls it."""
-        return f"SVC: {self.kernel_name}" if self.machine == "svc" else self.kernel_name
+        return f"{PREFIXES[self.machine]}{self.kernel_name}"
 
     @property
     def kernel_name(self) -> str:
@@ -118,6 +129,8 @@ class Candidate:
             return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}{text}"
         if self.family == "additive":
             return f"additive{text}"
+        if self.family == "many":
+            return f"sum of many kernels, learnt weights{text}"
         if self.family == "metric":
             return f"learnt metric, {self.form}"
         if self.family == "screened":
@@ -143,10 +156,12 @@ class Candidate:
         ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
         codes = [j for j, f in enumerate(features) if f.kind == "code"]
         parts: list = []
-        if self.family in ("interactions", "additive"):
+        if self.family in ("interactions", "additive", "many"):
             parts += [(Laplacian(self.scale), [j]) for j in ranks]
             parts += [(Match(), [j]) for j in codes]
-        if self.family in ("interactions", "additive", "objects"):
+        if self.family == "many":
+            parts += self._of_all(features)
+        if self.family in ("interactions", "additive", "many", "objects"):
             parts += self._objects(features)
             combine = "interactions" if self.family == "interactions" else "sum"
             weight = 1.4 / len(parts) if combine == "interactions" else 1 / len(parts)
@@ -193,6 +208,19 @@ class Candidate:
         kernel = self.kernel(features)
         X = kernel.encode(M)
         return kernel.bind(X), X
+
+    def _of_all(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
+        """Kernels of several widths on all numbers, and on all categories."""
+        numbers, _ = self._numbers(features)
+        codes = [j for j, f in enumerate(features) if f.kind == "code"]
+        width = len(numbers) + len(codes)
+        parts: list[tuple[Kernel, list]] = []
+        for scale in WIDTHS:
+            if len(numbers) > 1:
+                parts += [(radial(scale / width), numbers) for radial in (RBF, Laplacian)]
+            if len(codes) > 1:
+                parts.append((FromDistance(MatchDistance(), scale / width), codes))
+        return parts
 
     def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
         """Kernels with k(x, x) = 1 on the columns of texts and sets."""
@@ -251,7 +279,7 @@ def candidates(
         plain.remove(FOR_MANY)
         plain.insert(0, FOR_MANY)
     if classes > MOST_CLASSES:
-        plain = [c for c in plain if c.machine == "ridge"]
+        plain = [c for c in plain if c.machine != "svc"]
     if numbers > SCREENED_FROM:
         few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in SCREENED]
         place = 6 if by_column else 0
@@ -278,10 +306,13 @@ def candidates(
 def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
     """The candidates for numbers and categories, for each task."""
     learnt, wide = Candidate("interactions", learn=True), Candidate("interactions", 3.0, learn=True)
+    window, many = replace(learnt, machine="window"), Candidate("many", learn=True)
     ridge = [
         learnt,
         Candidate("gaussian"),
+        window,
         wide,
+        many,
         Candidate("laplacian"),
         Candidate("additive"),
         Candidate("gaussian", 0.3),
@@ -298,6 +329,8 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         if kinds["scaled"] > 1
     ]
     ridge[1:1] = metrics
+    if metrics:
+        ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
     svc = partial(Candidate, machine="svc")
     normal = partial(svc, columns="normal") if kinds["rank"] else svc
     margins = [
@@ -307,6 +340,9 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         Candidate("gaussian"),
         replace(learnt, machine="svc"),
         *(replace(metric, machine="svc") for metric in metrics[:2]),
+        window,
+        normal("laplacian", 3.0, machine="window"),
+        many,
         svc("laplacian", 3.0),
         normal("laplacian"),
         *metrics[:1],

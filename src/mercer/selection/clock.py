@@ -46,10 +46,15 @@ class Clock:
                 learning = Costs.screening(rows, len(self.finals.features))
             elif candidate.family == "metric":
                 learning = Costs.metric(count, len(candidate.numbers(self.finals.features)))
+            elif candidate.family == "many":
+                parts = len(candidate.kernel(self.finals.features).parts)
+                learning = Costs.alignment(count, entry, parts)
             else:
                 learning = Costs.interactions(count, entry, LEARNING_STEPS)
             learning *= folds if each else 1
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        if candidate.machine == "window":
+            return learning + rows**2 * entry + folds * self.costs.window(train, 0)
         if candidate.machine == "svc":
             known = self.rungs.large(rows)  # C, from an earlier rung
             return learning + rows**2 * entry + folds * self.costs.margin(train, 0, known)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+from mercer.selection.recipes import FOLDS, JUDGED_ROWS, SMALL, costs_tried
 
 __all__ = ["Costs", "entry_seconds"]
 
@@ -25,7 +25,10 @@ MACHINE = 0.1  # seconds of a support vector machine on 3,000 rows
 EXPONENT = 1.75  # of the rows, in the time of a support vector machine
 EACH_MACHINE = 0.01  # its seconds, however few the rows are
 EACH_PAIR = 0.0007  # the same for each pair of classes
+EACH_WINDOW = 0.04  # seconds of a machine of windows, however few the rows are
+PAIR, PAIR_OUTPUT = 6e-9, 1.5e-9  # of each pair of its rows, and of each target of a pair
 EACH_STEP = 0.003  # a step of learning, however few the rows are
+PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
 SCREENING = 1e-6  # seconds for each value of a column and its features
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
@@ -38,10 +41,12 @@ class Costs:
     ----------
     pairs : int
         Of classes, each of which a support vector machine separates; 0 without classes.
+    outputs : int
+        Targets: one, or one for each class.
     """
 
-    def __init__(self, pairs: int):
-        self.pairs = pairs
+    def __init__(self, pairs: int, outputs: int):
+        self.pairs, self.outputs = pairs, outputs
         self.ratios: dict[str, deque] = {}
 
     def factor(self, kind: str) -> float:
@@ -85,10 +90,19 @@ class Costs:
         least = EACH_MACHINE + EACH_PAIR * self.pairs
         return least + n * n * entry / 2 + MACHINE * (n / 3000) ** EXPONENT
 
+    def window(self, n: int, entry: float) -> float:
+        """A machine of windows with its calibration, of which the width is chosen."""
+        return EACH_WINDOW + n * n * (entry + PAIR + PAIR_OUTPUT * self.outputs)
+
     @staticmethod
     def interactions(n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""
         return steps * (EACH_STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
+
+    @staticmethod
+    def alignment(n: int, entry: float, parts: int) -> float:
+        """Learning the weights of a sum: ``entry`` is the time of one value of all its parts."""
+        return n * n * (entry + PRODUCT * parts**2)
 
     @staticmethod
     def screening(n: int, columns: int) -> float:

@@ -18,7 +18,8 @@ EXACT_ROWS = 10_000  # with at most so many rows, ridge is exact if there is tim
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 SMALLEST_RANK = 300  # the same if almost no time is left
-FEWEST_ROWS = 2000  # of a support vector machine if almost no time is left
+FEWEST_ROWS = 2000  # of a support vector machine or of windows if almost no time is left
+WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
 MEASURED = 300  # rows on which the time of a kernel is measured
 
@@ -45,8 +46,8 @@ class Finals:
         wanted = self._seconds(candidate, final)
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
-        if candidate.machine == "svc":
-            n = len(self.M)
+        if candidate.machine != "ridge":
+            n = final["rows"] or len(self.M)
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
             return final | {"rows": min(n, max(FEWEST_ROWS, rows))}
         for rank in RANKS:
@@ -92,6 +93,8 @@ class Finals:
         n, limits = len(self.M), LIMITS["leave one out"]
         if candidate.machine == "svc":
             return final | {"penalty": penalty}
+        if candidate.machine == "window":
+            return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
         if self.exact(n):
             return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:
@@ -105,6 +108,8 @@ class Finals:
         n, entry = len(self.M), self.entry(candidate)
         if candidate.machine == "svc":
             return self.costs.expected("svc", self.costs.margin(n, entry, known=True))
+        if candidate.machine == "window":
+            return self.costs.expected("window", self.costs.window(final["rows"] or n, entry))
         if final["rank"] is not None:
             seconds = Costs.low_rank(n, final["rank"], entry)
         elif final["exact"]:

@@ -14,6 +14,7 @@ from mercer.selection.candidates import Candidate
 from mercer.selection.encoding import Feature
 from mercer.selection.interactions import learn_interactions
 from mercer.selection.screening import foremost
+from mercer.selection.sums import learn_sum
 from mercer.threads import count_jobs
 
 __all__ = [
@@ -89,6 +90,8 @@ def learn_kernel(
         kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
         return kernel.bind(kernel.encode(M)), 1
     kernel, X = candidate.bound(features, M)
+    if candidate.family == "many":
+        return learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1
     jobs = learning_jobs(memory, len(M), n_jobs)
     learnt = learn_interactions(kernel, X, Y, weights, steps=steps, n_jobs=jobs, on_step=on_step)
     return learnt.kernel, len(learnt.errors)

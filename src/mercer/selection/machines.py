@@ -1,8 +1,6 @@
 """The machines of the search: a kernel learner, and what makes predictions of its outputs.
 
-A `Recipe` fits a machine to the targets of a task, and chooses what is left open: the penalty, and
-the calibration of probabilities. Ridge does both from its leave-one-out outputs. A support vector
-machine has none, so it is fitted to a part of the rows first, and judged on the others.
+How they are fitted is in `mercer.selection.recipes`.
 """
 
 from __future__ import annotations
@@ -12,24 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from scipy.special import softmax
 
-from mercer.kernels import Kernel
+from mercer.learners.nadaraya_watson import NadarayaWatson
 from mercer.learners.pairs import all_pairs, by_pair
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
-from mercer.selection.tasks import Classification, Task
 
-__all__ = ["Machine", "MarginMachine", "Recipe", "RidgeMachine", "compressed"]
+__all__ = ["Machine", "MarginMachine", "RidgeMachine", "WindowMachine"]
 
-COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
-USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value takes seconds
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
-JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
-PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for an exact one
-FEW = 10  # rows of a class, all of which take part in those fits
-SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, else a fifth
+LEAST = 1e-3  # added to the share of a class, whose logarithm is an output
 
 
 class Machine(ABC):
@@ -37,12 +29,12 @@ class Machine(ABC):
 
     Attributes
     ----------
-    learner : KernelRidge or SVC
+    learner : KernelRidge, SVC or NadarayaWatson
         Fitted.
     finish : callable
         Outputs (n, outputs) -> predictions or probabilities.
     penalty : float
-        λ / Σw of ridge, or C.
+        λ / Σw of ridge, C, or the width of a window.
     """
 
     learner: Any
@@ -57,6 +49,15 @@ class Machine(ABC):
     def parts(self) -> tuple[Machine, ...]:
         """The machine itself; of a mean of two both, the better one first."""
         return (self,)
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, bound to the rows of the fit."""
+        return self.learner.kernel_
+
+    @abstractmethod
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        """The arguments of a `Recipe` that fits a machine like it to a share of the rows."""
 
     @property
     @abstractmethod
@@ -109,6 +110,11 @@ class RidgeMachine(Machine):
         coef = self.learner.dual_coef_.astype(np.float64)
         return self.learner.cross_gram(M) @ coef + self.offset
 
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        low = self.learner.solver_ == "low_rank"
+        rank = max(1, int(len(self.stored) * share)) if low else None
+        return {"machine": "ridge", "rank": rank}
+
     @property
     def stored(self) -> np.ndarray:
         if self.learner.solver_ == "low_rank":
@@ -157,6 +163,9 @@ class MarginMachine(Machine):
         found[:, np.searchsorted(self.classes, met)] = known
         return found
 
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": "svc", "penalty": self.penalty}
+
     @property
     def stored(self) -> np.ndarray:
         return self.learner.support_
@@ -189,130 +198,63 @@ class MarginMachine(Machine):
         )
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a machine is fitted.
+@dataclass
+class WindowMachine(Machine):
+    """The mean of the targets of the rows near a new one, with weights by their distance.
+
+    For classes, an output is log(s + 0.001), where s is the share of the class in the weights.
 
     Attributes
     ----------
-    machine : {"ridge", "svc"}
-    penalty : float, optional
-        C of a support vector machine; None chooses it.
-    rank : int, optional
-        Centres of a ridge machine; None is exact for few rows, else the learner's default.
-    exact : bool
-        Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
-        on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
-    memory : int, optional
-    n_jobs : int, optional
-    seed : int
-        Of centres, and of the rows that C and the calibration are judged on.
+    targets : ndarray of shape (n, outputs)
+        Of the rows of the fit: numbers, or +1 for the class of a row and -1 for the other classes.
+    weights : ndarray of shape (n,) or None
+    classes : bool
+        Whether the targets are classes.
     """
 
-    machine: str = "ridge"
-    penalty: float | None = None
-    rank: int | None = None
-    exact: bool = False
-    memory: int | None = None
-    n_jobs: int | None = None
-    seed: int = 0
+    learner: NadarayaWatson
+    finish: Any
+    penalty: float
+    targets: np.ndarray
+    weights: np.ndarray | None
+    classes: bool
 
-    def fit(
-        self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
-    ) -> Machine:
-        """Fit to the targets of a task.
+    @property
+    def kernel(self) -> Any:
+        distance: Any = self.learner.distance_  # that of the features of the kernel
+        return distance.kernel
 
-        Parameters
-        ----------
-        X : encoded table, or samples as the kernel reads them
-        y : ndarray of shape (n,)
-        weights : ndarray of shape (n,), optional
-            All positive.
-        """
-        # rows of one class have nothing to separate
-        margin = self.machine == "svc" and len(np.unique(y)) > 1
-        how = self._fit_margin if margin else self._fit_ridge
-        return how(task, kernel, X, y, weights)
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": "window"}
 
-    # --- ridge --------------------------------------------------------------------------------
+    def outputs(self, M: Any) -> np.ndarray:
+        return self.read(self.learner.predict(M))
 
-    def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
-        if not self.exact or len(y) <= PENALTY_ROWS:
-            solver = "auto" if self.rank is None else "low_rank"
-            learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
-            finish = task.calibrate(learner.left_out_ + offset, y, weights)
-            return RidgeMachine(learner, finish, learner.alpha_ / total, offset)
-        rows = np.sort(np.random.default_rng(self.seed).permutation(len(y))[:PENALTY_ROWS])
-        w = None if weights is None else weights[rows]
-        some, offset, total = self._ridge(task, kernel, X[rows], y[rows], w, "auto", "auto")
-        penalty = some.alpha_
-        # the outputs of fewer rows are a little less sure, and so are the probabilities
-        finish = task.calibrate(some.left_out_ + offset, y[rows], w)
-        learner, offset, total = self._ridge(task, kernel, X, y, weights, penalty, "cholesky")
-        return RidgeMachine(learner, finish, penalty / total, offset)
+    def read(self, means: np.ndarray) -> np.ndarray:
+        """The outputs of means of the targets, (n, outputs)."""
+        return np.log((1 + means) / 2 + LEAST) if self.classes else means
 
-    def _ridge(self, task, kernel, X, y, weights, penalty, solver):
-        Y = task.targets(y)
-        offset = np.average(Y, axis=0, weights=weights)
-        total = len(y) if weights is None else float(np.sum(weights))
-        learner = KernelRidge(
-            penalty, kernel=kernel, solver=solver, rank=self.rank, memory=self.memory,
-            n_jobs=self.n_jobs, random_state=self.seed,
-        )  # fmt: skip
-        return learner.fit(X, Y - offset, weights), offset, total
+    @property
+    def stored(self) -> np.ndarray:
+        return np.arange(len(self.targets))
 
-    # --- support vectors ----------------------------------------------------------------------
+    @property
+    def kind(self) -> str:
+        return "training rows"
 
-    def _fit_margin(self, task, kernel, X, y, weights) -> MarginMachine:
-        costs = costs_tried(task.pairs) if self.penalty is None else (self.penalty,)
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        """What each row adds to the mean of the targets, (n, stored)."""
+        distance, near = self.learner.distance_, self.learner.X_fit_
+        D = distance.block(self.learner.encode_new(M), near).astype(np.float64)
+        logs = -(D**2) / (2 * self.penalty**2)
+        if self.weights is not None:
+            logs += np.log(self.weights)
+        return softmax(logs, axis=1) * self.targets[:, outputs].T
 
-        def machine(C: float) -> SVC:
-            return SVC(
-                C=C, kernel=kernel, decision_function_shape="ovo", memory=self.memory,
-                n_jobs=self.n_jobs, random_state=self.seed,
-            )  # fmt: skip
-
-        # outputs for rows that were held out, (settings, n, classes); NaN for the other rows
-        outputs = np.full((len(costs), X.shape[0], len(task.classes)), np.nan)
-        for train, judged in splits(task.strata(y), self.seed):
-            known, new, w = X[train], X[judged], None if weights is None else weights[train]
-            path = machine(costs[0]).new_path(list(costs))
-            for each, C in zip(outputs, costs):
-                learner = machine(C).fit(known, y[train], w, fit_path=path)
-                each[judged] = MarginMachine(learner, None, C, task.classes).outputs(new)
-        finish, best = _calibrated(task, outputs, y, weights)
-        learner = machine(costs[best]).fit(X, y, weights)
-        return MarginMachine(learner, finish, costs[best], task.classes)
-
-
-def costs_tried(pairs: int) -> tuple[float, ...]:
-    """The values of C that a machine for so many pairs of classes chooses from."""
-    return USUAL_COST if pairs > MANY_PAIRS else COSTS
-
-
-def compressed(
-    machine: Machine, kernel: Kernel, M: Any, rank: int, **settings: Any
-) -> RidgeMachine:
-    """A machine with few centres, whose outputs are as near as they can be to those of another.
-
-    Parameters
-    ----------
-    machine : Machine
-        Its calibration is kept.
-    kernel : Kernel
-        That of the machine.
-    M : encoded rows, on which the outputs shall agree
-    rank : int
-        Centres.
-    settings
-        ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
-    """
-    wanted = machine.outputs(M)
-    offset = wanted.mean(axis=0)
-    # the outputs have no noise: the least penalty that leave-one-out allows
-    learner = KernelRidge("auto", kernel=kernel, solver="low_rank", rank=rank, **settings)
-    learner.fit(M, wanted - offset)
-    return RidgeMachine(learner, machine.finish, learner.alpha_ / len(wanted), offset)
+    @property
+    def description(self) -> str:
+        return f"mean over a window of width {self.penalty:.3g} on {len(self.targets):,} rows"
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
@@ -326,40 +268,3 @@ def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
         found[:, a] -= np.logaddexp(0, -v)
         found[:, b] -= np.logaddexp(0, v)
     return found
-
-
-def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to fit to and rows to judge on, with the shares of the classes in both.
-
-    Three folds of few rows, else one split of at most 4,000 rows, with a fifth to judge on. Classes
-    of one row are in all fits and never judged.
-    """
-    n, counts = len(codes), np.bincount(codes)
-    rows = np.arange(n)
-    if n > JUDGED_ROWS:
-        chosen = np.random.default_rng(seed).permutation(n)[:JUDGED_ROWS]
-        rows = np.union1d(chosen, np.flatnonzero(counts[codes] <= FEW))  # all of rare classes
-    counts = np.bincount(codes[rows], minlength=len(counts))
-    single = counts[codes[rows]] < 2
-    often, always = rows[~single], rows[single]
-    folds = int(min(FOLDS if n <= SMALL else 5, counts[counts > 1].min(initial=5)))
-    if not len(often) or len(np.unique(codes[often])) < 2:
-        return [(rows, rows)]
-    cut = StratifiedKFold(max(2, folds), shuffle=True, random_state=seed)
-    found = [
-        (np.sort(np.concatenate([often[train], always])), often[judged])
-        for train, judged in cut.split(codes[often], codes[often])
-    ]
-    return found if n <= SMALL else found[:1]
-
-
-def _calibrated(task: Classification, outputs: np.ndarray, y: np.ndarray, weights: Any):
-    """The calibration of the setting with the smallest loss on the judged rows, and its number."""
-    judged = ~np.isnan(outputs[0, :, 0])
-    w = None if weights is None else weights[judged]
-    finishes = [task.calibrate(each[judged], y[judged], w) for each in outputs]
-    losses = [
-        task.loss(y[judged], finish(each[judged]), w) for finish, each in zip(finishes, outputs)
-    ]
-    best = int(np.argmin(losses))
-    return finishes[best], best

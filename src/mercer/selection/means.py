@@ -50,6 +50,15 @@ class MeanMachine(Machine):
         return self.better.learner
 
     @property
+    def kernel(self) -> Any:
+        """That of the better machine."""
+        return self.better.kernel
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        """That of the better machine."""
+        return self.better.again(share)
+
+    @property
     def penalty(self) -> float:
         """That of the better machine."""
         return self.better.penalty
@@ -102,6 +111,10 @@ class HeldPredictions:
             key not in self._best or row["loss"] < self._best[key][0]["loss"]
         ):
             self._best[key] = row, candidate, predicted
+
+    def best(self) -> list[tuple[dict, Candidate, np.ndarray]]:
+        """The row of the leaderboard, the candidate and the predictions of each family's best."""
+        return list(self._best.values())
 
     def of(self, name: str, rows: int) -> np.ndarray | None:
         """The predictions of a candidate on a rung of so many rows, if they were kept."""

@@ -22,16 +22,17 @@ from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge_penalty import PENALTIES, affordable
 from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.budget import Budget
-from mercer.selection.candidates import Candidate, candidates
+from mercer.selection.candidates import MACHINES, Candidate, candidates
 from mercer.selection.clock import PROMOTED, Clock
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
 from mercer.selection.finals import EXACT_ROWS, Finals
 from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.learning import LearntKernels
-from mercer.selection.machines import Machine, Recipe
+from mercer.selection.machines import Machine
 from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.metrics import Metric, decision_weights
+from mercer.selection.recipes import Recipe
 from mercer.selection.related import Related
 from mercer.selection.resume import Known
 from mercer.selection.rungs import SMALL_ROWS, SPARED, Rung, Rungs, gathered
@@ -113,7 +114,7 @@ class Trials:
         self.decision_weights: dict[str, np.ndarray] = {}
         self.partner: tuple[Candidate, float] | None = None
         self.held = HeldPredictions(task, int(HELD_SHARE * memory))
-        self.finals = Finals(features, M, budget, memory, Costs(task.pairs))
+        self.finals = Finals(features, M, budget, memory, Costs(task.pairs, self.Y.shape[1]))
         columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
         self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
         self.learnt = LearntKernels(
@@ -188,7 +189,7 @@ class Trials:
         tried, start = 0, len(self.schedule)
         before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.schedule]
         for i, candidate in enumerate(order):
-            if done and candidate.machine == "svc" and rung[0] == self.schedule[0]["rows"]:
+            if done and candidate.machine != "ridge" and rung[0] == self.schedule[0]["rows"]:
                 continue  # on the same rows it would be the same
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
                 tried += 1
@@ -241,15 +242,14 @@ class Trials:
         began, taken = self.budget.spent(), []
         kind, expected = self.clock.kind(candidate), self.clock.predicted(candidate, rung)
         rows, folds = self.rungs.folds(rung[0])
-        if candidate.machine == "svc" or rung[1] is None or self.rungs.learns_each(candidate):
+        if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):
             predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
         else:
             kernel = self._shared_kernel(candidate, steps, taken)
             predicted, penalty = self._all_folds(kernel, rows, folds, rung[1])
         self.clock.costs.observe(kind, expected, self.budget.spent() - began)
         row = self._row(candidate.name, rows, folds, predicted, began)
-        learner = "support vector machine" if candidate.machine == "svc" else "kernel ridge"
-        row |= {"learner": learner, "kernel": repr(kernel), "penalty": penalty}
+        row |= {"learner": MACHINES[candidate.machine], "kernel": repr(kernel), "penalty": penalty}
         row["place"] = len(self.schedule)
         self.board.enter(row)
         self.held.keep(row, candidate, predicted)
@@ -411,8 +411,9 @@ class Trials:
         """Rank the leaderboard; returns the winner, and the entry of its final fit."""
         winner = self.board.winner()
         candidate = Candidate.of(self.schedule[winner["place"]])
-        if final is None or "mean" in final:
-            self._try_means(winner)
+        self._try_means(winner)
+        if final is not None and "mean" not in final:
+            self.partner = None  # there was no time for two final fits
         if candidate.learn and not self.rungs.learns_each(candidate):
             self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])

@@ -84,7 +84,7 @@ class RidgeFolds:
             for rows, F in self.K.strips():
                 mine = np.flatnonzero(self.folds[rows] != f)
                 T = F[mine] @ turn
-                outputs = (T @ beta).astype(np.float64).reshape(len(mine), -1, Y.shape[1])
+                outputs = (T @ beta).astype(np.float64).reshape(len(mine), *out.shape[::2])
                 np.square(T, out=T)
                 h = self.weights[rows][mine, None] * (T @ inverses).astype(np.float64)
                 left = np.maximum(1 - h, np.finfo(dtype).eps)[:, :, None]
