@@ -1,0 +1,99 @@
+"""Layers as functions of torch tensors: those that a convolutional deep kernel machine can have.
+
+This file is read where torch is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from mercer.kernels import RBF, ArcCosine, Layer, Linear, NormalisedGaussian
+
+__all__ = ["TorchLayer", "torch_layer"]
+
+LEAST = 1e-6  # squared norm below which a vector has no direction: roots have no slope at 0
+STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float32
+
+
+class TorchLayer(ABC):
+    """Abstract: κ(c, a, b) for tensors of inner products and squared norms that broadcast."""
+
+    @abstractmethod
+    def of_gram(self, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        """κ(c, a, b)."""
+
+    def of_diag(self, g: Tensor) -> Tensor:
+        """κ(g, g, g), which most of these layers leave as it is."""
+        return g
+
+    def of_square(self, G: Tensor) -> Tensor:
+        """The kernel matrix of a Gram matrix G (p, p)."""
+        g = G.diagonal()
+        K = self.of_gram(G, g[:, None], g)
+        return K - torch.diag(K.diagonal()) + torch.diag(self.of_diag(g))
+
+
+class _Linear(TorchLayer):
+    def of_gram(self, c, a, b):
+        return c
+
+
+class _Gaussian(TorchLayer):
+    def __init__(self, gamma: float):
+        self.gamma = gamma
+
+    def of_gram(self, c, a, b):
+        return torch.exp(-self.gamma * (a + b - 2 * c).clamp_min(0))
+
+    def of_diag(self, g):
+        return torch.ones_like(g)
+
+
+class _NormalisedGaussian(TorchLayer):
+    def of_gram(self, c, a, b):
+        roots = _roots(a, b)
+        return roots * torch.exp((c / roots).clamp(-1, 1) - 1)
+
+
+class _ArcCosine(TorchLayer):
+    """Of degree 1."""
+
+    def of_gram(self, c, a, b):
+        roots = _roots(a, b)
+        cosines = (c / roots).clamp(-STRAIGHT, STRAIGHT)
+        angles = torch.acos(cosines)
+        sines = torch.sqrt(1 - cosines * cosines)
+        return roots * (sines + (math.pi - angles) * cosines) / math.pi
+
+
+def _roots(a: Tensor, b: Tensor) -> Tensor:
+    return a.clamp_min(LEAST).sqrt() * b.clamp_min(LEAST).sqrt()
+
+
+def torch_layer(layer: Layer) -> TorchLayer:
+    """The layer on tensors; ValueError if there is none.
+
+    Examples
+    --------
+    >>> G = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
+    >>> torch_layer(RBF(0.5)).of_square(G)
+    tensor([[1.0000, 0.6065],
+            [0.6065, 1.0000]])
+    """
+    layer.check_layer()
+    if isinstance(layer, RBF) and layer.metric is None:
+        return _Gaussian(float(layer.gamma))
+    if isinstance(layer, NormalisedGaussian):
+        return _NormalisedGaussian()
+    if isinstance(layer, Linear):
+        return _Linear()
+    if isinstance(layer, ArcCosine) and (layer.degree, layer.layers) == (1, 1):
+        return _ArcCosine()
+    raise ValueError(
+        f"layer={layer!r}: a convolutional deep kernel machine has NormalisedGaussian(), "
+        "ArcCosine(1), RBF with a number as gamma, or Linear()."
+    )
