@@ -29,6 +29,7 @@ def test_the_missing_extra_is_named(monkeypatch):
         ((5, 12), [3, 2, 2], (5, 3, 2, 2)),
         ((5, 3, 4), None, (5, 1, 3, 4)),
         ((5, 3, 4), (3, 4), (5, 1, 3, 4)),
+        ((5, 3, 4), (1, 3, 4), (5, 1, 3, 4)),
         ((5, 2, 3, 4), None, (5, 2, 3, 4)),
         ((5, 2, 3, 4), (2, 3, 4), (5, 2, 3, 4)),
     ],
@@ -42,7 +43,13 @@ def test_shapes_of_images(shape, image_shape, wanted):
 
 @pytest.mark.parametrize(
     ("shape", "image_shape"),
-    [((5, 12), (3, 5)), ((5, 4, 3), (3, 4)), ((5, 3, 4), (1, 3, 4)), ((5, 1, 2, 3, 4), None)],
+    [
+        ((5, 12), (3, 5)),
+        ((5, 4, 3), (3, 4)),
+        ((5, 3, 4), (2, 3, 4)),
+        ((5, 1, 2, 3, 4), None),
+        ((5, 2, 3, 4), (3, 4)),
+    ],
 )
 def test_other_shapes_are_refused(shape, image_shape):
     with pytest.raises(ValueError, match="images of the shape"):

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
@@ -19,6 +19,8 @@ from mercer.samples import is_whole
 from mercer.threads import fitting, forget
 
 __all__ = ["ConvolutionalDeepKernelMachine"]
+
+FLOATS = [np.float64, np.float32]
 
 
 class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
@@ -180,10 +182,10 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         torch_side = _torch_side()
         forget(self)
-        X, y = validate_data(self, X, y, allow_nd=True, dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, y, allow_nd=True, dtype=FLOATS)
         classes, codes = encode_classes(column_or_1d(y, warn=True))
         images = as_images(X, self.image_shape)
-        self.image_shape_ = images.shape[1:]
+        self.image_shape_, self.n_features_in_ = images.shape[1:], images[0].size
         self.pixel_mean_, self.pixel_scale_ = pixel_scales(images)
         rng = check_random_state(self.random_state)
         try:
@@ -250,10 +252,10 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
 
     def _new_images(self, X: Any) -> np.ndarray:
         """Images of the shape that the fit had, (q, channels, rows, columns)."""
-        X = validate_data(
-            self, X, reset=False, allow_nd=True, dtype=[np.float64, np.float32],
-            ensure_min_features=0, skip_check_array=False,
-        )  # fmt: skip
+        if np.ndim(X) > 2:
+            X = check_array(X, allow_nd=True, dtype=FLOATS)
+        else:
+            X = validate_data(self, X, reset=False, dtype=FLOATS)
         return as_images(X, self.image_shape_)
 
     def _standardised(self, images: np.ndarray) -> np.ndarray:

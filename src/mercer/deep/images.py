@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,21 @@ def as_images(X: np.ndarray, image_shape: Any) -> np.ndarray:
     >>> as_images(np.zeros((5, 64)), (8, 8)).shape, as_images(np.zeros((5, 64)), None).shape
     ((5, 1, 8, 8), (5, 1, 1, 64))
     """
-    shape = None if image_shape is None else tuple(image_shape)
-    if shape is None and X.ndim <= 4:
-        shape = X.shape[1:]
-    if shape is None or len(shape) > 3 or X.shape[1:] not in (shape, (int(np.prod(shape)),)):
-        wanted = "(n, rows, columns) or (n, channels, rows, columns)"
-        if shape is not None and len(shape) <= 3:
-            wanted = f"(n, {', '.join(map(str, shape))}) or (n, {int(np.prod(shape))})"
-        raise ValueError(f"X has the shape {X.shape}: images of the shape {wanted} are wanted.")
-    return X.reshape(len(X), *(1,) * (3 - len(shape)), *shape)
+    if image_shape is None:
+        if not 2 <= X.ndim <= 4:
+            raise ValueError(
+                f"X has the shape {X.shape}: give images of the shape (n, rows, columns) or "
+                "(n, channels, rows, columns)."
+            )
+        image_shape = X.shape[1:]
+    shape = (1,) * (3 - len(image_shape)) + tuple(image_shape)
+    bare = shape[1:] if shape[0] == 1 else shape
+    if X.shape[1:] not in (shape, bare, (math.prod(shape),)):
+        raise ValueError(
+            f"X has the shape {X.shape}: give images of the shape (n, {', '.join(map(str, bare))}) "
+            f"or (n, {math.prod(shape)})."
+        )
+    return X.reshape(len(X), *shape)
 
 
 def pixel_scales(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from mercer.kernels import RBF, ArcCosine, Layer, Linear, NormalisedGaussian
 
 __all__ = ["TorchLayer", "torch_layer"]
 
-LEAST = 1e-6  # squared norm below which a vector has no direction: roots have no slope at 0
+LEAST = 1e-6  # squared norm below which it counts as this: roots have no slope at 0
 STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float32
 
 
@@ -27,7 +27,7 @@ class TorchLayer(ABC):
         """κ(c, a, b)."""
 
     def of_diag(self, g: Tensor) -> Tensor:
-        """κ(g, g, g), which most of these layers leave as it is."""
+        """κ(g, g, g)."""
         return g
 
     def of_square(self, G: Tensor) -> Tensor:
@@ -53,25 +53,34 @@ class _Gaussian(TorchLayer):
         return torch.ones_like(g)
 
 
-class _NormalisedGaussian(TorchLayer):
+class _OfAngles(TorchLayer):
+    """Abstract: √(ab) times a function of the cosine, which is 1 at 1."""
+
+    @abstractmethod
+    def of_cosines(self, cosines: Tensor) -> Tensor:
+        """The function."""
+
     def of_gram(self, c, a, b):
-        roots = _roots(a, b)
-        return roots * torch.exp((c / roots).clamp(-1, 1) - 1)
+        roots = a.clamp_min(LEAST).sqrt() * b.clamp_min(LEAST).sqrt()
+        return roots * self.of_cosines(c / roots)
+
+    def of_diag(self, g):
+        return g.clamp_min(LEAST)
 
 
-class _ArcCosine(TorchLayer):
+class _NormalisedGaussian(_OfAngles):
+    def of_cosines(self, cosines):
+        return torch.exp(cosines.clamp(-1, 1) - 1)
+
+
+class _ArcCosine(_OfAngles):
     """Of degree 1."""
 
-    def of_gram(self, c, a, b):
-        roots = _roots(a, b)
-        cosines = (c / roots).clamp(-STRAIGHT, STRAIGHT)
+    def of_cosines(self, cosines):
+        cosines = cosines.clamp(-STRAIGHT, STRAIGHT)
         angles = torch.acos(cosines)
         sines = torch.sqrt(1 - cosines * cosines)
-        return roots * (sines + (math.pi - angles) * cosines) / math.pi
-
-
-def _roots(a: Tensor, b: Tensor) -> Tensor:
-    return a.clamp_min(LEAST).sqrt() * b.clamp_min(LEAST).sqrt()
+        return (sines + (math.pi - angles) * cosines) / math.pi
 
 
 def torch_layer(layer: Layer) -> TorchLayer:
