@@ -252,7 +252,8 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
 
     def _new_images(self, X: Any) -> np.ndarray:
         """Images of the shape that the fit had, (q, channels, rows, columns)."""
-        if np.ndim(X) > 2:
+        values = np.asarray(X) if isinstance(X, (list, tuple)) else X
+        if getattr(values, "ndim", 2) > 2:  # the count of features is that of rows of pixels
             X = check_array(X, allow_nd=True, dtype=FLOATS)
         else:
             X = validate_data(self, X, reset=False, dtype=FLOATS)
