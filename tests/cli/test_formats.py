@@ -117,6 +117,20 @@ def test_formats_with_types(name, content, folder):
     assert pl.concat(blocks).to_dict(as_series=False) == ROWS
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1.5", '["é"]'], ["1.5", '["é"]']),
+        (["true", '{"b": 1}', "null"], ["true", '{"b": 1}', None]),
+        (['{"b": 1}', "[2]"], ['{"b": 1}', "[2]"]),
+    ],
+)
+def test_json_lines_whose_cells_are_of_many_types(cells, expected, folder):
+    (folder / "t.jsonl").write_text("".join(f'{{"a": {cell}, "n": 1}}\n' for cell in cells))
+    found = read_table("t.jsonl").to_dict(as_series=False)
+    assert found == {"a": expected, "n": [1] * len(cells)}
+
+
 def test_svmlight_has_the_target_first_and_zeros_for_what_is_absent(folder):
     (folder / "t.svm").write_text("1 1:0.5 3:2\n-1 2:1.5 # a comment\n")
     expected = {"target": [1, -1], "x1": [0.5, 0.0], "x2": [0.0, 1.5], "x3": [2.0, 0.0]}

@@ -83,7 +83,7 @@ def test_many_degrees_of_freedom_are_the_gaussian_process_of_the_composed_kernel
     )
     gaps = []
     for nu in (1e3, 1e4, 1e5):  # the gap falls as 1 / nu
-        model = Regressor(1, kernel="linear", dof=nu, noise=0.1, tol=3e-6).fit(X, y)
+        model = Regressor(1, input_scale=1.0, dof=nu, noise=0.1, tol=3e-6).fit(X, y)
         found, std = model.predict(Z, return_std=True)
         gaps.append(np.abs(found - mean).max())
     assert_allclose(np.array(gaps[:-1]) / gaps[1:], 10, rtol=0.2)
@@ -91,7 +91,9 @@ def test_many_degrees_of_freedom_are_the_gaussian_process_of_the_composed_kernel
     assert_allclose(std, np.sqrt(variance + 0.1) * y.std(), rtol=1e-3)
     # and a first layer by itself is a Gaussian process of scikit-learn
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True).fit(scaled, y)
-    alone = Regressor(1, layer=[RBF(0.5), Linear()], dof=1e5, noise=0.1)
+    alone = Regressor(
+        1, layer=[RBF(0.5), Linear()], input_scale=1.0, dof=1e5, noise=0.1
+    )  # fmt: skip
     mean, std = alone.set_params(jitter=1e-8, tol=1e-5).fit(X, y).predict(Z, return_std=True)
     theirs = process.set_params(kernel=SklearnRBF(np.sqrt(3)) + WhiteKernel(0.1))
     wanted = theirs.fit(scaled, y).predict(there, return_std=True)
@@ -269,7 +271,7 @@ def test_searches_reach_the_layer():
 def test_attributes():
     model = Regressor(2, kernel="rbf", dof=[20, 30]).fit(X, y)
     assert model.grams_.shape == (3, 60, 60)
-    assert_allclose(model.grams_[0], RBF(1 / 3)(X), atol=1e-12)
+    assert_allclose(model.grams_[0], model.input_scale_ * RBF(1 / 3)(X), atol=1e-12)
     assert model.dof_.tolist() == [20, 30]
     assert model.gradient_norm_ <= 1e-3
     assert len(model.objective_path_) == model.n_iter_ + 1
@@ -296,6 +298,8 @@ def test_attributes():
         ({"noise": "loud"}, "noise='loud'"),
         ({"n_inducing": 0}, "n_inducing=0"),
         ({"jitter": -1e-3}, "jitter=-0.001"),
+        ({"input_scale": 0}, r"input_scale=0: give a finite number > 0 or \"auto\""),
+        ({"input_scale": "mean"}, r"input_scale=.mean.: give a finite number"),
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"normalize_y": "no"}, "normalize_y='no'"),
@@ -377,3 +381,34 @@ def test_an_interrupt_leaves_no_model(monkeypatch):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(Z)
+
+
+@pytest.mark.parametrize("n_inducing", [None, 25])
+def test_the_scale_of_the_largest_likelihood(n_inducing):
+    """Of the infinitely wide network, whose objective is its likelihood."""
+
+    def fitted(scale):
+        model = Regressor(1, dof=1e9, input_scale=scale, n_inducing=n_inducing, random_state=0)
+        return model.fit(X[:, :1], np.sin(4 * X[:, 0]))
+
+    best = fitted("auto")
+    assert best.input_scale_ != 1
+    others = [fitted(best.input_scale_ * factor).objective_ for factor in (0.01, 0.5, 2, 100)]
+    assert best.objective_ > max(others)
+    assert_allclose(fitted(best.input_scale_).predict(Z[:, :1]), best.predict(Z[:, :1]), rtol=1e-6)
+
+
+def test_linear_layers_have_no_scale():
+    assert Regressor(1, layer=Linear()).fit(X, y).input_scale_ == 1
+
+
+@pytest.mark.parametrize("n_inducing", [None, 25])
+def test_targets_in_another_unit(n_inducing):
+    """The amplitude of the outputs is learnt, so that units do not matter."""
+    model = Regressor(1, dof=30, normalize_y=False, n_inducing=n_inducing, random_state=0)
+    one, other = clone(model).fit(X, y), clone(model).fit(X, 100 * y)
+    for a, b in zip(one.predict(Z, return_std=True), other.predict(Z, return_std=True)):
+        assert_allclose(b, 100 * a, rtol=1e-2, atol=0.1 * np.abs(y).max())
+    assert_allclose(other.amplitude_, 1e4 * one.amplitude_, rtol=0.02)
+    assert_allclose(other.noise_, 1e4 * one.noise_, rtol=0.02)
+    assert Regressor(1, noise=0.1).fit(X, y).amplitude_ == 1

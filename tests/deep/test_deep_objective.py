@@ -58,7 +58,16 @@ def test_the_objective_by_densities(layer):
         wanted -= nu * (cross / 2 - multivariate_normal(cov=G).entropy())
         below = G
     S = kernel_of(layer, below) + (1e-2 + noise) * np.eye(n)
-    wanted += sum(multivariate_normal(cov=S).logpdf(y) for y in Y.T)
+
+    def likelihood(amplitude):
+        return sum(multivariate_normal(cov=amplitude * S).logpdf(y) for y in Y.T)
+
+    fixed = exact(layer, NumberTargets(Y, False)).evaluate(grams, noise).value
+    assert_allclose(fixed, wanted + likelihood(1.0), rtol=1e-9)
+    found = scipy.optimize.minimize_scalar(
+        lambda t: -likelihood(np.exp(t)), bounds=(-5, 5), options={"xatol": 1e-6}
+    )
+    wanted -= found.fun
     assert_allclose(objective.evaluate(grams, noise).value, wanted, rtol=1e-9)
 
 

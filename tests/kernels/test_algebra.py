@@ -283,3 +283,23 @@ def test_a_bare_call_has_the_values_of_the_gram_operator():
         assert_allclose(kernel(WORDS), wanted, rtol=1e-12)
         assert_allclose(kernel(WORDS[:1], WORDS), wanted[:1], rtol=1e-12)
         assert_allclose(kernel(WORDS[:3], WORDS[1:]), wanted[:3, 1:], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (2 * RBF(0.5), "kernel__gamma"),
+        (RBF(0.5) + Linear(), "left__gamma"),
+        (Convex([Linear(), RBF(0.5)]), "kernels__1__gamma"),
+        (3 * Convex([Linear(), 2 * RBF(0.5)]), "kernel__kernels__1__kernel__gamma"),
+        (TableKernel([(RBF(0.5), [0]), (Linear(), [1])]), "parts__0__gamma"),
+    ],
+    ids=str,
+)
+def test_a_copy_with_an_inner_parameter_changed_leaves_the_kernel_as_it_is(kernel, name):
+    copy = kernel.copied(**{name: 4.0})
+    assert copy.get_params()[name] == 4.0
+    assert kernel.get_params()[name] == 0.5
+    with pytest.raises(ValueError, match=r"Invalid parameter|is not a comparison"):
+        kernel.copied(**{name.replace("gamma", "delta"): 4.0})
+    assert kernel.get_params()[name] == 0.5

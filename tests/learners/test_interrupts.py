@@ -3,6 +3,7 @@
 The moment is the k-th call of a function of Mercer, for k over the whole fit.
 """
 
+import copy
 import inspect
 import sys
 import warnings
@@ -165,10 +166,9 @@ def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(learner, known):
     for _ in range(2):  # the first fit fills caches
         with Interrupts() as whole:
             fit(clone(learner), 5)
+    before = fit(clone(learner), 3) if known else learner
     for at in sorted({int(k) for k in np.linspace(1, whole.calls, MOMENTS)}):
-        model = clone(learner)
-        if known:
-            fit(model, 3)
+        model = copy.deepcopy(before)
         interrupt = Interrupts(at)
         with suppress(KeyboardInterrupt), interrupt:
             fit(model, 5)

@@ -172,6 +172,30 @@ def test_many_classes():
         assert model.converged_
 
 
+@pytest.mark.parametrize("method", ["easy", "simple", "one_norm"])
+def test_more_pairs_of_classes_than_rows(method):
+    """Each class is then held against the others: by hand, two classes at a time."""
+    codes = np.repeat(np.arange(20), 3)
+    rows = np.column_stack([codes + RNG.normal(size=60) / 9, RNG.normal(size=60)])
+    kernels = [("told", RBF(1.0), [0]), ("noise", RBF(1.0), [1])]
+    model = MultipleKernelClassifier(kernels, method=method).fit(rows, codes)
+    assert model.converged_
+    assert model.weights_[0] > 0.9
+    if method == "easy":
+        one_each = [
+            MultipleKernelClassifier(kernels, method=method).fit(rows, codes == a).weights_
+            for a in range(20)
+        ]
+        assert_allclose(model.weights_, np.mean(one_each, axis=0), atol=1e-3)
+    else:
+        K = Convex([kernel.on(*on) for _, kernel, on in kernels], model.weights_)
+        values = []
+        for a in range(20):
+            machine = SVC(kernel=K, tol=1e-8).fit(rows, codes == a)
+            values.append(machine.objective_)
+        assert_allclose(model.objective_, np.sum(values), rtol=1e-3)
+
+
 def test_precomputed_matrices_give_the_same_weights():
     kernels = [RBF(0.5), Polynomial(2), Linear()]
     for method in ("alignf", "easy", "simple"):

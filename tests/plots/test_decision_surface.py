@@ -85,6 +85,9 @@ def test_without_a_decision_function_it_is_the_probability():
     assert_array_equal(display.values.ravel(), model.predict_proba(grid_of(display))[:, 1])
     assert (display.boundary, display.margins) == (0.5, ())
     assert_allclose(display.levels[[0, -1]], [0, 1])
+    assert display.surface_.extend == "neither"  # no probability is beyond the scale
+    machine = DecisionSurfaceDisplay.from_estimator(mercer.SVC().fit(X, Y), X, Y, resolution=30)
+    assert machine.surface_.extend == "both"
     assert display.label == "probability of south"
     assert display.margins_ is display.rings_ is None
 

@@ -64,6 +64,18 @@ def test_curves_have_the_distance_of_their_level():
     assert again.ax_ is display.figure_.axes[0]
 
 
+def test_a_picture_that_is_there_keeps_its_title_and_limits():
+    from matplotlib.figure import Figure
+
+    model = KNeighborsClassifier(3).fit(X, Y)
+    new = LevelSetDisplay.from_estimator(model, X, resolution=20)
+    assert new.title
+    assert new.ax_.get_title() == new.title
+    ax = Figure().add_subplot(title="there already", xlim=(-9, 8), ylim=(-7, 6))
+    LevelSetDisplay.from_estimator(model, X, resolution=20, ax=ax)
+    assert (ax.get_title(), ax.get_xlim(), ax.get_ylim()) == ("there already", (-9, 8), (-7, 6))
+
+
 def test_samples_without_two_columns_are_refused():
     with pytest.raises(ValueError, match="over two columns of numbers"):
         LevelSetDisplay.measured(Edit())

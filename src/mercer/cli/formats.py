@@ -149,6 +149,12 @@ class JsonLines(Typed):
                 return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
         except (Exception, pl.exceptions.PanicException):
             rows = [self._object(i, text) for i, text in lines]
+        for name in {name for row in rows for name in row}:
+            kinds = {type(row[name]) for row in rows if row.get(name) is not None}
+            if len(kinds) > 1 and kinds & {list, dict}:  # nothing but text can hold them all
+                for row in rows:
+                    if isinstance(row.get(name), (list, dict)):
+                        row[name] = json.dumps(row[name], ensure_ascii=False)
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
     def _object(self, row: int, text: str) -> dict:

@@ -217,8 +217,8 @@ def _solution(
         return riccati((nu - c) / 2, U, _positive_part(2 * G @ D @ G + c * G))
     # Dn moves to U, as G Dn G with both factors free: fewer steps than c where f is not linear
     values, V = np.linalg.eigh(D)
-    Dp, Dn = (V * np.maximum(values, 0)) @ V.T, (V * np.maximum(-values, 0)) @ V.T
-    return riccati(nu / 2, U + 2 * Dn, 2 * G @ Dp @ G)
+    up, down = G @ V * np.sqrt(np.maximum(values, 0)), V * np.sqrt(np.maximum(-values, 0))
+    return riccati(nu / 2, U + 2 * down @ down.T, 2 * up @ up.T)
 
 
 def _positive_part(Q: np.ndarray) -> np.ndarray:

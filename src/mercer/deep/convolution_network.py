@@ -15,6 +15,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.linalg import LinAlgError  # pyright: ignore[reportPrivateImportUsage]
 
 from mercer.deep.convolution import (
     Convolution,
@@ -39,7 +40,6 @@ __all__ = [
     "torch_threads",
 ]
 
-LinAlgError = torch.linalg.LinAlgError
 
 SPREAD = 1.0  # variance of the outputs before anything is learnt
 FIRST = 0.1  # standard deviation of the outputs' distribution, where training starts, before: 1
@@ -158,9 +158,11 @@ def restored(
         map(tensor, found["centres_"]), map(float, found["scales_"]), starmap(Window, windows),
         map(torch_layer, layers),
     )  # fmt: skip
-    top = (tensor(found[name]) for name in ("coef_", "covariance_factor_", "intercept_"))
-    scale = float(found["scales_"][-1])
-    return ConvolutionNetwork(list(starmap(Convolution, parts)), *top, scale, jitter)
+    return ConvolutionNetwork(
+        list(starmap(Convolution, parts)), tensor(found["coef_"]),
+        tensor(found["covariance_factor_"]), tensor(found["intercept_"]),
+        float(found["scales_"][-1]), jitter,
+    )  # fmt: skip
 
 
 def outputs(

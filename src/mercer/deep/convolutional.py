@@ -20,7 +20,7 @@ from mercer.threads import fitting, forget
 
 __all__ = ["ConvolutionalDeepKernelMachine"]
 
-FLOATS = [np.float64, np.float32]
+FLOATS: Any = [np.float64, np.float32]
 
 
 class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
@@ -136,6 +136,8 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
     >>> bool(model.score(images[900:], y[900:]) > 0.7), model.patches_[1].shape
     (True, (16, 8, 3, 3))
     """
+
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -253,11 +255,11 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
 
     def _new_images(self, X: Any) -> np.ndarray:
         """Images of the shape that the fit had, (q, channels, rows, columns)."""
-        values = np.asarray(X) if isinstance(X, (list, tuple)) else X
+        values: Any = np.asarray(X) if isinstance(X, (list, tuple)) else X
         if getattr(values, "ndim", 2) > 2:  # the count of features is that of rows of pixels
             X = check_array(X, allow_nd=True, dtype=FLOATS)
         else:
-            X = validate_data(self, X, reset=False, dtype=FLOATS)
+            X = validate_data(self, values, reset=False, dtype=FLOATS)
         return as_images(X, self.image_shape_)
 
     def _standardised(self, images: np.ndarray) -> np.ndarray:

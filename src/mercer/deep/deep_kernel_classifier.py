@@ -29,7 +29,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
 
     Parameters
     ----------
-    depth, layer, dof, kernel, gamma, degree, coef0, kernel_params
+    depth, layer, dof, kernel, gamma, degree, coef0, kernel_params, input_scale
         As in `DeepKernelMachineRegressor`.
     n_inducing, jitter, tol, max_iter, memory, n_jobs, random_state
         As in `DeepKernelMachineRegressor`.
@@ -39,7 +39,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
     classes_ : ndarray of shape (C,)
     grams_, inducing_, dof_, objective_, objective_path_, gradient_norm_, n_iter_
         As of `DeepKernelMachineRegressor`.
-    coef_, covariance_, scale_, X_fit_, kernel_, gram_, solver_
+    coef_, covariance_, scale_, input_scale_, X_fit_, kernel_, gram_, solver_
         As of `DeepKernelMachineRegressor`.
 
     Notes
@@ -76,6 +76,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
         degree: float = 3,
         coef0: float = 1,
         kernel_params=None,
+        input_scale: Any = "auto",
         n_inducing=None,
         jitter=1e-4,
         tol=1e-3,
@@ -92,6 +93,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.input_scale = input_scale
         self.n_inducing = n_inducing
         self.jitter = jitter
         self.tol = tol

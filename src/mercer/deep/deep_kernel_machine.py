@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from mercer.deep.ascent import DeepAscent, DeepState
 from mercer.deep.inducing import CANDIDATES, pivots
+from mercer.deep.input_scale import likeliest_scale
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
@@ -29,7 +30,7 @@ INDEFINITE = 1e-6  # part of the largest eigenvalue, below which a negative one 
 
 
 class Samples(NamedTuple):
-    """The inner products that a fit reads, in units of ``scale``.
+    """The inner products that a fit reads, in units of ``scale_``.
 
     Attributes
     ----------
@@ -54,6 +55,7 @@ class DeepKernelMachine(KernelLearner):
     depth: int
     layer: Any
     dof: Any
+    input_scale: Any
     n_inducing: int | None
     jitter: float
     tol: float
@@ -72,8 +74,11 @@ class DeepKernelMachine(KernelLearner):
             else:
                 objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS)
             try:
+                learnt = isinstance(self.input_scale, str)
+                scale = likeliest_scale(objective, noise) if learnt else float(self.input_scale)
+                objective = objective.scaled(scale)
                 state = DeepAscent(self.tol, self.max_iter).solve(objective, noise)
-                self._keep(objective, state, samples)
+                self._keep(objective, state, scale)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"jitter={self.jitter!r}: a kernel matrix of the layers is singular ({error}). "
@@ -86,15 +91,18 @@ class DeepKernelMachine(KernelLearner):
             solver="DeepAscent", certificate="relative gradient",
         )  # fmt: skip
 
-    def _keep(self, objective: DeepObjective, state: DeepState, samples: Samples) -> None:
+    def _keep(self, objective: DeepObjective, state: DeepState, scale: float) -> None:
         """The Gram matrices, and the outputs' distribution at the inducing points."""
-        self.noise_ = float(state.noise)
+        # outputs are T b, where `Propagation` gives T of new samples
+        outputs = objective.outputs(state.grams, state.noise)
+        self.coef_, self.covariance_ = outputs.mean, outputs.covariance
+        self.amplitude_ = float(outputs.amplitude)
+        self.noise_ = self.amplitude_ * float(state.noise)
+        self.input_scale_ = float(scale)
         self.objective_, self.gradient_norm_ = float(state.value), float(state.gradient)
         self.objective_path_ = np.array(state.path)
         self.n_iter_ = len(state.path) - 1
-        self.grams_ = np.array([samples.G0, *state.grams])
-        # outputs are T b with b ~ N(coef, covariance), where `Propagation` gives T of new samples
-        self.coef_, self.covariance_ = objective.outputs(state.grams, state.noise)
+        self.grams_ = np.array([objective.G0, *state.grams])
 
     def _samples(self, training: Training, first: Layer) -> Samples:
         """G_0, scaled so that k(x, x) is 1 on average, and the rest where points are induced."""
@@ -177,26 +185,27 @@ class DeepKernelMachine(KernelLearner):
         X = self.encode_new(X)
         K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
         G0, *grams = self.grams_
+        unit = self.scale_ / self.input_scale_
         flow = Propagation(G0, grams, self._layers(), float(self.jitter))
         means = np.empty((X.shape[0], self.coef_.shape[1]))
         variances = np.empty(X.shape[0])
         for start in range(0, X.shape[0], ROWS):
             part = slice(start, start + ROWS)
-            C = np.asarray(K.block(part, slice(None)), dtype=np.float64) / self.scale_
-            T, k = flow.outputs(C, self._norms(X[part], C))
+            C = np.asarray(K.block(part, slice(None)), dtype=np.float64) / unit
+            T, k = flow.outputs(C, self._norms(X[part], C, unit))
             means[part] = T @ self.coef_
             beyond = np.maximum(k - np.einsum("ij,ij->i", T, T), 0)
             variances[part] = beyond + np.einsum("ij,ij->i", T @ self.covariance_, T)
-        return means, np.maximum(variances, 0)
+        return means, self.amplitude_ * np.maximum(variances, 0)
 
-    def _norms(self, X: Any, C: np.ndarray) -> np.ndarray:
+    def _norms(self, X: Any, C: np.ndarray, unit: float) -> np.ndarray:
         """k(x, x) of new samples; with a given matrix from their k(x, z) (q, m), all that there is.
 
         Then it is that of the training samples if they all have the same; else the squared norm of
         the part of x that lies in their span, as if x had no other.
         """
         if self.kernel_.kind != "precomputed" or X.columns is not None:  # rows of a whole matrix
-            return np.asarray(self.kernel_.diag(X), dtype=np.float64) / self.scale_
+            return np.asarray(self.kernel_.diag(X), dtype=np.float64) / unit
         G0 = self.grams_[0]
         g = G0.diagonal()
         if np.ptp(g) <= 1e-6 * g.max():
@@ -246,6 +255,8 @@ class DeepKernelMachine(KernelLearner):
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
         check_share("jitter", self.jitter)
+        if not (isinstance(self.input_scale, str) and self.input_scale == "auto"):
+            check_positive("input_scale", self.input_scale, ' or "auto"')
         self._layers()
         self._degrees(1)
 

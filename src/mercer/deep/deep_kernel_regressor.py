@@ -44,8 +44,12 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         standardised columns it is X Xᵀ / d.
     gamma, degree, coef0, kernel_params
         As in `KernelRidge`.
+    input_scale : float > 0 or "auto", default="auto"
+        What :math:`G_0` is multiplied by. For the first layer RBF(γ) it is an inverse squared
+        length scale. "auto" is that of the infinitely wide network with the largest likelihood.
     noise : float >= 0 or "auto", default="auto"
-        σ², in units of the variance of y (of 1 without ``normalize_y``); "auto" learns it.
+        σ², in units of the variance of y (of 1 without ``normalize_y``). "auto" learns it together
+        with an amplitude a of the outputs, whose covariance is then :math:`a f_{L+1}(G_L)`.
     normalize_y : bool, default=True
         Whether y is centred and divided by its standard deviation for the fit.
     n_inducing : int, optional
@@ -68,8 +72,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         :math:`G_0, \ldots, G_L` of the inducing points, or of all training rows.
     inducing_ : ndarray of shape (m,)
         Their row numbers.
-    noise_ : float
-        σ², in units of the variance of y.
+    noise_, amplitude_ : float
+        σ² and a, in units of the variance of y; a = 1 if σ² was given.
+    input_scale_ : float
     dof_ : ndarray of shape (depth,)
         ν.
     objective_ : float
@@ -81,7 +86,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         :math:`G_l = H H^\top`. It is 0 at a stationary point.
     n_iter_ : int
     coef_, covariance_ : ndarray of shape (m, outputs), (m, m)
-        Mean and covariance of the outputs' weights on the whitened last layer.
+        Mean and covariance (in units of a) of the outputs' weights on the whitened last layer.
     scale_ : float
         The mean of k(x, x).
     y_mean_, y_scale_ : ndarray of shape (outputs,)
@@ -133,6 +138,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         degree: float = 3,
         coef0: float = 1,
         kernel_params=None,
+        input_scale: Any = "auto",
         noise: Any = "auto",
         normalize_y=True,
         n_inducing=None,
@@ -151,6 +157,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.input_scale = input_scale
         self.noise = noise
         self.normalize_y = normalize_y
         self.n_inducing = n_inducing

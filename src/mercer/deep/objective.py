@@ -21,7 +21,15 @@ from mercer.deep.targets import Targets, inverse_of, log_det
 from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
 
-__all__ = ["DeepObjective", "Evaluation", "ExactObjective", "InducingObjective"]
+__all__ = ["DeepObjective", "Evaluation", "ExactObjective", "InducingObjective", "Outputs"]
+
+
+class Outputs(NamedTuple):
+    """The outputs given Y are T b, where b has this mean (m, N) and a times this covariance."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    amplitude: float
 
 
 class Evaluation(NamedTuple):
@@ -107,8 +115,12 @@ class DeepObjective(ABC):
         return self.targets.best_noise(*self.factor(grams), noise)
 
     @abstractmethod
-    def outputs(self, grams: list[np.ndarray], noise: float) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (m, N) and covariance (m, m) of b given Y, for outputs T b with b ~ N(0, I)."""
+    def outputs(self, grams: list[np.ndarray], noise: float) -> Outputs:
+        """The outputs given Y, for b ~ N(0, a I) before."""
+
+    @abstractmethod
+    def scaled(self, scale: float) -> DeepObjective:
+        """The objective for G_0 times a number."""
 
 
 class ExactObjective(DeepObjective):
@@ -130,7 +142,10 @@ class ExactObjective(DeepObjective):
         # exact where there is no noise, too
         inverse = inverse_of(np.linalg.cholesky(K + self.targets.shift(noise) * np.eye(m)))
         _, R = self.targets.dense_residuals(K, inverse, noise)
-        return T.T @ R, np.eye(m) - T.T @ inverse @ T
+        return Outputs(T.T @ R, np.eye(m) - T.T @ inverse @ T, self.targets.amplitude(R))
+
+    def scaled(self, scale):
+        return ExactObjective(scale * self.G0, self.layers, self.dof, self.targets, self.jitter)
 
 
 class InducingObjective(DeepObjective):
@@ -144,20 +159,21 @@ class InducingObjective(DeepObjective):
         Squared norms of the samples.
     rows : int
         Samples that are propagated at a time.
+    scale : float
+        What their inner products and norms are multiplied by.
     """
 
-    def __init__(self, G0, layers, dof, targets, jitter, C0, g0, rows):
+    def __init__(self, G0, layers, dof, targets, jitter, C0, g0, rows, scale=1.0):
         super().__init__(G0, layers, dof, targets, jitter)
-        self.C0, self.g0, self.rows = C0, g0, rows
+        self.C0, self.g0, self.rows, self.scale = C0, g0, rows, scale
 
     def likelihood(self, grams, noise):
         flow = Propagation(self.G0, grams, self.layers, self.jitter)
         T, gap = self._factor(flow)
         value, by_factor, by_diagonal, by_noise = self.targets.factored(T, gap, noise)
         # the gap is k - |T|²: the second part is in ``by_factor``
-        for start in range(0, len(T), self.rows):
-            part = slice(start, start + self.rows)
-            flow.pull_back(self.C0[part], self.g0[part], by_factor[part], by_diagonal)
+        for part in self._parts():
+            flow.pull_back(*self._samples(part), by_factor[part], by_diagonal)
         return value, by_noise, flow.gradients()
 
     def factor(self, grams):
@@ -167,12 +183,24 @@ class InducingObjective(DeepObjective):
         T, _ = self.factor(grams)
         s, m = self.targets.shift(noise), T.shape[1]
         _, R = self.targets.residuals(T, noise)
-        return T.T @ R, s * inverse_of(np.linalg.cholesky(T.T @ T + s * np.eye(m)))
+        covariance = s * inverse_of(np.linalg.cholesky(T.T @ T + s * np.eye(m)))
+        return Outputs(T.T @ R, covariance, self.targets.amplitude(R))
+
+    def scaled(self, scale):
+        return InducingObjective(
+            scale * self.G0, self.layers, self.dof, self.targets, self.jitter,
+            self.C0, self.g0, self.rows, self.scale * scale,
+        )  # fmt: skip
 
     def _factor(self, flow: Propagation) -> tuple[np.ndarray, float]:
         T, gap = np.empty(self.C0.shape), 0.0
-        for start in range(0, len(T), self.rows):
-            part = slice(start, start + self.rows)
-            T[part], k = flow.outputs(self.C0[part], self.g0[part])
+        for part in self._parts():
+            T[part], k = flow.outputs(*self._samples(part))
             gap += float(k.sum() - np.square(T[part]).sum())
         return T, gap
+
+    def _parts(self) -> list[slice]:
+        return [slice(start, start + self.rows) for start in range(0, len(self.C0), self.rows)]
+
+    def _samples(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
+        return self.scale * self.C0[part], self.scale * self.g0[part]

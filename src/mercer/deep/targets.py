@@ -1,10 +1,11 @@
 """What a deep kernel machine is fitted to: log P(Y | K) of numbers or of classes, for a Gaussian
-process with covariance K of its outputs, and the derivatives of it.
+process with covariance a K of its outputs, and the derivatives of it.
 
 Both kinds of targets come to the same formulas. With residuals R = dlogP/df at the best outputs f,
-N outputs and a shift s (the variance of the noise; for classes their number),
+N outputs, a shift s (the variance of the noise in units of a; for classes their number) and an
+amplitude a (that of the largest likelihood where it is learnt, so that its own derivative is 0),
 
-    dlogP/dK = ½ R Rᵀ - ½ N (K + s I)⁻¹.
+    dlogP/dK = ½ R Rᵀ / a - ½ N (K + s I)⁻¹.
 
 A machine with inducing points has K ~ T Tᵀ for a factor T (n, m), and what K has beyond it, the
 gap Σ (k_t - |T_t|²), costs N gap / (2 s): this is Titsias' bound, or the same for classes.
@@ -25,7 +26,8 @@ from mercer.solvers import NewtonLogistic, Reason
 
 __all__ = ["ClassTargets", "NumberTargets", "Targets"]
 
-LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # of learnt noise, in units of the variance of y
+LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # of learnt noise, in units of the amplitude
+LEAST_AMPLITUDE = 1e-10  # where all targets are 0
 
 
 class Dense(NamedTuple):
@@ -52,7 +54,7 @@ class Targets(ABC):
     ----------
     Y : ndarray of shape (n, N)
     learnt : bool
-        Whether there is a noise that can be learnt.
+        Whether there are a noise and an amplitude that are learnt.
     """
 
     Y: np.ndarray
@@ -74,6 +76,10 @@ class Targets(ABC):
     def best_noise(self, T: np.ndarray, gap: float, noise: float) -> float:
         """The noise of the largest log P for K = T Tᵀ, or ``noise`` where none is learnt."""
 
+    def amplitude(self, R: np.ndarray) -> float:
+        """a of the largest log P for residuals R, or 1 where none is learnt."""
+        return 1.0
+
     def dense(self, K: np.ndarray, noise: float) -> Dense:
         """For the covariance matrix K."""
         n, N = self.Y.shape
@@ -81,7 +87,7 @@ class Targets(ABC):
         L = np.linalg.cholesky(K + s * np.eye(n))
         inverse = inverse_of(L)
         value, R = self.dense_residuals(K, inverse, noise)
-        by_kernel = (R @ R.T - N * inverse) / 2
+        by_kernel = (R @ R.T / self.amplitude(R) - N * inverse) / 2
         value += self.determinant(log_det(L), n, noise)
         return Dense(value, by_kernel, float(np.trace(by_kernel)))
 
@@ -100,14 +106,18 @@ class Targets(ABC):
         value, R = self.residuals(T, noise)
         logs = (n - m) * np.log(s) + log_det(L)
         value += self.determinant(logs, n, noise) - N * gap / (2 * s)
-        by_factor = R @ (T.T @ R).T + T @ (N * (np.eye(m) / s - inverse))
+        a = self.amplitude(R)
+        by_factor = R @ (T.T @ R / a).T + T @ (N * (np.eye(m) / s - inverse))
         trace = (n - float(np.sum(inverse * P))) / s  # of (T Tᵀ + s I)⁻¹
-        by_noise = (float(np.square(R).sum()) - N * trace + N * gap / s**2) / 2
+        by_noise = (float(np.square(R).sum()) / a - N * trace + N * gap / s**2) / 2
         return Factored(value, by_factor, -N / (2 * s), by_noise)
 
 
 class NumberTargets(Targets):
-    """Numbers with Gaussian noise of variance s: log P = log N(Y; 0, K + s I) for each column."""
+    """Numbers with Gaussian noise: log P = log N(Y; 0, a (K + s I)) for each column.
+
+    If ``learnt``, a is tr(Yᵀ (K + s I)⁻¹ Y) / (n N), which is the likeliest, and else 1.
+    """
 
     def __init__(self, Y: np.ndarray, learnt: bool):
         self.Y, self.learnt = Y, learnt
@@ -121,11 +131,20 @@ class NumberTargets(Targets):
     def residuals(self, T, noise):
         m = T.shape[1]
         R = (self.Y - T @ scipy.linalg.solve(T.T @ T + noise * np.eye(m), T.T @ self.Y)) / noise
-        return -float(np.sum(self.Y * R)) / 2, R
+        return self._value(R), R
 
     def dense_residuals(self, K, inverse, noise):
         R = inverse @ self.Y
-        return -float(np.sum(self.Y * R)) / 2, R
+        return self._value(R), R
+
+    def amplitude(self, R):
+        if not self.learnt:
+            return 1.0
+        return max(float(np.sum(self.Y * R)) / self.Y.size, LEAST_AMPLITUDE)
+
+    def _value(self, R: np.ndarray) -> float:
+        a = self.amplitude(R)
+        return -(float(np.sum(self.Y * R)) / a + self.Y.size * float(np.log(a))) / 2
 
     def best_noise(self, T, gap, noise):
         if not self.learnt:
@@ -141,7 +160,8 @@ class NumberTargets(Targets):
         def cost(log_s: float) -> float:
             s = np.exp(log_s)
             logs = np.log(values + s).sum() + (n - len(values)) * log_s
-            return N * logs + float(np.sum(squares / (values + s))) + (rest + N * gap) / s
+            a = max((float(np.sum(squares / (values + s))) + rest / s) / (n * N), LEAST_AMPLITUDE)
+            return N * (logs + n * np.log(a) + gap / s)
 
         bounds = (np.log(LEAST_NOISE), np.log(MOST_NOISE))
         found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-4})

@@ -208,11 +208,20 @@ class Comparison(BaseEstimator, ABC):
         return sum(m.comparison.pair_cost(_read(m, X)) for m in self.members())
 
     def copied(self, **changes: Any) -> Self:
-        """A copy with some parameters changed. Their names are those of `get_params`."""
+        """A copy with some parameters changed. Their names are those of `get_params`.
+
+        A comparison that it is made of is copied too if a parameter of it changes.
+        """
         params = self.get_params(deep=False)
         own = {name: value for name, value in changes.items() if name in params}
         inner = {name: value for name, value in changes.items() if name not in params}
         copy = type(self)(**params | own)
+        for member in copy.members() if inner else ():
+            start = f"{member.name}__"
+            keys = [key for key in inner if key.startswith(start)]
+            if keys:
+                changed = {key.removeprefix(start): inner.pop(key) for key in keys}
+                inner[member.name] = member.comparison.copied(**changed)
         return copy.set_params(**inner) if inner else copy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -93,7 +94,8 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     -----
     More than two classes: alignment is with the centred Gram matrix of the classes' indicators;
     "easy" takes the mean of the weights of all pairs of classes; "simple" and "one_norm" find one
-    set of weights for all pairs together, whose sum of values is the least.
+    set of weights for all pairs together, whose sum of values is the least. With more pairs than
+    rows it is each class against the others instead.
 
     Gram matrices are never held together, unless ``memory`` has room for all of them and the method
     reads them many times ("simple", "one_norm"). "align" and "alignf" read each matrix once,
@@ -185,19 +187,30 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
         codes = encode_classes(np.ravel(training.y))[1]
-        pairs = all_pairs(int(codes.max()) + 1)
+        machines = _machines(codes)
         if method == "easy":
-            labels = [np.where(codes == b, 1.0, 0.0) - (codes == a) for a, b in pairs]
             solver = EasyWeights(self.lam, self.tol, self.memory, self.n_jobs)
-            return solver.solve(grams, labels, training.weights)
-        rows = [np.flatnonzero((codes == a) | (codes == b)) for a, b in pairs]
-        bounds = self.C * training.all_weights
-        problems = [
-            DualProblem.classification(np.where(codes[r] == b, 1.0, -1.0), bounds[r])
-            for r, (_, b) in zip(rows, pairs)
-        ]
-        machines = HingeMachines(problems, rows, self.tol / 10, self.memory, self.n_jobs)
-        return self._margin_weights().solve(grams, machines)
+            return solver.solve(grams, list(machines), training.weights)
+        rows, problems, bounds = [], [], self.C * training.all_weights
+        for labels in machines:
+            own = np.flatnonzero(labels)
+            rows.append(own)
+            problems.append(DualProblem.classification(labels[own], bounds[own]))
+        hinges = HingeMachines(problems, rows, self.tol / 10, self.memory, self.n_jobs)
+        return self._margin_weights().solve(grams, hinges)
+
+
+def _machines(codes: np.ndarray) -> Iterator[np.ndarray]:
+    """The labels 1, -1 and 0 (absent) of two-class machines that stand for all classes.
+
+    One for each pair of classes. Where there are more pairs than rows, most pairs would have a row
+    or two of each class: then one for each class against the others.
+    """
+    pairs = all_pairs(int(codes.max()) + 1)
+    if len(pairs) > len(codes):
+        yield from (np.where(codes == a, 1.0, -1.0) for a in np.unique(codes))
+    else:
+        yield from (np.where(codes == b, 1.0, 0.0) - (codes == a) for a, b in pairs)
 
 
 class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLearner):

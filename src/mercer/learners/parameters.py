@@ -12,10 +12,10 @@ from mercer.samples import is_number, is_whole
 __all__ = ["check_count", "check_flag", "check_positive", "check_seed"]
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Raise an error if a parameter is not a finite number > 0."""
+def check_positive(name: str, value: Any, other: str = "") -> None:
+    """Raise an error if a parameter is not a finite number > 0; ``other``: what else it may be."""
     if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number > 0.")
+        raise ValueError(f"{name}={value!r}: give a finite number > 0{other}.")
 
 
 def check_count(name: str, value: Any, *, optional: bool = True) -> None:

@@ -107,12 +107,9 @@ class Machines(ABC):
                 H += moved.reshape(T, -1) @ solved.reshape(T, -1).T
         return S, (H + H.T) / 2
 
-    def _some(self, free: np.ndarray) -> np.ndarray:
-        """As many of the free variables as `FREE` and the memory allow."""
-        most = min(FREE, isqrt(memory_budget(self.memory, 2 * BLOCKS * FREE**2) // (2 * BLOCKS)))
-        if len(free) <= most:
-            return free
-        return free[np.linspace(0, len(free) - 1, most).astype(int)]
+    def most_free(self) -> int:
+        """How many free variables of one machine the memory allows to follow, at most `FREE`."""
+        return min(FREE, isqrt(memory_budget(self.memory, 2 * BLOCKS * FREE**2) // (2 * BLOCKS)))
 
 
 @dataclass(frozen=True)
@@ -141,6 +138,7 @@ class HingeMachines(Machines):
         duals, starts = [], []
         cache = memory_budget(self.memory, 32 * K.shape[0] ** 2) // 4
         solver = SmoSolver(tol=1e-3, cache_bytes=cache, n_jobs=self.n_jobs)
+        most = self.most_free()
         for m, (problem, rows) in enumerate(zip(self.problems, self.rows)):
             part = K if len(rows) == K.shape[0] else K.part(rows)
             start = None if last is None else last.starts[m]
@@ -158,7 +156,7 @@ class HingeMachines(Machines):
             size, bound = np.abs(result.coef[support]), bounds[support]
             free = np.flatnonzero((size > NEAR * bound) & (size < (1 - NEAR) * bound))
             beta = result.coef[support, None]
-            duals.append(Dual(rows[support], beta, self._some(free)))
+            duals.append(Dual(rows[support], beta, _some(free, most)))
         return Optimum(value, gap, duals, starts)
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -200,12 +198,17 @@ class RidgeMachine(Machines):
         beta = solve_factored(A, self.Y)
         rows = np.arange(len(w))
         value = float(np.einsum("ic,ic->", self.Y, beta)) / 2
-        return Optimum(value, 0.0, [Dual(rows, beta, self._some(rows))], [])
+        return Optimum(value, 0.0, [Dual(rows, beta, _some(rows, self.most_free()))], [])
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(K + λ W⁻¹)⁻¹ of these rows."""
         w = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         return _inverted(K + np.diag(self.penalty / w))
+
+
+def _some(free: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the variables, spread over all of them."""
+    return free if len(free) <= most else free[np.linspace(0, len(free) - 1, most).astype(int)]
 
 
 def _inverted(K: np.ndarray) -> np.ndarray:

@@ -222,11 +222,15 @@ def solve_to_gap(
 
     After Ctrl-C it raises KeyboardInterrupt: the solution is a part of other work.
     """
+    before = np.inf
     for _ in range(SHARPENED):
         result = solver.solve(K, problem, alpha)
         if result.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
         if result.gap <= tol * abs(result.objective) or not result.converged:
             break
-        solver, alpha = replace(solver, tol=solver.tol / 30), result.alpha
+        if result.gap > before / 2 or not result.violation:  # what is left is rounding
+            break
+        before, alpha = result.gap, result.alpha
+        solver = replace(solver, tol=min(solver.tol, result.violation) / 30)
     return result

@@ -1,0 +1,42 @@
+"""Shares of the time by hand, with a clock that is told the times; baselines of large tables."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.selection import baselines
+from mercer.selection.baselines import fit_baseline
+from mercer.selection.candidates import Candidate
+from mercer.selection.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
+
+
+class Told(Clock):
+    """Every trial takes these seconds."""
+
+    def __init__(self, limit: float, seconds: float):
+        self.budget: Any = SimpleNamespace(limit=limit)
+        self.seconds = seconds
+
+    def expected(self, candidate, rung):
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "share"),
+    [(100.0, 2.0, 1 - PROMOTED * 0.02), (100.0, 99.0, FIRST_RUNG_SHARE), (np.inf, 9.0, 1.0)],
+)
+def test_the_first_rung_leaves_what_the_second_needs(limit, seconds, share):
+    clock = Told(limit, seconds)
+    assert_allclose(clock.first_share([Candidate("gaussian", 1.0, False)], (100, None)), share)
+
+
+def test_the_rows_that_a_baseline_sees_keep_their_weights(monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_ROWS", 50)
+    y, weights = np.arange(200.0) ** 2, np.arange(200.0)
+    rows = np.random.default_rng(0).permutation(200)[:50]
+    model = fit_baseline("trivial", [], np.zeros((200, 0)), y, "regression", weights)
+    wanted = np.average(y[rows], weights=weights[rows])
+    assert_allclose(model.predict(np.zeros((1, 0))), wanted)
