@@ -15,7 +15,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.linalg import LinAlgError  # pyright: ignore[reportPrivateImportUsage]
 
 from mercer.deep.convolution import (
     Convolution,
@@ -40,6 +39,8 @@ __all__ = [
     "torch_threads",
 ]
 
+
+LinAlgError: Any = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
 
 SPREAD = 1.0  # variance of the outputs before anything is learnt
 FIRST = 0.1  # standard deviation of the outputs' distribution, where training starts, before: 1
