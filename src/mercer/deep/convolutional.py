@@ -131,7 +131,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
     >>> images, y = load_digits(return_X_y=True)
     >>> model = ConvolutionalDeepKernelMachine(
     ...     (8, 16), patch_size=3, stride=(1, 2), image_shape=(8, 8), epochs=15,
-    ...     learning_rate=0.03, random_state=0,
+    ...     learning_rate=0.03, n_jobs=1, random_state=0,
     ... ).fit(images[:900], y[:900])
     >>> bool(model.score(images[900:], y[900:]) > 0.7), model.patches_[1].shape
     (True, (16, 8, 3, 3))
