@@ -7,10 +7,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test wheel bench docs trapped asan fuzz soak mutants clean
+.PHONY: help build demo test test-torch wheel bench docs trapped asan fuzz soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, tests, doctests"
+	@echo "make test-torch   what needs torch, which it installs (200 MB); make test leaves it out"
 	@echo "make wheel   a source archive and a wheel in dist/, tried in an empty environment"
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -48,6 +49,16 @@ test: build $(VENV)/.test
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # else the BLAS of each process takes all cores
+
+# Not in make test: torch is large. Its wheels for CPUs alone are not on PyPI. Where torch is installed,
+# make test runs these tests as well.
+TORCH := https://download.pytorch.org/whl/cpu
+$(VENV)/.torch: $(VENV)/.test
+	@$(PIP) --index-url $(TORCH) torch
+	@touch $@
+
+test-torch: build $(VENV)/.torch
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/deep src/mercer/deep docs/convolution.rst
 
 # The wheel is built from the source archive, which is thereby whole, and tried outside the sources in
 # an environment that holds nothing else. Only what has passed gets into dist/.

@@ -8,6 +8,7 @@ import inspect
 import sys
 import warnings
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ from mercer import (
     SpectralClustering,
 )
 from mercer.deep import (
+    ConvolutionalDeepKernelMachine,
     DeepKernelMachineClassifier,
     DeepKernelMachineRegressor,
     MultilayerKernelMachine,
@@ -113,6 +115,9 @@ LEARNERS = [
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),
 ]
+if find_spec("torch"):
+    small = {"patch_size": 3, "stride": 1, "epochs": 2, "random_state": 0}
+    LEARNERS.append(ConvolutionalDeepKernelMachine((3, 4), **small))
 
 
 class Interrupts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,26 @@ def deep_machine(rng: Random) -> dict:
     }
 
 
+def convolutional(rng: Random) -> dict:
+    return {
+        "n_inducing": [int(count) for count in rng.integers(1, 9, 2)],
+        "patch_size": int(rng.choice([1, 3, 5])),
+        "stride": int(rng.integers(1, 4)),
+        "layer": [k.NormalisedGaussian(), k.ArcCosine(1), k.Linear(), k.RBF(scale(rng, -4, 4))][
+            rng.integers(4)
+        ],
+        "dof": scale(rng, -4, 6),
+        "divergence": str(rng.choice(["taylor", "exact"])),
+        "wishart_dof": [None, 0.3, 2.0][rng.integers(3)],
+        "epochs": int(rng.integers(1, 4)),
+        "batch_size": int(rng.choice([3, 128])),
+        "learning_rate": scale(rng, -4, 0),
+        "jitter": scale(rng, -4, 0),
+        "dtype": str(rng.choice(["float32", "float64"])),
+        "n_jobs": 1,
+    }
+
+
 def discriminant(rng: Random) -> dict:
     alphas = ["auto", 0.0, 1e-12, 1.0, 1e300]
     return {
@@ -207,6 +228,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelCCA: lambda rng: discriminant(rng) | {"kernel_y": "rbf"},
     MultilayerKernelMachine: layers,
 }
+if find_spec("torch"):
+    LEARNERS[deep.ConvolutionalDeepKernelMachine] = convolutional
 
 SEARCHES = (mercer.KernelClassifier, mercer.KernelRegressor)
 

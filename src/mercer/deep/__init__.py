@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 
 _HOME = {
+    "ConvolutionalDeepKernelMachine": "convolutional",
     "DeepKernelMachine": "deep_kernel_machine",
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",

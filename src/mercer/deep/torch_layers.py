@@ -1,0 +1,108 @@
+"""Layers as functions of torch tensors: those that a convolutional deep kernel machine can have.
+
+This file is read where torch is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from mercer.kernels import RBF, ArcCosine, Layer, Linear, NormalisedGaussian
+
+__all__ = ["TorchLayer", "torch_layer"]
+
+LEAST = 1e-6  # squared norm below which it counts as this: roots have no slope at 0
+STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float32
+
+
+class TorchLayer(ABC):
+    """Abstract: κ(c, a, b) for tensors of inner products and squared norms that broadcast."""
+
+    @abstractmethod
+    def of_gram(self, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        """κ(c, a, b)."""
+
+    def of_diag(self, g: Tensor) -> Tensor:
+        """κ(g, g, g)."""
+        return g
+
+    def of_square(self, G: Tensor) -> Tensor:
+        """The kernel matrix of a Gram matrix G (p, p)."""
+        g = G.diagonal()
+        K = self.of_gram(G, g[:, None], g)
+        return K - torch.diag(K.diagonal()) + torch.diag(self.of_diag(g))
+
+
+class _Linear(TorchLayer):
+    def of_gram(self, c, a, b):
+        return c
+
+
+class _Gaussian(TorchLayer):
+    def __init__(self, gamma: float):
+        self.gamma = gamma
+
+    def of_gram(self, c, a, b):
+        return torch.exp(-self.gamma * (a + b - 2 * c).clamp_min(0))
+
+    def of_diag(self, g):
+        return torch.ones_like(g)
+
+
+class _OfAngles(TorchLayer):
+    """Abstract: √(ab) times a function of the cosine, which is 1 at 1."""
+
+    @abstractmethod
+    def of_cosines(self, cosines: Tensor) -> Tensor:
+        """The function."""
+
+    def of_gram(self, c, a, b):
+        roots = a.clamp_min(LEAST).sqrt() * b.clamp_min(LEAST).sqrt()
+        return roots * self.of_cosines(c / roots)
+
+    def of_diag(self, g):
+        return g.clamp_min(LEAST)
+
+
+class _NormalisedGaussian(_OfAngles):
+    def of_cosines(self, cosines):
+        return torch.exp(cosines.clamp(-1, 1) - 1)
+
+
+class _ArcCosine(_OfAngles):
+    """Of degree 1."""
+
+    def of_cosines(self, cosines):
+        cosines = cosines.clamp(-STRAIGHT, STRAIGHT)
+        angles = torch.acos(cosines)
+        sines = torch.sqrt(1 - cosines * cosines)
+        return (sines + (math.pi - angles) * cosines) / math.pi
+
+
+def torch_layer(layer: Layer) -> TorchLayer:
+    """The layer on tensors; ValueError if there is none.
+
+    Examples
+    --------
+    >>> G = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
+    >>> torch_layer(RBF(0.5)).of_square(G)
+    tensor([[1.0000, 0.6065],
+            [0.6065, 1.0000]])
+    """
+    layer.check_layer()
+    if isinstance(layer, RBF) and layer.metric is None:
+        return _Gaussian(float(layer.gamma))
+    if isinstance(layer, NormalisedGaussian):
+        return _NormalisedGaussian()
+    if isinstance(layer, Linear):
+        return _Linear()
+    if isinstance(layer, ArcCosine) and (layer.degree, layer.layers) == (1, 1):
+        return _ArcCosine()
+    raise ValueError(
+        f"layer={layer!r}: a convolutional deep kernel machine has NormalisedGaussian(), "
+        "ArcCosine(1), RBF with a number as gamma, or Linear()."
+    )
