@@ -1,6 +1,6 @@
 // Python bindings of edit.cpp: the distances of all pairs of two lists of strings. The strings of
-// one list are put side by side, as texts or as patterns, and meet each string of the other one. All numbers that
-// could lead to a wrong address are checked first.
+// one list are put side by side, as texts or as patterns, and meet each string of the other one. All
+// numbers that could lead to a wrong address are checked first.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>

@@ -35,7 +35,6 @@ struct Words {
     static Vector minus_bit(Vector a, Carry c) { return _mm512_mask_sub_epi64(a, c, a, all(1)); }
     // a | 1 where there is a carry.
     static Vector with_bit(Vector a, Carry c) { return _mm512_mask_or_epi64(a, c, a, all(1)); }
-    static Vector choose(Carry c, Vector a, Vector b) { return _mm512_mask_mov_epi64(b, c, a); }
     static Vector twice(Vector a) { return _mm512_add_epi64(a, a); }
     static Vector both(Vector a, Vector b) { return _mm512_and_si512(a, b); }
     static Vector either(Vector a, Vector b) { return _mm512_or_si512(a, b); }
@@ -113,9 +112,6 @@ struct Words {
     static Vector plus_bit(Vector a, Carry c) { return _mm256_add_epi64(a, c); }
     static Vector minus_bit(Vector a, Carry c) { return _mm256_sub_epi64(a, c); }
     static Vector with_bit(Vector a, Carry c) { return _mm256_or_si256(a, c); }
-    static Vector choose(Carry c, Vector a, Vector b) {
-        return _mm256_blendv_epi8(b, a, _mm256_sub_epi64(all(0), c));
-    }
     static Vector twice(Vector a) { return _mm256_add_epi64(a, a); }
     static Vector both(Vector a, Vector b) { return _mm256_and_si256(a, b); }
     static Vector either(Vector a, Vector b) { return _mm256_or_si256(a, b); }
@@ -161,7 +157,6 @@ struct Words {
     static Vector plus_bit(Vector a, Carry c) { return a + c; }
     static Vector minus_bit(Vector a, Carry c) { return a - c; }
     static Vector with_bit(Vector a, Carry c) { return a | c; }
-    static Vector choose(Carry c, Vector a, Vector b) { return c ? a : b; }
     static Vector twice(Vector a) { return a << 1; }
     static Vector both(Vector a, Vector b) { return a & b; }
     static Vector either(Vector a, Vector b) { return a | b; }

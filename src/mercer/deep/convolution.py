@@ -128,9 +128,7 @@ class Grams(NamedTuple):
 def factor(K: Tensor, jitter: float) -> Tensor:
     """The Cholesky factor of K, with a part ``jitter`` of its mean diagonal added."""
     size = K.diagonal().mean().clamp_min(torch.finfo(K.dtype).tiny / jitter)
-    return torch.linalg.cholesky(
-        K + jitter * size * torch.eye(len(K), dtype=K.dtype, device=K.device)
-    )
+    return torch.linalg.cholesky(K + jitter * size * torch.eye(len(K)).to(K))
 
 
 def divergence(A: Tensor, *, taylor: bool) -> Tensor:

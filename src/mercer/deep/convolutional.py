@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.classes import encode_classes
-from mercer.learners.finite import finite_fit, finite_values
+from mercer.learners.finite import finite_fit
 from mercer.learners.parameters import check_count, check_flag, check_positive, check_seed
 from mercer.samples import is_whole
 from mercer.threads import fitting, forget
@@ -23,7 +23,7 @@ __all__ = ["ConvolutionalDeepKernelMachine"]
 FLOATS: Any = [np.float64, np.float32]
 
 
-class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
+class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOutputs):
     r"""Images by their patches: layers of learnt Gram matrices :math:`G_l` that maximise
 
     .. math:: \sum_i \left( \log softmax(μ_i)_{y_i} - \tfrac12 v_i \right)
@@ -137,8 +137,6 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
     (True, (16, 8, 3, 3))
     """
 
-    classes_: np.ndarray
-
     def __init__(
         self,
         n_inducing: Any = (32, 64, 128),
@@ -226,32 +224,14 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator):
         path_found = {"objective_path_": np.array(path), "n_iter_": len(path), "classes_": classes}
         vars(self).update(found | path_found)
 
-    @finite_values
-    def _means(self, X: Any) -> np.ndarray:
-        """Outputs, made smaller where they are uncertain, (q, C)."""
-        check_is_fitted(self)
+    def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         torch_side = _torch_side()
         images = self._standardised(self._new_images(X))
         network = torch_side.restored(
             vars(self), self._windows(), self._layers(), float(self.jitter), self.device
         )
         with torch_side.torch_threads(self.n_jobs):
-            means, variances = torch_side.outputs(network, images, self.batch_size)
-        return means / np.sqrt(1 + np.pi / 4 * variances)[:, None]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Log-probabilities up to a constant, (q, C); for two classes their difference, (q,)."""
-        f = self._means(X)
-        return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes in the order of ``classes_``, (q, C)."""
-        return np.exp(log_softmax(self._means(X), axis=1))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each image, (q,)."""
-        f = self._means(X)
-        return self.classes_[f.argmax(axis=1)]
+            return torch_side.outputs(network, images, self.batch_size)
 
     def _new_images(self, X: Any) -> np.ndarray:
         """Images of the shape that the fit had, (q, channels, rows, columns)."""

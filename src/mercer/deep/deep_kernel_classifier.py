@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
+from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.targets import ClassTargets
 from mercer.learners.classes import encode_classes
-from mercer.learners.finite import finite_fit, finite_values
+from mercer.learners.finite import finite_fit
 from mercer.threads import fitting
 
 __all__ = ["DeepKernelMachineClassifier"]
 
 
-class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
+class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOutputs):
     r"""Classification by a deep kernel machine: as `DeepKernelMachineRegressor`, with
 
     .. math:: \max_μ \sum_i \log softmax(μ_i)_{y_i} - \tfrac12 tr(μ^\top K^{-1} μ)
@@ -114,27 +113,6 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine):
         self.classes_ = classes
         result.conclude()
         return self
-
-    @finite_values
-    def _means(self, X: Any) -> np.ndarray:
-        """Outputs, made smaller where they are uncertain, (q, C)."""
-        check_is_fitted(self)
-        means, variances = self._outputs(X)
-        return means / np.sqrt(1 + np.pi / 4 * variances)[:, None]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Log-probabilities up to a constant, (q, C); for two classes their difference, (q,)."""
-        f = self._means(X)
-        return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes in the order of ``classes_``, (q, C)."""
-        return np.exp(log_softmax(self._means(X), axis=1))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row, (q,)."""
-        f = self._means(X)
-        return self.classes_[f.argmax(axis=1)]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "classes_" in vars(self)  # which is stored last

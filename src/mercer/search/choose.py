@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Coordinates, Distance
-from mercer.samples import is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.kd_tree import LEAF, BoxTree, KDTree
 from mercer.search.known import KnownNeighbours
 from mercer.search.lsh import LSHIndex
-from mercer.search.metric_tree import MetricTree
+from mercer.search.metric_tree import MetricTree, check_leaf_size
 from mercer.search.vectors import NormedRows, Question
 
 __all__ = ["ALGORITHMS", "fit_index"]
@@ -98,8 +97,7 @@ def fit_index(
     if not isinstance(algorithm, str) or algorithm not in known:
         names = ", ".join(map(repr, known))
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
-    if not (leaf_size is None or (is_whole(leaf_size) and leaf_size >= 1)):
-        raise ValueError(f"leaf_size={leaf_size!r}: give an integer >= 1, or None.")
+    check_leaf_size(leaf_size)
     if not isinstance(distance, Distance):
         return BruteForce(**options).fit(X), "brute"  # which says what is wrong
     distance.validate()

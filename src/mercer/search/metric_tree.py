@@ -17,7 +17,7 @@ from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
 
-__all__ = ["MetricTree"]
+__all__ = ["MetricTree", "check_leaf_size"]
 
 LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
@@ -95,7 +95,8 @@ class MetricTree(Index):
                 "rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
-        leaf = max(self._leaf(), -(-n // LEAVES))
+        check_leaf_size(self.leaf_size)
+        leaf = max(LEAF if self.leaf_size is None else int(self.leaf_size), -(-n // LEAVES))
         rows, order = distance.prepare(X), np.arange(n)
         near = distance.block(rows, rows[:1])[:, 0]  # to the vantage point of the parent
         vantages: list[int] = []
@@ -137,12 +138,6 @@ class MetricTree(Index):
         self._starts = np.array([*starts, n], np.int64)
         self._slack = self._rounding(X)
         return order
-
-    def _leaf(self) -> int:
-        size = LEAF if self.leaf_size is None else self.leaf_size
-        if not (is_whole(size) and size >= 1):
-            raise ValueError(f"leaf_size={self.leaf_size!r}: give an integer >= 1, or None.")
-        return int(size)
 
     def _rounding(self, X: Any) -> float:
         """By how much distances may be wrong: rounding must not rule rows out."""
@@ -211,3 +206,9 @@ class MetricTree(Index):
             leaves[:, ~halves[halves < 0]] = least[:, halves < 0]
             nodes, inside = halves[halves >= 0], least[:, halves >= 0]
         return leaves * (1 - 1e-6) - self._slack
+
+
+def check_leaf_size(value: Any) -> None:
+    """Raise ValueError if a parameter ``leaf_size`` is neither a whole number >= 1 nor None."""
+    if not (value is None or (is_whole(value) and value >= 1)):
+        raise ValueError(f"leaf_size={value!r}: give an integer >= 1, or None.")
