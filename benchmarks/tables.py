@@ -3,8 +3,12 @@
 Of each table 25% of the rows are held out. The command reads a CSV file as users' do, and what is
 timed is the whole process: reading, search, score, fit to all rows and report. Peers are given the
 same seconds for their search: LightGBM draws settings at random and keeps the best by 3-fold
-cross-validation, and scikit-learn's SVC or SVR does the same on at most 5,000 rows. ``--time``,
-``--seeds`` and ``--sets`` choose less or more. Needs MERCER_DATA.
+cross-validation, and scikit-learn's SVC or SVR does the same on at most 5,000 rows; xRFM, if it is
+installed, draws settings and keeps the best on a fifth of the rows, as it does by itself.
+
+``--time``, ``--seeds`` and ``--sets`` choose less or more, ``--busy`` lets so many other processes
+work meanwhile, and ``--splits FILE`` keeps the results of each split, which are not measured again.
+Needs MERCER_DATA.
 """
 
 import subprocess
@@ -30,6 +34,11 @@ from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
 from mercer.selection.baselines import fit_baseline
 from mercer.selection.encoding import TableEncoder
+
+try:  # which needs torch
+    from xrfm import __about__, xRFM
+except ImportError:
+    xRFM = None
 
 #: name -> file, target (None: the last column), task
 SETS = {
@@ -156,6 +165,57 @@ def support_vectors(X, y, X_test, task: str, seconds: float) -> np.ndarray:
     return found * size if task == "regression" else found
 
 
+def columns_of(X):
+    """Standardised numbers beside one-hot categories."""
+    numbers = [c for c in X if X[c].dtype.kind in "fiu"]
+    others = [c for c in X if c not in numbers]
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), others),
+    )
+
+
+def feature_machines(X, y, X_test, task: str, seconds: float) -> np.ndarray:
+    """The best of xRFM's settings, judged on the fifth of the rows that it stops early by."""
+    began, longest, rng = time.perf_counter(), 0.0, np.random.default_rng(0)
+    columns = columns_of(X)
+    rows = np.asarray(columns.fit_transform(X), np.float32)
+    new = np.asarray(columns.transform(X_test), np.float32)
+    levels, codes = np.unique(y, return_inverse=True)
+    known = codes if task == "classification" else y.astype(np.float32)[:, None]
+    judged, train = np.split(rng.permutation(len(y)), [len(y) // 5])
+    found, best = None, -np.inf
+    while found is None or time.perf_counter() - began + longest < 0.8 * seconds:
+        start = time.perf_counter()
+        model = {
+            "kernel": ("l2", "l1")[rng.integers(2)] if found is not None else "l2",
+            "exponent": float(rng.choice([0.7, 1.0, 1.2])) if found is not None else 1.0,
+            "bandwidth": float(10 ** rng.uniform(0, 1.7)) if found is not None else 10.0,
+            "diag": bool(rng.integers(2)) if found is not None else False,
+            "bandwidth_mode": "constant",
+        }
+        settings = {
+            "reg": float(10 ** rng.uniform(-5, -1)) if found is not None else 1e-3,
+            "iters": 5, "verbose": False, "early_stop_rfm": True,
+        }  # fmt: skip
+        machine = xRFM(
+            rfm_params={"model": model, "fit": settings}, device="cpu", verbose=False,
+            time_limit_s=0.8 * seconds - (start - began), random_state=0,
+            tuning_metric="accuracy" if task == "classification" else "mse",
+        )  # fmt: skip
+        machine.fit(rows[train], known[train], rows[judged], known[judged])
+
+        def answers(some, machine=machine):
+            answer = np.asarray(machine.predict(some)).ravel()
+            return levels[answer.astype(int)] if task == "classification" else answer
+
+        value = score(y[judged], answers(rows[judged]), task)
+        if value > best:
+            found, best = answers, value
+        longest = max(longest, time.perf_counter() - start)
+    return found(new)
+
+
 def spline(X, y, X_test, task: str, seconds: float) -> np.ndarray:
     encoder = TableEncoder().fit(X)
     model = fit_baseline("linear (spline)", encoder.features_, encoder.transform(X), y, task)
@@ -164,28 +224,36 @@ def spline(X, y, X_test, task: str, seconds: float) -> np.ndarray:
 
 def feature_machine(X, y, X_test, task: str, seconds: float) -> np.ndarray:
     """A learnt metric on standardised and one-hot columns, with its defaults."""
-    numbers = [c for c in X if X[c].dtype.kind in "fiu"]
-    others = [c for c in X if c not in numbers]
-    columns = make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), others),
-    )
     learner = FeatureMachineRegressor if task == "regression" else FeatureMachineClassifier
-    return make_pipeline(columns, learner()).fit(X, y).predict(X_test)
+    return make_pipeline(columns_of(X), learner()).fit(X, y).predict(X_test)
 
 
 PEERS = {
     "LightGBM, tuned": boosted,
     "SVM, tuned": support_vectors,
+    **({} if xRFM is None else {"xRFM, tuned": feature_machines}),
     "FeatureMachine": feature_machine,
     "splines": spline,
 }
+
+
+def measured(X, y, task: str, seconds: float, seed: int) -> list[float]:
+    """Scores of all on one split, and the seconds and the peak MB of the command."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    train, test = np.split(order, [int(0.75 * len(y))])
+    parts = X.iloc[train], y[train], X.iloc[test], task, seconds
+    predicted, spent, memory = command(*parts)
+    values = [score(y[test], predicted, task)]
+    values += [score(y[test], peer(*parts), task) for peer in PEERS.values()]
+    return [*values, spent, memory]
 
 
 def main() -> None:
     args = options(
         ("--time", {"type": float, "default": 30.0}),
         ("--seeds", {"type": int, "default": 1}),
+        ("--busy", {"type": int, "default": 0}),
+        ("--splits", {"default": ""}),
         ("--sets", {"default": ""}),
     )
     folder = data_folder()
@@ -203,24 +271,32 @@ def main() -> None:
     chosen = [name for name in SETS if not args.sets or name in args.sets.split(",")]
     if args.quick:
         chosen = chosen[2:3]
+    busy = [sys.executable, "-S", "-c", "while True: pass"]
+    others = [subprocess.Popen(busy) for _ in range(args.busy)]
+    known = {}
+    if args.splits and Path(args.splits).exists():
+        for line in Path(args.splits).read_text().splitlines():
+            cells = line.split(",")
+            known[",".join(cells[:4])] = [float(cell) for cell in cells[4:]]
     ranks, gaps = [], []
     for name in chosen:
         X, y, task = read(folder, name)
         found = []
         for seed in range(args.seeds):
-            order = np.random.default_rng(seed).permutation(len(y))
-            train, test = np.split(order, [int(0.75 * len(y))])
-            parts = X.iloc[train], y[train], X.iloc[test], task, args.time
-            predicted, spent, memory = command(*parts)
-            values = [score(y[test], predicted, task)]
-            values += [score(y[test], peer(*parts), task) for peer in PEERS.values()]
-            found.append([*values, spent, memory])
+            key = f"{name},{args.time:g},{args.busy},{seed}"
+            if key not in known:
+                known[key] = measured(X, y, task, args.time, seed)
+                if args.splits:
+                    with open(args.splits, "a") as file:
+                        print(key, *known[key], sep=",", file=file)
+            values = known[key][:-2]
+            found.append(known[key])
             ranks.append(rankdata(-np.round(values, 4)))
             gaps.append(max(values) - values[0])
-        means = np.mean(found, axis=0)
+        rows, means = int(0.75 * len(y)), np.mean(found, axis=0)
         cells = [f"{value:.4f}" for value in means[:-2]]
         longest, largest = np.max(found, axis=0)[-2:]
-        section.row(name, f"{len(train):,}", *cells, f"{longest:.0f}", f"{largest:.0f}")
+        section.row(name, f"{rows:,}", *cells, f"{longest:.0f}", f"{largest:.0f}")
     mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
     section.row(
         "mean rank ± standard error",
@@ -230,7 +306,13 @@ def main() -> None:
         "",
     )
     section.note(f"the furthest that mercer fit was behind the best: {max(gaps):.4f}")
-    section.note(f"{args.seeds} splits; LightGBM {lightgbm.__version__}")
+    versions = f"LightGBM {lightgbm.__version__}"
+    versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
+    section.note(f"{args.seeds} splits; {versions}")
+    if args.busy:
+        section.note(f"{args.busy} other processes worked all the time")
+    for other in others:
+        other.kill()
     section.finish(args.write)
 
 
