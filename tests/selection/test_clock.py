@@ -11,6 +11,7 @@ from mercer.selection import baselines
 from mercer.selection.baselines import fit_baseline
 from mercer.selection.candidates import Candidate
 from mercer.selection.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
+from mercer.selection.costs import AT_FIRST, CARE, LAST, Costs
 
 
 class Told(Clock):
@@ -31,6 +32,21 @@ class Told(Clock):
 def test_the_first_rung_leaves_what_the_second_needs(limit, seconds, share):
     clock = Told(limit, seconds)
     assert_allclose(clock.first_share([Candidate("gaussian", 1.0, False)], (100, None)), share)
+
+
+def test_what_steps_took_corrects_the_next_of_their_kind_and_long_ones_count_most():
+    costs = Costs(1, 1)
+    assert_allclose(costs.expected("ridge", 2.0), CARE * AT_FIRST * 2)
+    costs.observe("ridge", 1.0, 1.0)
+    for _ in range(3):
+        costs.observe("ridge", 0.01, 0.09)  # a short one with a start that was not predicted
+    assert_allclose(costs.expected("ridge", 2.0), CARE * 2 * 1.27 / 1.03)
+    assert_allclose(costs.factor("svc"), 1.27 / 1.03)  # nothing else is known
+    costs.observe("svc", 1.0, 4.0)
+    assert_allclose([costs.factor("svc"), costs.factor("ridge")], [4, 1.27 / 1.03])
+    for _ in range(LAST):
+        costs.observe("ridge", 1.0, 2.0)
+    assert_allclose(costs.factor("ridge"), 2)  # the last ones alone
 
 
 def test_the_rows_that_a_baseline_sees_keep_their_weights(monkeypatch):

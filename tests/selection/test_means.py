@@ -1,4 +1,4 @@
-"""The mean of two machines: what it computes, when it is taken, and that everything knows both."""
+"""The mean of machines: what it computes, when it is taken, and that everything knows all."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import automatic, trials
+from mercer.selection import final_fit, trials
 from mercer.selection.budget import Deadline
 from mercer.selection.candidates import Candidate
 from mercer.selection.means import HeldPredictions
@@ -29,14 +29,20 @@ NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
 @pytest.fixture
 def eager(monkeypatch):
     """Any mean will do that is not worse, so that there is one."""
-    monkeypatch.setattr("mercer.selection.means.GAIN", -1.0)
-    monkeypatch.setattr(trials.Metric, "sign", lambda self: 0)
+    monkeypatch.setattr("mercer.selection.means.GAIN", -np.inf)
+    original = trials.Leaderboard.settled
+
+    def settled(self, rows):
+        means = [row for row in rows if row["name"].startswith("mean of")]
+        return means[-1] if means else original(self, rows)
+
+    monkeypatch.setattr(trials.Leaderboard, "settled", settled)
 
 
 def fitted(kind, **settings):
     model = kind(trials=3, **settings).fit(TABLE, WAVE if kind is KernelRegressor else RING)
-    assert "mean" in model.schedule_[-1]
-    assert len(model.machine_.parts) == 2
+    assert len(model.schedule_[-1]["mean"]) == 2
+    assert len(model.machine_.parts) == 3
     return model
 
 
@@ -51,10 +57,10 @@ def answers(model, X=NEW):
 def test_it_is_the_mean_of_predictions_or_of_log_odds(kind, eager):
     model = fitted(kind)
     M = model.encode(NEW)
-    one, other = (part(M) for part in model.machine_.parts)
+    one, other, third = (part(M) for part in model.machine_.parts)
     if kind is KernelRegressor:
-        return assert_allclose(answers(model), (one + other) / 2, rtol=1e-12)
-    odds = np.sqrt(one[:, 1] / one[:, 0] * other[:, 1] / other[:, 0])
+        return assert_allclose(answers(model), (one + other + third) / 3, rtol=1e-12)
+    odds = np.cbrt(np.prod([P[:, 1] / P[:, 0] for P in (one, other, third)], axis=0))
     P = answers(model)
     assert_allclose(P[:, 1] / P[:, 0], odds, rtol=1e-9)
     return assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
@@ -68,10 +74,10 @@ def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
     added = machine.contributions(M, which)
     assert added.shape == (len(M), len(machine.stored))
     parts = [
-        part.finish.slope / 2 * part.contributions(M, which).sum(axis=1) for part in machine.parts
+        part.finish.slope / 3 * part.contributions(M, which).sum(axis=1) for part in machine.parts
     ]
-    assert_allclose(added.sum(axis=1), parts[0] + parts[1], rtol=1e-6, atol=1e-9)
-    assert_array_equal(model.stored_rows_, np.union1d(*machine.numbers))
+    assert_allclose(added.sum(axis=1), sum(parts), rtol=1e-6, atol=1e-9)
+    assert_array_equal(model.stored_rows_, np.unique(np.concatenate(machine.numbers)))
     reasons = model.reasons(NEW[:5])
     assert reasons.stored == len(model.stored_rows_)
     assert set(reasons.rows.ravel()) <= {-1, *model.stored_rows_}
@@ -111,7 +117,7 @@ def test_there_is_none_without_a_gain(monkeypatch):
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
 
 
-def test_the_partner_is_the_one_that_helps_most():
+def test_the_partners_are_those_that_help_most():
     y, judged = np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, True, True, False])
     held = HeldPredictions(Regression(), 1000)
 
@@ -123,11 +129,14 @@ def test_the_partner_is_the_one_that_helps_most():
     held.keep(row("c", 4.0), Candidate("additive"), y + 2)
     held.keep(row("worse", 9.0), Candidate("laplacian", 3.0), y - 1.0)  # of a family that is known
     held.keep(row("large", 0.1), Candidate("metric"), np.zeros(1000))
-    found = held.partner(row("a", 1.0), y, judged, None)
-    assert found[0]["name"] == "b"
-    assert_allclose(found[2], y - 0.05)
-    assert held.partner(row("a", 0.002), y, judged, None) is None
-    assert held.partner(row("unknown", 1.0), y, judged, None) is None
+    held.keep(row("d", 0.01), Candidate("interactions"), y + 0.07)
+    found = held.partners(row("a", 1.0), y, judged, None)
+    # (y + 1 + y - 1.1) / 2 first, for it is nearer than the mean with d; no third one helps
+    assert [other["name"] for other, _, _ in found] == ["b", "d"]
+    assert_allclose(found[0][2], y - 0.05)
+    assert_allclose(found[1][2], y - 0.01)
+    assert held.partners(row("a", 0.002), y, judged, None) == []
+    assert held.partners(row("unknown", 1.0), y, judged, None) == []
 
 
 def test_weights_of_rows_count_in_the_choice():
@@ -137,41 +146,49 @@ def test_weights_of_rows_count_in_the_choice():
         row = {"name": name, "rows": 2, "loss": 1.0}
         held.keep(row, Candidate("objects", text=name, form=name, machine=name), np.array(values))
     for weights, name in ([5.0, 1.0], "b"), ([1.0, 5.0], "c"):
-        found = held.partner(
-            {"name": "a", "rows": 2, "loss": 1.0}, y, np.array([True, True]), np.array(weights)
+        found = held.partners(
+            {"name": "a", "rows": 2, "loss": 9.0}, y, np.array([True, True]), np.array(weights)
         )
-        assert found[0]["name"] == name
+        assert found[0][0]["name"] == name
 
 
 def test_the_mean_of_probabilities_is_that_of_log_odds():
     task = Classification(np.array([0, 1]))
-    mean = task.mean(np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]]))
+    mean = task.mean([np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]])])
     assert_allclose(mean, [[1 / 3, 2 / 3]])
+    P = [[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]]
+    assert_allclose(task.mean([np.array([row]) for row in P]), [[0.5, 0.5]])
     assert_allclose(task.plain()(np.log(mean)), mean)
 
 
-def test_without_time_for_both_the_winner_stays_alone(eager, monkeypatch):
+@pytest.mark.parametrize("whole", [1, 2])
+def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatch):
     class Late(Deadline):
-        """The time is over when the second machine is to be fitted."""
+        """The time is over when a machine after the first ``whole`` is to be fitted."""
 
         fits = 0
 
         def __enter__(self):
             type(self).fits += 1
-            if type(self).fits > 1:
+            if type(self).fits > whole:
                 raise Stopped
             return super().__enter__()
 
         def is_over(self):
-            return type(self).fits > 1
+            return type(self).fits > whole
 
-    monkeypatch.setattr(automatic, "Deadline", Late)
+    monkeypatch.setattr(final_fit, "Deadline", Late)
     model = KernelRegressor(trials=3).fit(TABLE, WAVE)
-    assert "mean" not in model.schedule_[-1]
+    assert len(model.schedule_[-1].get("mean", [])) == whole - 1
     assert model.interrupted_ is None
-    assert len(model.machine_.parts) == 1
-    assert any("no time to fit two machines" in notice for notice in model.notices_)
-    assert model.winner_name_ == Candidate.of(model.winner_).name
+    assert len(model.machine_.parts) == whole
+    assert any("no time to fit 3 machines" in notice for notice in model.notices_)
+    assert model.winner_name_ in [row["name"] for row in model.leaderboard_]
+    alone = Candidate.of(model.winner_).name
+    assert (model.winner_name_ == alone) == (whole == 1)
+    Late.fits = -9  # time enough
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    assert_array_equal(answers(again), answers(model))
 
 
 def test_ctrl_c_in_the_second_fit_keeps_the_winner(eager):

@@ -9,7 +9,9 @@ import mercer
 from mercer.selection import reasons
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.candidates import Candidate
+from mercer.selection.final_fit import Fitter
 from mercer.selection.recipes import Recipe
+from mercer.selection.tasks import Regression
 
 
 def blobs(classes, n=120):
@@ -87,10 +89,9 @@ def test_a_machine_of_low_rank_names_its_centres():
     X = random.normal(size=(400, 2))
     y = np.sin(X[:, 0])
     model = KernelRegressor(trials=1).fit(X, y)
-    model.machine_, model._stored = model._fit_machine(
-        model._read_target(y, 400)[0], model.encode(X), y, None, 10**9,
-        Candidate.of(model.winner_), {"rank": 30},
-    )  # fmt: skip
+    features, M = model.encoder_.features_, model.encode(X)
+    fitter = Fitter(Regression(), features, M, y, None, 10**9, None, 0)
+    model.machine_, model._stored = fitter.fit(Candidate.of(model.winner_), {"rank": 30})
     found = model.reasons(X[:5])
     assert (found.kind, found.stored) == ("centres", 30)
     own = model.kernel_.block(model.kernel_.encode(model.encode(X[model.stored_rows_])),

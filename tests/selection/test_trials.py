@@ -1,5 +1,7 @@
 """The search: the same folds for all, budgets kept by a clock, schedules that replay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +20,7 @@ from mercer.selection.metrics import metric_named
 from mercer.selection.recipes import Recipe
 from mercer.selection.tasks import Classification, Regression
 from mercer.selection.values import read_columns
+from mercer.threads import Stopped
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))
@@ -50,7 +53,9 @@ def rungs(monkeypatch):
     monkeypatch.setattr(rungs_of_search, "SMALL_ROWS", 90)
     monkeypatch.setattr(trials, "SMALL_ROWS", 90)
     monkeypatch.setattr(rungs_of_search, "RUNGS", ((120, 30), (200, 60)))
+    monkeypatch.setattr(rungs_of_search, "ALL_ROWS", 100)
     monkeypatch.setattr(rungs_of_search, "LEARNING_ROWS", 50)
+    monkeypatch.setattr(rungs_of_search, "SPARED_ROWS", 50)
     monkeypatch.setitem(LIMITS, "leave one out", Limits(100, 80))
     monkeypatch.setattr(finals, "SMALLEST_RANK", 20)
     monkeypatch.setattr(finals, "EXACT_ROWS", 100)
@@ -139,7 +144,7 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
     rows, folds = search.rungs.folds(200)
     assert len(search.rungs.spared) == 50
     assert folds.max() == 0  # a quarter of the other rows, in one fold
-    assert (folds == 0).sum() == 38
+    assert (folds == 0).sum() == 48  # 40 of the 50 are in no rung
     first, folds_of_first = search.rungs.folds(120)
     spared = first[folds_of_first == rungs_of_search.SPARED]
     assert set(spared) == set(search.rungs.spared) & set(first)
@@ -147,6 +152,25 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
         assert not set(search.rungs.spared) & set(some[each == f])
         share = np.mean(RING[some[each == f]] == "in")
         assert abs(share - np.mean(RING[np.setdiff1d(some, search.rungs.spared)] == "in")) < 0.03
+
+
+def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, monkeypatch):
+    monkeypatch.setattr(rungs_of_search, "FEW_LEARNING_ROWS", 20)
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    learnt = Candidate("interactions", learn=True)
+    metric = Candidate("metric", learn=True, form="full")
+    counts = [search.rungs.count_learning(c) for c in (learnt, replace(learnt, more=True), metric)]
+    assert counts == [20, 50, 100]  # half of the last judge the metric
+    names = [c.name for c in (learnt, replace(learnt, more=True))]
+    assert names[1] == names[0] + " from more rows"
+
+
+def test_all_rows_of_a_table_that_is_not_large_are_in_both_rungs(rungs, monkeypatch):
+    monkeypatch.setattr(rungs_of_search, "ALL_ROWS", 240)
+    monkeypatch.setattr(rungs_of_search, "RUNGS", ((120, 30), (300, 60)))
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    assert search.rungs.plan() == [(240, 30), (240, 60)]
+    assert search.rungs.count_folds(240) == 3
 
 
 def test_few_are_promoted_to_more_rows(rungs):
@@ -182,8 +206,8 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
     )
 
 
-def test_the_best_of_another_family_is_promoted_next(rungs):
-    model = KernelRegressor(trials=6).fit(TABLE, WAVE)
+def test_the_best_of_each_family_are_promoted_first(rungs):
+    model = KernelRegressor(trials=8).fit(TABLE, WAVE)
     *tried, _ = model.schedule_
     scores = {row["name"]: row for row in KernelRegressor(
         replay=[entry for entry in tried if entry["rows"] == 120]
@@ -191,8 +215,10 @@ def test_the_best_of_another_family_is_promoted_next(rungs):
     first = [Candidate.of(entry) for entry in tried if entry["rows"] == 120]
     first.sort(key=lambda candidate: -scores[candidate.name]["score"])
     second = [Candidate.of(entry) for entry in tried if entry["rows"] == 200]
-    other = next(c for c in first if c.family != first[0].family)
-    assert second[:2] == [first[0], other]
+    best = {candidate.kin: candidate for candidate in reversed(first)}
+    assert len(best) < len(first)
+    order = sorted(first, key=lambda candidate: candidate is not best[candidate.kin])
+    assert second == order[: len(second)]
     assert len(second) >= 3
 
 
@@ -313,10 +339,10 @@ def test_an_interrupt_keeps_the_best_so_far():
     model = KernelRegressor(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(TABLE, WAVE)
-    assert len(model.schedule_) == 9
-    assert "Interrupted after 8 trials; the best candidate so far was kept." in model.notices_
+    assert len(model.schedule_) == 8  # weights from more rows are for larger tables
+    assert "Interrupted after 7 trials; the best candidate so far was kept." in model.notices_
     assert model.interrupted_ == "search"
-    whole = KernelRegressor(trials=8).fit(TABLE, WAVE)
+    whole = KernelRegressor(trials=7).fit(TABLE, WAVE)
     assert whole.interrupted_ is None
     same_model(model, whole)
 
@@ -324,12 +350,12 @@ def test_an_interrupt_keeps_the_best_so_far():
 @pytest.fixture
 def told(monkeypatch):
     """What the final fits are told, and ``cut``: the exception that the first one raises."""
-    from mercer.selection import automatic
+    from mercer.selection import final_fit
 
     class Told(list):
         cut: type[BaseException] | None = KeyboardInterrupt
 
-    told, original = Told(), automatic.Recipe
+    told, original = Told(), final_fit.Recipe
 
     class Cut(original):
         def fit(self, *args):
@@ -338,15 +364,15 @@ def told(monkeypatch):
                 raise told.cut
             return original.fit(self, *args)
 
-    monkeypatch.setattr(automatic, "Recipe", Cut)
-    monkeypatch.setattr(automatic, "QUICK_ROWS", 100)
+    monkeypatch.setattr(final_fit, "Recipe", Cut)
+    monkeypatch.setattr(final_fit, "QUICK_ROWS", 100)
     return told
 
 
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     model = KernelRegressor(trials=1)
     model.fit_and_encode(TABLE, WAVE)  # does not raise: the command asks for what there is
-    from mercer.selection.automatic import SMALLEST_RANK
+    from mercer.selection.final_fit import SMALLEST_RANK
 
     assert [each.rank for each in told] == [80, SMALLEST_RANK]
     assert model.X_fit_.shape[0] == 100
@@ -364,24 +390,24 @@ def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     rungs, told, clock, monkeypatch, early
 ):
     """The machine that was fitted at the start of a large table, else a quick one."""
-    from mercer.selection import automatic
+    from mercer.selection import automatic, final_fit
 
     monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100 if early else 10**6)
     told.cut = None
 
-    class Late(automatic.Deadline):
+    class Late(final_fit.Deadline):
         def __enter__(self):
             clock.now += 1000
-            raise automatic.Stopped
+            raise Stopped
 
-    monkeypatch.setattr(automatic, "Deadline", Late)
+    monkeypatch.setattr(final_fit, "Deadline", Late)
     model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
     assert model.interrupted_ is None
     assert any(notice.startswith("The time was over") for notice in model.notices_)
     assert model.schedule_[-1].get("early", False) == early
-    assert (model.winner_name_ == automatic.EARLY.name) == early
+    assert (model.winner_name_ == final_fit.EARLY.name) == early
     assert model.score(TABLE, WAVE) > 0.1
-    monkeypatch.setattr(automatic, "Deadline", budget.Deadline)
+    monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
     assert again.winner_ == model.winner_
     assert again.schedule_ == model.schedule_
@@ -510,8 +536,9 @@ def test_the_candidates_of_a_table_in_their_order():
     assert [c.name for c in candidates(TableEncoder().fit(TABLE).features_)] == [
         "interactions, learnt weights", "learnt metric, full", "learnt metric, absolute",
         "learnt metric, diagonal", "gaussian, scale 1", "window: interactions, learnt weights",
-        "window: learnt metric, full", "interactions, learnt weights, scale 3",
-        "sum of many kernels, learnt weights", "laplacian, scale 1", "additive",
+        "window: learnt metric, full", "interactions, learnt weights from more rows",
+        "sum of many kernels, learnt weights", "interactions, learnt weights, scale 3",
+        "laplacian, scale 1", "additive",
         "gaussian, scale 0.3", "laplacian, scale 0.3", "gaussian, scale 3",
         "interactions, equal weights", "laplacian, scale 3", "gaussian, scale 10",
         "gaussian, scale 0.1",

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -23,43 +21,33 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import memory_budget
-from mercer.kernels import TableKernel
 from mercer.learners.parameters import check_count
 from mercer.learners.targets import check_weights
 from mercer.samples import EncodedColumns
-from mercer.selection.budget import Budget, Deadline, seconds
+from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.column_weights import column_weights
 from mercer.selection.columns import column_notices
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.finals import SMALLEST_RANK
-from mercer.selection.learning import (
-    FEWEST_LEARNING_ROWS,
-    LEARNING_STEPS,
-    learn_kernel,
-    learning_rows,
-)
+from mercer.selection.learning import FEWEST_LEARNING_ROWS
 from mercer.selection.machines import Machine
-from mercer.selection.means import MeanMachine, mean_name
+from mercer.selection.means import mean_name
 from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
-from mercer.selection.recipes import Recipe, compressed
+from mercer.selection.recipes import compressed
 from mercer.selection.related import Related
 from mercer.selection.resume import Known, fingerprint
 from mercer.selection.rungs import ONE_RUNG_ROWS
 from mercer.selection.tasks import Classification, Regression, Task
 from mercer.selection.trials import Trials
 from mercer.selection.values import is_object_list, read_columns
-from mercer.threads import Stopped, fitting, forget, paying_threads
+from mercer.threads import fitting, forget, paying_threads
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
-
-QUICK_ROWS = 5000  # most rows of a final fit after an interruption
-LATE = 0.05  # part of the time by which a final fit may exceed it
-Fitted: TypeAlias = tuple[Machine, np.ndarray]  # and the numbers of the rows that it has stored
-EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
 
 
 class _AutomaticKernel(BaseEstimator, ABC):
@@ -194,24 +182,22 @@ class _AutomaticKernel(BaseEstimator, ABC):
         )
         if known is not None:
             search.remember(known.checked(self.searched_))
-        fit = partial(self._fit_machine, task, M, y, weights, memory)
+        fitter = self._fitter(task, M, y, weights, memory)
         early = None
         if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and EARLY.suits(self.encoder_.features_):
-            early = fit(EARLY, {"rank": SMALLEST_RANK})  # from here on there is a model
+            early = fitter.fit(EARLY, {"rank": SMALLEST_RANK})  # from here on there is a model
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
         self.leaderboard_, self.schedule_ = search.board.rows, search.schedule
-        self.interrupted_ = "search" if search.interrupted else None
-        self.notices_ += search.notices
         began = budget.spent()
-        winner, final = self._fit_final(search, fit, early, winner, final)
-        if search.partner is not None or "mean" in final:
-            final = self._fit_partner(search, fit, winner, final)
-        self.schedule_[-1] = final
-        self.winner_, self.winner_name_ = asdict(winner), winner.name
-        if "mean" in final:
-            self.winner_name_ = mean_name(winner.name, Candidate.of(final["mean"]).name)
+        last = FinalFit(search, fitter, early)
+        self.machine_, self._stored = last.run(winner, final)
+        self.schedule_[-1] = last.plan
+        self.interrupted_ = "final fit" if last.cut else "search" if search.interrupted else None
+        self.notices_ += search.notices + last.notices
+        self.winner_ = asdict(last.candidates[0])
+        self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
         if task.classes is not None:
             ones = np.ones(len(task.classes))
             self.decision_weights_ = search.decision_weights.get(self.winner_name_, ones)
@@ -223,9 +209,13 @@ class _AutomaticKernel(BaseEstimator, ABC):
         return "machine_" in vars(self)
 
     def _candidates(self) -> list[Candidate]:
-        """The winner, and its partner if they have a mean."""
-        partner = self.schedule_[-1].get("mean")
-        return [Candidate.of(entry) for entry in (self.winner_, partner) if entry is not None]
+        """The winner, and its partners if they have a mean."""
+        partners = self.schedule_[-1].get("mean", [])
+        return [Candidate.of(entry) for entry in (self.winner_, *partners)]
+
+    def _fitter(self, task: Task, M: EncodedColumns, y, weights, memory: int) -> Fitter:
+        features = self.encoder_.features_
+        return Fitter(task, features, M, y, weights, memory, self.n_jobs, self._seed)
 
     @fitting
     def refit(self, X, y, sample_weight=None) -> Self:
@@ -243,10 +233,11 @@ class _AutomaticKernel(BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         M = self.encoder_.transform(table)
-        fit = partial(self._fit_machine, task, M, y, weights, memory_budget(self.memory))
-        plans = [final, *([final["mean"]] if "mean" in final else [])]
-        kernels += [None] * len(plans)
-        self._keep(task, *map(fit, self._candidates(), plans, kernels))
+        fitter = self._fitter(task, M, y, weights, memory_budget(self.memory))
+        plans = [final, *final.get("mean", [])]
+        kernels = kernels or [None] * len(plans)
+        fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+        self.machine_, self._stored = mean_of(task, fitted)
         return self
 
     @fitting
@@ -288,135 +279,6 @@ class _AutomaticKernel(BaseEstimator, ABC):
         task, y = self._read_target(y[kept], int(kept.sum()))
         return {name: values[kept] for name, values in table.items()}, task, y, weights[kept], kept
 
-    # --- the final fit ------------------------------------------------------------------------
-
-    def _fit_final(
-        self,
-        search: Trials,
-        fit: Callable[..., Fitted],
-        early: Fitted | None,
-        winner: Candidate,
-        final: dict,
-    ) -> tuple[Candidate, dict]:
-        """Fit the winner to all rows; what is cut short leaves a quicker machine.
-
-        Returns the candidate of the machine that is kept, and its entry in the schedule.
-        """
-        kernel, deadline = search.learnt.of(winner)[0], Deadline(search.budget, LATE)
-        try:
-            tried = len(search.schedule) - 1
-            search.report(f"final fit: {winner.name}", tried, tried)
-            if not (final.get("quick") or final.get("early")):
-                with deadline:
-                    self._keep(search.task, fit(winner, final, kernel))
-                return winner, final
-        except (KeyboardInterrupt, Stopped):
-            over = deadline.is_over()
-            self.interrupted_ = None if over else "final fit"
-            why = "The time was over" if over else "Interrupted"
-            if over and early is not None:
-                final = {"final": True, "early": True, "rank": SMALLEST_RANK}
-                self.notices_.append(
-                    f"{why} in the final fit of {winner.name!r}: the model is the machine that "
-                    "was fitted to all rows at the start."
-                )
-            else:
-                rank = search.finals.affordable(SMALLEST_RANK)
-                final = {"final": True, "rank": rank, "quick": True}
-                self.notices_.append(
-                    f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} "
-                    f"centres on at most {QUICK_ROWS} rows."
-                )
-        search.partner = None
-        if final.get("early"):
-            self._keep(search.task, early or fit(EARLY, final))
-            return EARLY, final
-        rows = np.sort(search.rungs.order[:QUICK_ROWS])
-        self._keep(search.task, fit(winner, final, kernel, steps=1, rows=rows))
-        return winner, final
-
-    def _fit_partner(
-        self, search: Trials, fit: Callable[..., Fitted], winner: Candidate, final: dict
-    ) -> dict:
-        """Put the mean of the winner and its partner in its place, if there is time for both.
-
-        Returns the entry of the final fit in the schedule.
-        """
-        plan, deadline = final.get("mean") or search.plan_partner(), Deadline(search.budget, LATE)
-        try:
-            if plan is None:
-                raise Stopped
-            partner, tried = Candidate.of(plan), len(search.schedule) - 1
-            search.report(f"final fit: {partner.name}", tried, tried)
-            with deadline:
-                other = fit(partner, plan, search.learnt.of(partner)[0])
-        except (KeyboardInterrupt, Stopped):
-            if plan is not None and not deadline.is_over():
-                self.interrupted_ = "final fit"
-            self.notices_.append(
-                f"There was no time to fit two machines: the model is {winner.name!r} alone."
-            )
-            return {key: value for key, value in final.items() if key != "mean"}
-        self._keep(search.task, (self.machine_, self._stored), other)
-        return final | {"mean": plan}
-
-    def _keep(self, task: Task, fitted: Fitted, other: Fitted | None = None) -> None:
-        """Take a machine, or the mean of two; each comes with the numbers of its stored rows."""
-        machine, numbers = fitted
-        if other is not None:
-            machine = MeanMachine(machine, other[0], (numbers, other[1]), task.plain())
-            numbers = machine.stored
-        self.machine_, self._stored = machine, numbers
-
-    def _fit_machine(
-        self,
-        task: Task,
-        M: Any,
-        y: np.ndarray,
-        weights: Any,
-        memory: int,
-        candidate: Candidate,
-        final: dict,
-        kernel: TableKernel | None = None,
-        steps: int = LEARNING_STEPS,
-        rows: np.ndarray | None = None,
-    ) -> Fitted:
-        """The machine of a candidate, fitted as the entry ``final`` of a schedule says.
-
-        Weights are learnt in at most ``steps`` steps, and only ``rows`` are used if they are given.
-        With it come the numbers of the rows that it has stored.
-        """
-        if rows is not None:
-            M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
-        kernel = kernel or self._kernel_for(candidate, task, M, y, weights, memory, steps)
-        fitted = np.arange(len(M)) if rows is None else rows
-        if final.get("rows"):  # fewer, because all would take too long
-            some = np.sort(np.random.default_rng(self._seed).permutation(len(M))[: final["rows"]])
-            M, y, weights = M[some], y[some], None if weights is None else weights[some]
-            fitted = fitted[some]
-        recipe = Recipe(
-            candidate.machine if not final.get("quick") else "ridge", final.get("penalty"),
-            final["rank"], final.get("exact", False), memory=memory, n_jobs=self.n_jobs,
-            seed=self._seed,
-        )  # fmt: skip
-        machine = recipe.fit(task, kernel, M, y, weights)
-        return machine, fitted[machine.stored]
-
-    def _kernel_for(
-        self, candidate: Candidate, task: Task, M: Any, y: np.ndarray, weights: Any,
-        memory: int, steps: int,
-    ) -> TableKernel:  # fmt: skip
-        """The kernel of a candidate; its weights are learnt from at most 1,200 rows."""
-        features = self.encoder_.features_
-        order = np.random.default_rng(self._seed).permutation(len(M))
-        rows = order[: learning_rows(memory)]
-        if not candidate.learn:
-            return candidate.bound(features, M[np.sort(rows)])[0]
-        w = None if weights is None else weights[rows]
-        return learn_kernel(
-            candidate, features, M[rows], task.targets(y[rows]), w, memory, self.n_jobs, steps=steps
-        )[0]
-
     @property
     def kernel_(self) -> Any:
         """The winning kernel, bound to the encoded columns of ``encoder_``; of a mean the first."""
@@ -450,7 +312,7 @@ class _AutomaticKernel(BaseEstimator, ABC):
     def relevance(self) -> dict[str, float]:
         """The learnt weight of each column in the kernel, the largest first.
 
-        Empty if the winner has no learnt weights; of a mean of two, the first learnt ones. A weight
+        Empty if the winner has no learnt weights; of a mean, the first learnt ones. A weight
         of 0 means that the column does not matter. If columns were chosen, they have equal weights.
         """
         check_is_fitted(self)

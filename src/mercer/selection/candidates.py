@@ -96,6 +96,8 @@ class Candidate:
         or in a Euclidean distance, or a linear map.
     kept : int
         Of "screened", how many columns.
+    more : bool
+        Whether the weights of "interactions" are learnt from twice as many rows.
     """
 
     family: str
@@ -106,6 +108,7 @@ class Candidate:
     machine: str = "ridge"
     form: str = ""
     kept: int = 0
+    more: bool = False
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
@@ -126,7 +129,9 @@ class Candidate:
             return self.text or "sets"
         if self.family == "interactions":
             width = "" if self.scale == 1 else f", scale {self.scale:g}"
-            return f"interactions, {'learnt' if self.learn else 'equal'} weights{width}{text}"
+            weights = "learnt" if self.learn else "equal"
+            more = " from more rows" if self.more else ""
+            return f"interactions, {weights} weights{more}{width}{text}"
         if self.family == "additive":
             return f"additive{text}"
         if self.family == "many":
@@ -136,6 +141,11 @@ class Candidate:
         if self.family == "screened":
             return f"gaussian of {self.kept} columns, scale {self.scale:g}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
+
+    @property
+    def kin(self) -> tuple[str, str, str]:
+        """What candidates of one family have in common: they differ in widths and columns."""
+        return self.family, self.form, self.machine
 
     @property
     def alike(self) -> Candidate:
@@ -306,13 +316,15 @@ def candidates(
 def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
     """The candidates for numbers and categories, for each task."""
     learnt, wide = Candidate("interactions", learn=True), Candidate("interactions", 3.0, learn=True)
-    window, many = replace(learnt, machine="window"), Candidate("many", learn=True)
+    more, window = replace(learnt, more=True), replace(learnt, machine="window")
+    many = Candidate("many", learn=True)
     ridge = [
         learnt,
         Candidate("gaussian"),
         window,
-        wide,
+        more,
         many,
+        wide,
         Candidate("laplacian"),
         Candidate("additive"),
         Candidate("gaussian", 0.3),
@@ -343,6 +355,7 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
         window,
         normal("laplacian", 3.0, machine="window"),
         many,
+        more,
         svc("laplacian", 3.0),
         normal("laplacian"),
         *metrics[:1],

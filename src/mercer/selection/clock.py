@@ -16,10 +16,12 @@ from mercer.selection.finals import Finals
 from mercer.selection.learning import FIRST_RUNG_SHARE, LEARNING_STEPS, LearntKernels
 from mercer.selection.rungs import Rung, Rungs
 
-__all__ = ["PROMOTED", "Clock"]
+__all__ = ["HELD_ROWS", "PROMOTED", "Clock"]
 
-PROMOTED = 3  # candidates that go on to the second rung, if none of the later ones is better
-RESERVE, MOST_RESERVED = 0.05, 0.4  # parts of the time that are kept for the final fit
+HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
+PROMOTED = 3  # candidates for which the first rung leaves time in the second one
+EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
+RESERVE, MOST_RESERVED = 0.05, 0.25  # parts of the time that are kept for the final fit
 
 
 class Clock:
@@ -41,10 +43,11 @@ class Clock:
         entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
         learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):
-            count = self.rungs.learning_rows
+            count = self.rungs.count_learning(candidate)
             if candidate.family == "screened":
                 learning = Costs.screening(rows, len(self.finals.features))
             elif candidate.family == "metric":
+                count = min(count, self.rungs.learning_rows)
                 learning = Costs.metric(count, len(candidate.numbers(self.finals.features)))
             elif candidate.family == "many":
                 parts = len(candidate.kernel(self.finals.features).parts)
@@ -53,16 +56,17 @@ class Clock:
                 learning = Costs.interactions(count, entry, LEARNING_STEPS)
             learning *= folds if each else 1
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        values = rows * (rows if rows <= HELD_ROWS else train) * entry  # of the kernel
         if candidate.machine == "window":
-            return learning + rows**2 * entry + folds * self.costs.window(train, 0)
+            return learning + values + folds * self.costs.window(train, 0)
         if candidate.machine == "svc":
             known = self.rungs.large(rows)  # C, from an earlier rung
-            return learning + rows**2 * entry + folds * self.costs.margin(train, 0, known)
+            return learning + values + folds * self.costs.margin(train, 0, known)
         if each:
             return learning + folds * Costs.eigenpairs(train, entry)
         if rank is None:
             return learning + folds * Costs.exact(train, entry)
-        return learning + 2 * Costs.low_rank(rows, rank, entry)
+        return learning + EACH_FOLDS + Costs.low_rank(rows, rank, entry)
 
     def expected(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial, with care; 0 without a limit."""
@@ -84,9 +88,9 @@ class Clock:
         return max(FIRST_RUNG_SHARE, left)
 
     def reserve(self, best: Candidate | None, penalty: float) -> float:
-        """Seconds that are kept for the final fit of the best candidate so far, if there is one."""
+        """Seconds that are kept for final fits of the best candidate so far and of a partner."""
         least = RESERVE * self.budget.limit
         if best is None or np.isinf(self.budget.limit):
             return least
-        wanted = self.finals.wanted(best, penalty)
+        wanted = 2 * self.finals.wanted(best, penalty)
         return max(least, min(wanted, MOST_RESERVED * self.budget.limit))

@@ -1,7 +1,7 @@
 """How long the steps of a search take: predictions, corrected by what was observed.
 
-The constants were measured on one core, with nothing beside it. A busy machine is slower, so each
-prediction is multiplied by the upper quartile of observed / predicted time of the last steps.
+The constants were measured with nothing beside it. A busy machine is slower, so each prediction is
+multiplied by observed / predicted time of the last steps together, of which long ones count most.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MACHINE = 0.1  # seconds of a support vector machine on 3,000 rows
 EXPONENT = 1.75  # of the rows, in the time of a support vector machine
 EACH_MACHINE = 0.01  # its seconds, however few the rows are
 EACH_PAIR = 0.0007  # the same for each pair of classes
-EACH_WINDOW = 0.04  # seconds of a machine of windows, however few the rows are
+EACH_WINDOW = 0.1  # seconds of a machine of windows, however few the rows are
 PAIR, PAIR_OUTPUT = 6e-9, 1.5e-9  # of each pair of its rows, and of each target of a pair
 EACH_STEP = 0.003  # a step of learning, however few the rows are
 PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
@@ -47,12 +47,15 @@ class Costs:
 
     def __init__(self, pairs: int, outputs: int):
         self.pairs, self.outputs = pairs, outputs
-        self.ratios: dict[str, deque] = {}
+        self.steps: dict[str, deque] = {}  # their observed and predicted times
 
     def factor(self, kind: str) -> float:
         """Observed / predicted time of the last steps of a kind, or of all where it has none."""
-        known = self.ratios.get(kind) or [x for each in self.ratios.values() for x in each]
-        return float(np.quantile(np.clip(known, *FACTORS), 0.75)) if known else AT_FIRST
+        known = self.steps.get(kind) or [step for each in self.steps.values() for step in each]
+        if not known:
+            return AT_FIRST
+        took, predicted = np.sum(known, axis=0)
+        return float(np.clip(took / predicted, *FACTORS))
 
     def expected(self, kind: str, predicted: float) -> float:
         """Seconds that a step will take, with care."""
@@ -61,7 +64,7 @@ class Costs:
     def observe(self, kind: str, predicted: float, took: float) -> None:
         """Remember what a step took."""
         if predicted > 0:
-            self.ratios.setdefault(kind, deque(maxlen=LAST)).append(took / predicted)
+            self.steps.setdefault(kind, deque(maxlen=LAST)).append((took, predicted))
 
     # --- predictions --------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ __all__ = [
     "FIRST_RUNG_SHARE",
     "LEARNING_ROWS",
     "LEARNING_STEPS",
+    "SPARED_ROWS",
     "LearntKernels",
     "learn_kernel",
     "learning_jobs",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
+SPARED_ROWS = 2 * LEARNING_ROWS  # a metric is learnt from half of them, and judged on the others
 FEWEST_LEARNING_ROWS = 300
 LEARNING_STEPS = 25  # of the weights of interactions
 METRIC_STEPS = 3  # two are enough as a rule
@@ -78,10 +80,11 @@ def learn_kernel(
     kernel, steps taken
     """
     if candidate.family == "metric":
-        numbers = candidate.numbers(features)
+        numbers, n = candidate.numbers(features), len(M)
         found = learn_metric(
             M.numbers[:, numbers], Y, weights, form=FORMS[candidate.form],
-            steps=min(METRIC_STEPS, steps), on_step=on_step,
+            steps=min(METRIC_STEPS, steps), held=n // (2 if n > LEARNING_ROWS else 5),
+            on_step=on_step,
         )  # fmt: skip
         kernel = candidate.kernel(features, found.kernel)
         return kernel.bind(kernel.encode(M)), len(found.errors)

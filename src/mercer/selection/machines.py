@@ -47,7 +47,7 @@ class Machine(ABC):
 
     @property
     def parts(self) -> tuple[Machine, ...]:
-        """The machine itself; of a mean of two both, the better one first."""
+        """The machine itself; of a mean all of them, the best one first."""
         return (self,)
 
     @property

@@ -1,7 +1,9 @@
-"""The mean of two machines with different kernels, which often errs less than either.
+"""The mean of machines with different kernels, which often errs less than each of them.
 
-What one kernel cannot see, another may. Which two, and whether the mean is better at all, is
-decided by predictions for rows that neither was fitted to.
+What one kernel cannot see, another may. Which machines, and whether their mean is better at all, is
+decided by predictions for rows that none of them was fitted to: the best machine comes first, then
+the one whose mean with it has the least loss, and so on, as in the selection of ensembles from
+libraries of models (Caruana et al. 2004).
 """
 
 from __future__ import annotations
@@ -17,60 +19,61 @@ from mercer.selection.tasks import Task
 
 __all__ = ["HeldPredictions", "MeanMachine", "mean_name"]
 
-GAIN = 0.01  # part of the loss by which a mean must be better than the best machine alone
+GAIN = 0.01  # part of the loss by which a mean must be better than that without its last machine
+MOST = 4  # machines of a mean: predictions take as long as those of all
 
 
 @dataclass
 class MeanMachine(Machine):
-    """The mean of the outputs of two machines after their calibration.
+    """The mean of the outputs of some machines after their calibration.
 
     For numbers it is the mean of the predictions. For classes it is the mean of the log-odds, so
-    that a probability is the geometric mean of two, divided by the sum over the classes.
+    that a probability is the geometric mean of theirs, divided by the sum over the classes.
 
     Attributes
     ----------
-    better, other : Machine
-    numbers : tuple of two ndarray of int
-        Of the rows that each part has stored, the numbers among all rows.
+    machines : tuple of Machine
+        The best one first.
+    numbers : tuple of ndarray of int
+        Of the rows that each machine has stored, the numbers among all rows.
     finish : callable
     """
 
-    better: Machine
-    other: Machine
+    machines: tuple[Machine, ...]
     numbers: tuple[np.ndarray, ...]
     finish: Any
 
     @property
     def parts(self) -> tuple[Machine, ...]:
-        return self.better, self.other
+        return self.machines
 
     @property
     def learner(self) -> Any:
-        """That of the better machine."""
-        return self.better.learner
+        """That of the best machine."""
+        return self.machines[0].learner
 
     @property
     def kernel(self) -> Any:
-        """That of the better machine."""
-        return self.better.kernel
+        """That of the best machine."""
+        return self.machines[0].kernel
 
     def again(self, share: float = 1.0) -> dict[str, Any]:
-        """That of the better machine."""
-        return self.better.again(share)
+        """That of the best machine."""
+        return self.machines[0].again(share)
 
     @property
     def penalty(self) -> float:
-        """That of the better machine."""
-        return self.better.penalty
+        """That of the best machine."""
+        return self.machines[0].penalty
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs)."""
-        one, other = (part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts)
-        return (one + other) / 2
+        calibrated = [part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts]
+        return np.mean(calibrated, axis=0)
 
     @property
     def stored(self) -> np.ndarray:
-        return np.union1d(*self.numbers)
+        return np.unique(np.concatenate(self.numbers))
 
     @property
     def kind(self) -> str:
@@ -81,7 +84,7 @@ class MeanMachine(Machine):
         stored = self.stored
         found = np.zeros((len(M), len(stored)))
         for part, own in zip(self.parts, self.numbers):
-            added = part.finish.slope / 2 * part.contributions(M, outputs)
+            added = part.finish.slope / len(self.parts) * part.contributions(M, outputs)
             found[:, np.searchsorted(stored, own)] += added
         return found
 
@@ -91,7 +94,7 @@ class MeanMachine(Machine):
 
 
 class HeldPredictions:
-    """Of each family of kernels, the predictions of its best candidate for rows that were held out.
+    """Of each family of machines, what its best candidate predicts for rows that were held out.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ class HeldPredictions:
 
     def keep(self, row: dict, candidate: Candidate, predicted: np.ndarray) -> None:
         """Keep the predictions of a candidate, if it is the best of its family on these rows."""
-        key = row["rows"], candidate.family, candidate.machine
+        key = row["rows"], *candidate.kin
         if predicted.nbytes <= self.most and (
             key not in self._best or row["loss"] < self._best[key][0]["loss"]
         ):
@@ -123,28 +126,38 @@ class HeldPredictions:
         ]
         return found[0] if found else None
 
-    def partner(
+    def partners(
         self, winner: dict, y: np.ndarray, judged: np.ndarray, weights: np.ndarray | None
-    ) -> tuple[dict, Candidate, np.ndarray] | None:
-        """The candidate whose mean with the winner has the least loss, and the mean predictions.
+    ) -> list[tuple[dict, Candidate, np.ndarray]]:
+        """The machines that join the winner, each with the mean predictions of all until then.
 
-        None where no mean has a loss that is 1% smaller than that of the winner alone.
+        Each is the one whose mean with those before has the least loss, as long as this is 1%
+        smaller than the loss before.
         """
         own = self.of(winner["name"], winner["rows"])
         if own is None:
-            return None
-        found, least = None, (1 - GAIN) * winner["loss"]
+            return []
         w = None if weights is None else weights[judged]
-        for row, candidate, predicted in self._best.values():
-            if row["rows"] != winner["rows"] or row["name"] == winner["name"]:
-                continue
-            mean = self.task.mean(own, predicted)
-            loss = self.task.loss(y[judged], mean[judged], w)
-            if loss < least:
-                found, least = (row, candidate, mean), loss
+        others = [
+            (row, candidate, predicted)
+            for row, candidate, predicted in self._best.values()
+            if row["rows"] == winner["rows"] and row["name"] != winner["name"]
+        ]
+        found, members, least = [], [own], winner["loss"]
+        while others and len(members) < MOST:
+            means = [self.task.mean([*members, predicted]) for _, _, predicted in others]
+            losses = [self.task.loss(y[judged], mean[judged], w) for mean in means]
+            best = int(np.argmin(losses))
+            if not losses[best] < (1 - GAIN) * least:
+                break
+            row, candidate, predicted = others.pop(best)
+            found.append((row, candidate, means[best]))
+            members.append(predicted)
+            least = losses[best]
         return found
 
 
-def mean_name(one: str, other: str) -> str:
-    """What the leaderboard calls the mean of two candidates."""
-    return f"mean of {one} and {other}"
+def mean_name(names: list[str]) -> str:
+    """What the leaderboard calls the mean of some candidates, and one candidate alone."""
+    *first, last = names
+    return f"mean of {', '.join(first)} and {last}" if first else last

@@ -43,7 +43,8 @@ def winner_code(model: Any) -> str:
     name = type(model).__name__
     finals = [entry for entry in model.schedule_ if entry.get("final")]
     entries = [entry for entry in model.schedule_ if not entry.get("final")]
-    used = [Candidate.of(model.winner_)] + [Candidate.of(f["mean"]) for f in finals if "mean" in f]
+    partners = [entry for final in finals for entry in final.get("mean", [])]
+    used = [Candidate.of(entry) for entry in (model.winner_, *partners)]
     last = {Candidate.of(entry): entry for entry in entries}  # of each, that with the most rows
     tried = [last[candidate] for candidate in used if candidate in last] or entries
     seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0

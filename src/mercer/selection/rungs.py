@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.selection.candidates import Candidate
 from mercer.selection.finals import Finals
-from mercer.selection.learning import LEARNING_ROWS, learning_rows
+from mercer.selection.learning import LEARNING_ROWS, SPARED_ROWS, learning_rows
 from mercer.selection.related import Related
 from mercer.selection.tasks import Task
 
@@ -23,8 +23,9 @@ __all__ = ["ONE_RUNG_ROWS", "SMALL_ROWS", "SPARED", "Rung", "Rungs", "gathered"]
 SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
 ONE_RUNG_ROWS = 2000  # with at most so many rows, there is one rung
 RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
+ALL_ROWS = 6000  # of a table: with at most so many, the first rung has all of them
 SPARED = -2  # in place of the number of a fold
-FOLD_LEARNING_ROWS = 600  # rows to learn column weights from, for each fold of a small table
+FEW_LEARNING_ROWS = 600  # in 0.5 s instead of 3; for each fold of a small table no more
 
 #: how many rows, and the centres of ridge; None is an exact fit
 Rung = tuple[int, int | None]
@@ -49,7 +50,7 @@ class Rungs:
     order : ndarray of shape (n,)
         All rows at random; a rung has the first of them.
     learning_rows : int
-        Most rows that the weights of columns are learnt from.
+        Most rows that a kernel is learnt from.
     spared : ndarray or None
         The rows that weights are learnt from, and that columns are chosen by; None for a small
         table.
@@ -65,12 +66,11 @@ class Rungs:
         self.order = np.random.default_rng(seed).permutation(n)
         # each learning step makes a pass over all columns
         most = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), learning_rows(memory)))
-        self.learning_rows, self.spared = min(most, FOLD_LEARNING_ROWS), None
+        self.learning_rows, self.spared = min(most, FEW_LEARNING_ROWS), None
         if n > SMALL_ROWS:
-            self.learning_rows, count = most, min(LEARNING_ROWS, n // 3)
-            self.spared = (
-                self.order[:count] if related is None else related.first(self.order, count, seed)
-            )
+            self.learning_rows, count = most, min(SPARED_ROWS, n // 3)
+            last = self.order[::-1]  # of which the first rung of a large table has none
+            self.spared = last[:count] if related is None else related.first(last, count, seed)
 
     def plan(self) -> list[Rung]:
         """All rungs, the smallest first."""
@@ -78,22 +78,30 @@ class Rungs:
         if n <= ONE_RUNG_ROWS:
             rungs: list[Rung] = [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
             return rungs + ([(n, None)] if n > RUNGS[-1][1] and self.finals.exact(n) else [])
-        first, last = [(min(n, r), self._affordable_rank(min(n, r), rank)) for r, rank in RUNGS]
+        counts = n if n <= ALL_ROWS else RUNGS[0][0], min(n, RUNGS[1][0])
+        first, last = [(r, self._affordable_rank(r, rank)) for r, (_, rank) in zip(counts, RUNGS)]
         return [first, (n, None) if self.finals.exact(n) else last]
 
     def large(self, count: int) -> bool:
         """Whether so many rows are more than a first rung has."""
-        return count > max(ONE_RUNG_ROWS, RUNGS[0][0])
+        return count > max(ONE_RUNG_ROWS, self.plan()[0][0])
 
     def learns_each(self, candidate: Candidate) -> bool:
         """Whether the kernel of a candidate is learnt again for each fold."""
         return candidate.learn and self.spared is None
 
+    def count_learning(self, candidate: Candidate) -> int:
+        """Most rows that the kernel of a candidate is learnt from, and judged on."""
+        if candidate.family == "metric" and self.spared is not None:
+            return 2 * self.learning_rows  # half of them judge it
+        few = candidate.family == "interactions" and not candidate.more
+        return min(self.learning_rows, FEW_LEARNING_ROWS) if few else self.learning_rows
+
     def count_folds(self, count: int) -> int:
         """Folds of the first ``count`` rows."""
         if len(self.y) <= ONE_RUNG_ROWS:
             return 5
-        return 3 if count <= RUNGS[0][0] else 1
+        return 1 if self.large(count) else 3
 
     def folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The first ``count`` rows in order, and the fold of each; stratified by class.

@@ -7,6 +7,7 @@ predictions, and the loss of predictions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class Task(ABC):
         """What makes predictions of outputs that need no calibration."""
 
     @abstractmethod
-    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The mean of two predictions; of probabilities, that of their log-odds."""
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        """The mean of some predictions; of probabilities, that of their log-odds."""
 
     @abstractmethod
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
@@ -108,8 +109,8 @@ class Classification(Task):
     def plain(self) -> SoftmaxCalibration:
         return SoftmaxCalibration(1.0, np.zeros(len(self.classes)))
 
-    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return softmax((np.log(one) + np.log(other)) / 2, axis=1)
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        return softmax(np.mean([np.log(P) for P in predicted], axis=0), axis=1)
 
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         likelihoods = predicted[np.arange(len(y)), self.strata(y)]
@@ -154,8 +155,8 @@ class Regression(Task):
     def plain(self) -> FirstOutput:
         return FirstOutput()
 
-    def mean(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return (one + other) / 2
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        return np.mean(predicted, axis=0)
 
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         return float(np.average((y - predicted) ** 2, weights=weights))

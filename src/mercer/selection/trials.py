@@ -23,7 +23,7 @@ from mercer.learners.ridge_penalty import PENALTIES, affordable
 from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import MACHINES, Candidate, candidates
-from mercer.selection.clock import PROMOTED, Clock
+from mercer.selection.clock import HELD_ROWS, Clock
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
 from mercer.selection.finals import EXACT_ROWS, Finals
@@ -42,11 +42,9 @@ from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["Trials"]
 
-#: candidates without a better one, after which the search of a small table ends, as that of a
-#: second rung does after fewer
-PATIENCE = 8
+#: candidates without a better one, after which the search of a small table ends, and a second rung
+PATIENCE, SECOND_PATIENCE = 8, 5
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
-HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 
 
 class Trials:
@@ -82,8 +80,8 @@ class Trials:
         Whether Ctrl-C ended the search.
     decision_weights : dict
         Name of a candidate -> the factors of its probabilities that suit the metric.
-    partner : tuple or None
-        The candidate whose mean with the winner is better than the winner, and its penalty.
+    partners : list of tuple
+        The candidates whose mean with the winner is better than the winner, with their penalties.
     """
 
     def __init__(
@@ -112,7 +110,7 @@ class Trials:
         self.notices: list[str] = []
         self.interrupted = False
         self.decision_weights: dict[str, np.ndarray] = {}
-        self.partner: tuple[Candidate, float] | None = None
+        self.partners: list[tuple[Candidate, float]] = []
         self.held = HeldPredictions(task, int(HELD_SHARE * memory))
         self.finals = Finals(features, M, budget, memory, Costs(task.pairs, self.Y.shape[1]))
         columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
@@ -139,7 +137,8 @@ class Trials:
 
         Returns the winner, and the entry of its final fit in the schedule.
         """
-        order = candidates(self.features, self.task.name, self.Y.shape[1])[:trials]
+        order = candidates(self.features, self.task.name, self.Y.shape[1])
+        order = [c for c in order if not (c.more and self.rungs.learns_each(c))][:trials]
         first, *rest = self.rungs.plan()
         try:
             for baseline in baselines(self.features):
@@ -151,7 +150,9 @@ class Trials:
                 promoted = self._promoted(first[0])
                 if len(promoted) < 2:
                     break  # there is nothing to choose from
-                self._try_all(promoted, rung, 1.0, PROMOTED - 1, done)
+                more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
+                if more < len(promoted):  # the best one so far may need less time in the end
+                    self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done + more)
             self._renew()
         except KeyboardInterrupt:
             if not self.schedule:
@@ -179,10 +180,16 @@ class Trials:
             self._try(Candidate.of(entry), (entry["rows"], entry["rank"]))
 
     def _promoted(self, rows: int) -> list[Candidate]:
-        """All candidates of a rung, the best first, then the best one of another family."""
-        ranked = [Candidate.of(self.schedule[r["place"]]) for r in self.board.ranked(rows)]
-        others = [c for c in ranked if c.family != ranked[0].family]
-        return list(dict.fromkeys([ranked[0], *others[:1], *ranked]))
+        """All candidates of a rung, those first that are likely to make the model.
+
+        The best one, those whose mean with it is better, the best of each other family, the rest.
+        """
+        ranked = self.board.ranked(rows)
+        order = [Candidate.of(self.schedule[row["place"]]) for row in ranked]
+        partners = [candidate for _, candidate, _ in self._partners(ranked[0])]
+        first = {candidate.kin: candidate for candidate in reversed(order)}
+        families = [candidate for candidate in order if candidate is first[candidate.kin]]
+        return list(dict.fromkeys([order[0], *partners, *families, *order]))
 
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
@@ -373,7 +380,8 @@ class Trials:
     def _learn(self, candidate, rows, steps: int | None, fold: int | None = None) -> TableKernel:
         """The candidate's kernel, learnt from as many of the rows as there is time for."""
         if candidate.family != "screened":  # which takes no time worth saving
-            rows = np.random.default_rng(self.seed).permutation(rows)[: self.rungs.learning_rows]
+            count = self.rungs.count_learning(candidate)
+            rows = np.random.default_rng(self.seed).permutation(rows)[:count]
         return self.learnt.learn(candidate, rows, steps, fold)
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
@@ -412,8 +420,8 @@ class Trials:
         winner = self.board.winner()
         candidate = Candidate.of(self.schedule[winner["place"]])
         self._try_means(winner)
-        if final is not None and "mean" not in final:
-            self.partner = None  # there was no time for two final fits
+        if final is not None:  # there may have been no time for all
+            self.partners = self.partners[: len(final.get("mean", []))]
         if candidate.learn and not self.rungs.learns_each(candidate):
             self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
@@ -423,25 +431,28 @@ class Trials:
         return candidate, final
 
     def _try_means(self, winner: dict) -> None:
-        """Find the partner of the winner, whose mean with it is better out of fold, if any."""
+        """Find the partners of the winner, whose mean with it is better out of fold, if any."""
         began, (rows, folds) = self.budget.spent(), self.rungs.folds(winner["rows"])
-        found = self.held.partner(winner, self.y[rows], folds >= 0, self._weights(rows))
-        if found is None:
-            return
-        other, partner, predicted = found
-        name = mean_name(winner["name"], other["name"])
-        row = self._row(name, rows, folds, predicted, began)
-        if self.metric.sign() * (row["score"] - winner["score"]) < 0:
-            return  # a smaller loss alone is not asked for
-        row |= {key: f"{winner[key]}; {other[key]}" for key in ("learner", "kernel")}
-        self.board.enter(row | {"penalty": winner["penalty"]})
-        self.partner = partner, other["penalty"]
+        members, best = [winner], winner
+        for other, partner, predicted in self._partners(winner):
+            members.append(other)
+            name = mean_name([each["name"] for each in members])
+            row = self._row(name, rows, folds, predicted, began)
+            if self.board.settled([best, row]) is not row:
+                return  # a smaller loss alone is not asked for
+            best = row
+            row |= {key: "; ".join(each[key] for each in members) for key in ("learner", "kernel")}
+            self.board.enter(row | {"penalty": winner["penalty"]})
+            self.partners.append((partner, other["penalty"]))
 
-    def plan_partner(self) -> dict | None:
-        """The entry of the final fit of the partner; None if there is none, or no time for it."""
-        if self.partner is None:
-            return None
-        candidate, penalty = self.partner
+    def _partners(self, winner: dict) -> list[tuple[dict, Candidate, np.ndarray]]:
+        """See `HeldPredictions.partners`; of the rows that a row of the leaderboard is about."""
+        rows, folds = self.rungs.folds(winner["rows"])
+        return self.held.partners(winner, self.y[rows], folds >= 0, self._weights(rows))
+
+    def plan_partner(self, number: int) -> dict | None:
+        """The entry of the final fit of a partner; None if there is no time for it."""
+        candidate, penalty = self.partners[number]
         plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"])
         return None if plan is None else asdict(candidate) | plan
 

@@ -1,0 +1,216 @@
+"""The final fit: the winner of a search and its partners, fitted to all rows in the time left.
+
+What Ctrl-C or the clock cuts short leaves a quicker machine, or fewer of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer.kernels import TableKernel
+from mercer.selection.budget import Deadline
+from mercer.selection.candidates import Candidate
+from mercer.selection.encoding import Feature
+from mercer.selection.finals import SMALLEST_RANK
+from mercer.selection.learning import LEARNING_STEPS, learn_kernel, learning_rows
+from mercer.selection.machines import Machine
+from mercer.selection.means import MeanMachine
+from mercer.selection.recipes import Recipe
+from mercer.selection.tasks import Task
+from mercer.selection.trials import Trials
+from mercer.threads import Stopped
+
+__all__ = ["EARLY", "FinalFit", "Fitted", "Fitter", "mean_of"]
+
+QUICK_ROWS = 5000  # most rows of a final fit after an interruption
+LATE = 0.05  # part of the time by which a final fit may exceed it
+EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
+
+#: a machine, and of each row that it has stored the number among all rows
+Fitted: TypeAlias = tuple[Machine, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits the machines of candidates to the rows of a table.
+
+    Attributes
+    ----------
+    task : Task
+    features : list of Feature
+    M, y, weights : encoded rows, their targets, and their weights or None
+    memory : int
+        Bytes.
+    n_jobs : int or None
+    seed : int
+    """
+
+    task: Task
+    features: list[Feature]
+    M: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    memory: int
+    n_jobs: int | None
+    seed: int
+
+    def fit(
+        self,
+        candidate: Candidate,
+        plan: dict,
+        kernel: TableKernel | None = None,
+        steps: int = LEARNING_STEPS,
+        rows: np.ndarray | None = None,
+    ) -> Fitted:
+        """The machine of a candidate, fitted as a plan of `Finals` says.
+
+        A kernel that is not given is learnt, in at most ``steps`` steps. Only ``rows`` are used, if
+        they are given.
+        """
+        numbers = np.arange(len(self.M)) if rows is None else rows
+        kernel = kernel or self._learnt(candidate, numbers, steps)
+        if plan.get("rows"):  # fewer, because all would take too long
+            some = np.random.default_rng(self.seed).permutation(len(numbers))[: plan["rows"]]
+            numbers = numbers[np.sort(some)]
+        recipe = Recipe(
+            candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
+            plan["rank"], plan.get("exact", False), memory=self.memory, n_jobs=self.n_jobs,
+            seed=self.seed,
+        )  # fmt: skip
+        whole = len(numbers) == len(self.M)
+        X, y = (self.M, self.y) if whole else (self.M[numbers], self.y[numbers])
+        machine = recipe.fit(self.task, kernel, X, y, self._weights(numbers))
+        return machine, numbers[machine.stored]
+
+    def _learnt(self, candidate: Candidate, numbers: np.ndarray, steps: int) -> TableKernel:
+        """The kernel of a candidate; its weights are learnt from at most 1,200 rows."""
+        order = np.random.default_rng(self.seed).permutation(len(numbers))
+        rows = numbers[order[: learning_rows(self.memory)]]
+        if not candidate.learn:
+            return candidate.bound(self.features, self.M[np.sort(rows)])[0]
+        return learn_kernel(
+            candidate, self.features, self.M[rows], self.task.targets(self.y[rows]),
+            self._weights(rows), self.memory, self.n_jobs, steps=steps,
+        )[0]  # fmt: skip
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]
+
+
+def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:
+    """The mean of some machines; of one machine, itself."""
+    if len(fitted) == 1:
+        return fitted[0]
+    machines, numbers = zip(*fitted)
+    mean = MeanMachine(machines, numbers, task.plain())
+    return mean, mean.stored
+
+
+class FinalFit:
+    """Fits what a search has found to all rows.
+
+    Parameters
+    ----------
+    search : Trials
+        After its search.
+    fitter : Fitter
+        Of all rows.
+    early : Fitted or None
+        A machine of all rows, which counts if the final fit is not done in time.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Those of the machines, the winner first.
+    fitted : list of Fitted
+    plan : dict
+        The entry of the final fit in the schedule; its "mean" is a list of those of the partners.
+    cut : bool
+        Whether Ctrl-C cut it short.
+    notices : list of str
+    """
+
+    def __init__(self, search: Trials, fitter: Fitter, early: Fitted | None):
+        self.search, self.fitter, self.early = search, fitter, early
+        self.candidates: list[Candidate] = []
+        self.fitted: list[Fitted] = []
+        self.plan: dict = {}
+        self.cut = False
+        self.notices: list[str] = []
+
+    def run(self, winner: Candidate, plan: dict) -> Fitted:
+        """Fit the winner as its plan says, and then as many partners as there is time for."""
+        self.plan = {key: value for key, value in plan.items() if key != "mean"}
+        if plan.get("quick") or plan.get("early"):
+            self._fit_quickly(winner, self.plan)
+        elif self._fit(winner, self.plan):
+            self._add_partners(plan.get("mean"))
+        else:
+            self._replace(winner)
+        return mean_of(self.search.task, self.fitted)
+
+    def _fit(self, candidate: Candidate, plan: dict) -> bool:
+        """Fit one machine to all rows; returns whether it was not cut short."""
+        deadline, tried = Deadline(self.search.budget, LATE), len(self.search.schedule) - 1
+        kernel = self.search.learnt.of(candidate)[0]
+        try:
+            self.search.report(f"final fit: {candidate.name}", tried, tried)
+            with deadline:
+                fitted = self.fitter.fit(candidate, plan, kernel)
+        except (KeyboardInterrupt, Stopped):
+            self.cut = not deadline.is_over()
+            return False
+        self.candidates.append(candidate)
+        self.fitted.append(fitted)
+        return True
+
+    def _add_partners(self, plans: list[dict] | None) -> None:
+        """Fit the partners one after the other, those of a replay by their ``plans``."""
+        found = self.search.partners if plans is None else plans
+        done = []
+        for number in range(len(found)):
+            plan = self.search.plan_partner(number) if plans is None else plans[number]
+            if plan is None or not self._fit(Candidate.of(plan), plan):
+                break
+            done.append(plan)
+        if len(done) < len(found):
+            of, single = 1 + len(found), "alone" if not done else "with fewer of them"
+            self.notices.append(
+                f"There was no time to fit {of} machines: the model is "
+                f"{self.candidates[0].name!r} {single}."
+            )
+        if done:
+            self.plan["mean"] = done
+
+    def _replace(self, winner: Candidate) -> None:
+        """Put a quicker machine in the place of a final fit that was cut short."""
+        why = "Interrupted" if self.cut else "The time was over"
+        if not self.cut and self.early is not None:
+            plan = {"final": True, "early": True, "rank": SMALLEST_RANK}
+            self.notices.append(
+                f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
+                "fitted to all rows at the start."
+            )
+        else:
+            rank = self.search.finals.affordable(SMALLEST_RANK)
+            plan = {"final": True, "rank": rank, "quick": True}
+            self.notices.append(
+                f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} centres on "
+                f"at most {QUICK_ROWS} rows."
+            )
+        self._fit_quickly(winner, plan)
+
+    def _fit_quickly(self, winner: Candidate, plan: dict) -> None:
+        """The machine of the start, or few centres of few rows."""
+        self.plan = plan
+        if plan.get("early"):
+            self.candidates = [EARLY]
+            self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
+            return
+        rows = np.sort(self.search.rungs.order[:QUICK_ROWS])
+        kernel = self.search.learnt.of(winner)[0]
+        self.candidates = [winner]
+        self.fitted = [self.fitter.fit(winner, plan, kernel, steps=1, rows=rows)]
