@@ -15,6 +15,7 @@ import pytest
 
 import mercer
 from mercer.cli.app import run
+from mercer.selection.budget import Deadline
 from mercer.selection.encoding import TableEncoder
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
@@ -95,6 +96,19 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
     monkeypatch.setattr("mercer.cli.fit.with_report", lambda outcome, *_: outcome)  # encodes some
     assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
+
+
+def test_a_fit_to_all_rows_that_is_late_leaves_the_model_that_was_scored(folder, monkeypatch):
+    class Late(Deadline):
+        def is_over(self):
+            return True
+
+    monkeypatch.setattr("mercer.cli.fit.Deadline", Late)
+    assert command("fit", "penguins.csv", "--target", "species", "--time", "3s", "--quiet") == 0
+    model = mercer.load("model.mercer")
+    assert any("no time left to fit the winner again" in notice for notice in model.notices_)
+    assert model.predict(pl.read_csv("penguins.csv")).shape == (344,)
+    assert "275 of the 344 rows" in (folder / "model.html").read_text()
 
 
 def test_predictions_keep_the_order_and_name_the_classes(fitted):

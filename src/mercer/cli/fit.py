@@ -28,13 +28,14 @@ from mercer.plots.contents import plain
 from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.budget import Budget, seconds
+from mercer.selection.budget import Budget, Deadline, seconds
 from mercer.selection.holdout import HeldOut, score_alone, score_held_out
+from mercer.threads import Stopped
 
 __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
-REPORT_SHARE, LEAST_REPORT = 0.1, 3.0  # of --time, and seconds, for what the report measures
+REPORT_SHARE, LEAST_REPORT = 0.1, 2.0  # of --time, and seconds, for what the report measures
 CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -49,7 +50,7 @@ def fit_table(options: FitOptions) -> int:
         steps = Steps(bar)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
-        outcome = with_report(outcome, problem, split, options, steps)
+        outcome = with_report(outcome, problem, split, options, steps, budget)
     spent = budget.spent()
     steps.take(
         "results", "the results are not shown",
@@ -94,12 +95,17 @@ def search_and_refit(
 
 
 def with_report(
-    outcome: Outcome, problem: Problem, split: Split, options: FitOptions, steps: Steps
+    outcome: Outcome,
+    problem: Problem,
+    split: Split,
+    options: FitOptions,
+    steps: Steps,
+    budget: Budget,
 ) -> Outcome:
     """The same with what the report shows, after it is written; whatever fails costs no more."""
     if outcome.score is None:
         return outcome
-    step = partial(_report, outcome, problem, split, options)
+    step = partial(_report, outcome, problem, split, options, budget)
     try:
         return replace(outcome, report=steps.take("report", "there is no report", step))
     except Exception as error:
@@ -199,22 +205,30 @@ def _refit(
     n, fitted = len(problem.y), len(split.y_train)
     timed = options.trials is None
     wanted = CARE * model.final_seconds_ * (n / fitted) ** 2
-    if timed and wanted > budget.left() - REPORT_SHARE * budget.limit:
-        model.notices_.append(
-            f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
-            "rows, without those that it was scored on. Give more --time."
-        )
-        return None
-    return steps.take(
-        "final fit on all rows",
-        f"the model is fitted on {fitted} of the {n} rows",
-        lambda: _refitted(model, problem, options),
+    no_time = (
+        f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
+        "rows, without those that it was scored on. Give more --time."
     )
+    if timed and wanted > budget.left() - REPORT_SHARE * budget.limit:
+        model.notices_.append(no_time)
+        return None
+    deadline = Deadline(budget if timed else Budget(), -REPORT_SHARE)
 
+    def refitted() -> Any:
+        with deadline:
+            final = copy(model).refit(problem.X, problem.y, problem.extras.weights)
+            if options.compress is not None:
+                final.compress(problem.X, options.compress)
+        if deadline.is_over():  # a solver may have returned what it had
+            raise Stopped
+        return final
 
-def _refitted(model: Any, problem: Problem, options: FitOptions) -> Any:
-    final = copy(model).refit(problem.X, problem.y, problem.extras.weights)
-    return final if options.compress is None else final.compress(problem.X, options.compress)
+    try:
+        without = f"the model is fitted on {fitted} of the {n} rows"
+        return steps.take("final fit on all rows", without, refitted)
+    except Stopped:
+        model.notices_.append(no_time)
+        return None
 
 
 def _compress(model: Any, encoded: EncodedColumns, split: Split, rank: int) -> float | None:
@@ -235,7 +249,9 @@ def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
     )
 
 
-def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOptions) -> ReportData:
+def _report(
+    outcome: Outcome, problem: Problem, split: Split, options: FitOptions, budget: Budget
+) -> ReportData:
     """Measure what the report shows, and write it."""
     data = report_data(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
@@ -244,7 +260,7 @@ def _report(outcome: Outcome, problem: Problem, split: Split, options: FitOption
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
         seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],
         rows=split.numbers, values=not options.no_rows,
-        time=max(REPORT_SHARE * seconds(options.time), LEAST_REPORT),
+        time=max(min(REPORT_SHARE * budget.limit, budget.left()), LEAST_REPORT),
     )  # fmt: skip
     write_report(options.report, data)
     return data
