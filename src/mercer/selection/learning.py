@@ -33,7 +33,7 @@ SPARED_ROWS = 2 * LEARNING_ROWS  # a metric is learnt from half of them, and jud
 FEWEST_LEARNING_ROWS = 300
 LEARNING_STEPS = 25  # of the weights of interactions
 METRIC_STEPS = 3  # two are enough as a rule
-FIRST_RUNG_SHARE = 0.5  # least part of the time of a search in which weights may be learnt
+FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights may be learnt
 
 #: the norm and the power of the kernels with a learnt metric
 FORMS = {"absolute": Form(1, 1.0), "diagonal": Form(2, 1.0), "full": Form(2, 1.4, full=True)}

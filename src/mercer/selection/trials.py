@@ -108,6 +108,7 @@ class Trials:
         self.known_baselines: dict[str, dict] = {}
         self.schedule: list[dict] = []
         self.notices: list[str] = []
+        self.room = ""  # a notice of how many candidates the time had room for
         self.interrupted = False
         self.decision_weights: dict[str, np.ndarray] = {}
         self.partners: list[tuple[Candidate, float]] = []
@@ -145,20 +146,29 @@ class Trials:
                 self._try_baseline(baseline, first)
             share = self.clock.first_share(order, rest[0]) if rest else 1.0
             small = len(self.M) <= SMALL_ROWS
-            done = self._try_all(order, first, share, PATIENCE if small else len(order))
-            for rung in rest:
-                promoted = self._promoted(first[0])
-                if len(promoted) < 2:
-                    break  # there is nothing to choose from
-                more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
-                if more < len(promoted):  # the best one so far may need less time in the end
-                    self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done + more)
+            # if the last rung leaves time, a second turn tries what the first one had to leave out
+            for part in dict.fromkeys((share, (1 + share) / 2)):
+                known = len(self.schedule)
+                done = self._try_all(order, first, part, PATIENCE if small else len(order))
+                if len(self.schedule) == known:
+                    break
+                for rung in rest:
+                    self._promote(first[0], rung, done)
             self._renew()
         except KeyboardInterrupt:
             if not self.schedule:
                 raise
             self._note_interruption()
         return self._finish()
+
+    def _promote(self, rows: int, rung: Rung, done: int) -> None:
+        """Try the best candidates of a rung of so many rows on the next one."""
+        promoted = self._promoted(rows)
+        if len(promoted) < 2:
+            return  # there is nothing to choose from
+        more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
+        if more < len(promoted):  # the best one so far may need less time in the end
+            self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done + more)
 
     def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
@@ -209,6 +219,7 @@ class Trials:
             row = self._try(candidate, rung)
             tried += 1
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
+                self.room = ""
                 self.notices.append(
                     f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
                     "were tried."
@@ -217,15 +228,14 @@ class Trials:
             since = row["place"] - max(self.board.winner()["place"], start)
             if since >= patience:
                 if not done:
+                    self.room = ""
                     self.notices.append(
                         f"None of the last {since} candidates was better, so no more were tried."
                     )
                 return tried
-        if not done and tried < len(order):
-            self.notices.append(
-                f"The time budget had room for {tried} of {len(order)} candidates on {rung[0]} "
-                "rows."
-            )
+        if not done:
+            had = f"The time budget had room for {tried} of {len(order)} candidates"
+            self.room = f"{had} on {rung[0]} rows." if tried < len(order) else ""
         return tried
 
     def _reserve(self) -> float:
@@ -426,7 +436,7 @@ class Trials:
             self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
         final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
         said = self.board.close()
-        self.notices += [] if said is None else [said]
+        self.notices += [notice for notice in (self.room, said) if notice]
         self.schedule.append(final)
         return candidate, final
 
