@@ -191,6 +191,19 @@ def test_products_are_the_same_bit_for_bit_whatever_the_threads():
     assert_array_equal(one, three)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_a_large_array_are_shared_and_right(order):
+    """Strips of rows, the last of them short, of an array in either order."""
+    A = np.asarray(np.random.default_rng(0).normal(size=(2100, 2000)), order=order)
+    V = np.random.default_rng(1).normal(size=(2000, 3))
+    for threads in (1, 3):
+        K = DenseGram(A, n_jobs=threads)
+        np.testing.assert_allclose(K @ V, A @ V, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(K.T @ np.ones((2100, 1)), A.T @ np.ones((2100, 1)), atol=1e-9)
+        assert (K @ V.astype(np.float32)).dtype == np.float64
+        assert (K @ V[:, 0]).shape == (2100,)
+
+
 def test_a_symmetric_matrix_is_filled_exactly_symmetric():
     K = gram(RBF(0.5), X32).held().dense()
     assert_array_equal(K, K.T)
