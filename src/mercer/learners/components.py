@@ -24,7 +24,7 @@ __all__ = [
     "low_rank_scores",
 ]
 
-DRAWN = 1000  # rows whose components are the start of those of all
+DRAWN = 500  # rows whose components are the start of those of all
 ROUGH = 1e-2  # relative residual of theirs
 PATIENCE = 3  # products in float32, which may be too rough for a smaller residual
 STRIP = 2**22  # numbers of K that are read at a time

@@ -118,8 +118,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     New samples are centred exactly: as :math:`\sum_i v_{ik} = 0`, the mean of k(x, x_i) over the
     training samples cancels, and only its constant part is kept.
 
-    The Krylov method starts at what the components of 1,000 rows say about those of all. Work:
-    dense O(n³); Krylov about six times n² (a kernel value + n_components + 12 multiplications);
+    The Krylov method starts at what the components of 500 rows say about those of all. Work:
+    dense O(n³); Krylov about six times n² (a kernel value + n_components + 11 multiplications);
     low rank O(n rank²). Memory: dense four n x n matrices; Krylov about 200 n (n_components + 10)
     bytes, and K if it fits; low rank n · rank numbers, or less.
 

@@ -24,7 +24,7 @@ from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 __all__ = ["Eigenpairs", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs"]
 
 WIDEST = 64  # columns of a block: wider ones need fewer products, but the products take longer
-GUARDS = 12  # columns beyond those wanted, which make the wanted ones converge sooner
+GUARDS = 11  # columns beyond those wanted, which make the wanted ones converge sooner
 BLOCKS = 8  # of the basis, beyond what a restart keeps
 SLIM = 2**25  # numbers of a basis, up to which one thread of BLAS computes with it
 FLOOR = 32  # what rounding leaves of a residual, in units of eps
