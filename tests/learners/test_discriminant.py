@@ -53,6 +53,20 @@ def test_without_shrinkage_a_linear_kernel_is_linear_discriminant_analysis(name,
     assert_allclose(gaps - gaps[:, :1], 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_a_polynomial_kernel_is_linear_discriminant_analysis_of_the_monomials(solver):
+    X, y = DATA["iris"]
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, 1:3]
+    a, b = X.T  # φ of (<x, z> + 1)²
+    monomials = np.column_stack([a**2, b**2, a * b, a, b])
+    theirs = LinearDiscriminantAnalysis().fit(monomials[::2], y[::2])
+    ours = KernelDiscriminant(0.0, kernel="poly", degree=2, gamma=1.0, solver=solver)
+    ours.fit(X[::2], y[::2])
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(monomials), atol=1e-5)
+    wanted = np.abs(theirs.transform(monomials))
+    assert_allclose(np.abs(ours.transform(X)), wanted, atol=1e-5 * wanted.max())
+
+
 def test_two_classes_and_priors():
     X, y = DATA["iris"]
     X, y = X[50:], np.array(["b", "a"])[y[50:] - 1]
