@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -119,6 +120,8 @@ def components(quick: bool) -> Section:
             f"{float(processor):.1f}", f"{float(peak):.0f}", products if solver == "krylov" else "",
             f"{float(residual):.0e}" if solver == "krylov" else "", "",
         )  # fmt: skip
+    if hasattr(os, "getloadavg"):
+        section.note(f"processes that wanted a core at the end: {os.getloadavg()[0]:.0f}")
     return section
 
 
