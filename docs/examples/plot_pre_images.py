@@ -92,11 +92,11 @@ model = KernelPCA(4, kernel=RBF(0.1)).fit(shapes)
 # training shapes, so that even a wild outline becomes a possible shape.
 figure, axes = plt.subplots(2, 5, figsize=(11, 5.4), layout="constrained")
 deviations = np.sqrt(model.eigenvalues_ / model.n_samples_)
-for ax, step in zip(axes[0], np.linspace(-1.5, 1.5, 5)):
+for ax, step in zip(axes[0], np.linspace(-1.6, 1.6, 5)):
     scores = np.zeros((1, 4))
     scores[0, 0] = step * deviations[0]
     drawn(ax, model.inverse_transform(scores)[0], color="#0072b2")
-    ax.set_title(f"{step:+.1f} deviations")
+    ax.set_title(f"{step:+.1f} deviations".replace("-", "−") if step else "mean scores")
 for ax, error in zip(axes[1], [0.0, 0.05, 0.1, 0.2, 0.4]):
     seen = rod(1.5, 1.0).ravel() + rng.normal(scale=error, size=40)
     fitted = model.inverse_transform(model.transform(seen[None]), limit=2)[0]

@@ -27,6 +27,10 @@ void check_aligned(const Arrays&... arrays) {
         throw std::invalid_argument("arrays must be aligned: copy them by np.require(A, None, 'A')");
 }
 
+inline void wants(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
 void bind_arc_cosine(nb::module_& m);
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
@@ -37,6 +41,7 @@ void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_perceptron(nb::module_& m);
+void bind_triangle(nb::module_& m);
 void bind_row_search(nb::module_& m);
 void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);

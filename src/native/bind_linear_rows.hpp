@@ -13,10 +13,6 @@ using Stored = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Columns = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Starts = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-inline void wants(bool holds, const char* message) {
-    if (!holds) throw std::invalid_argument(message);
-}
-
 // Whether every number is in [0, size).
 template <class Array>
 bool within(const Array& numbers, size_t count, size_t size) {

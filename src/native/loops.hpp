@@ -23,6 +23,7 @@
 #include "smo.hpp"
 #include "subsequences.hpp"
 #include "subsets.hpp"
+#include "triangle.hpp"
 
 namespace mercer {
 
@@ -73,6 +74,7 @@ struct Loops {
     const PerceptronVoteLoops& perceptron_votes;
     const PerceptronLoops<float>& perceptron32;
     const PerceptronLoops<double>& perceptron64;
+    const TriangleLoops& triangles;
     const PowerLoops<float>& powers32;
     const PowerLoops<double>& powers64;
     const RowSearchLoops<float>& row_search32;

@@ -34,6 +34,7 @@ extern const NearestLoops<double> nearest64;
 extern const PerceptronVoteLoops perceptron_votes;
 extern const PerceptronLoops<float> perceptron32;
 extern const PerceptronLoops<double> perceptron64;
+extern const TriangleLoops triangles;
 extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
 extern const RowSearchLoops<float> row_search32;
@@ -75,6 +76,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::perceptron_votes,
     MERCER_ISA::perceptron32,
     MERCER_ISA::perceptron64,
+    MERCER_ISA::triangles,
     MERCER_ISA::powers32,
     MERCER_ISA::powers64,
     MERCER_ISA::row_search32,

@@ -20,7 +20,9 @@ from mercer.gram import (
     ScaledGram,
     ShiftedGram,
     TiledGram,
+    TriangleGram,
     gram,
+    held_for_products,
     memory,
     pivoted_cholesky,
 )
@@ -79,6 +81,7 @@ SPARSE = sp.csr_array(np.where(X64 > 0.5, X64, 0))
 SHIFTED = X64[:90] + 1
 SHIFT = RNG.uniform(size=90)
 SCALE = np.random.default_rng(2).uniform(0.1, 3, 90)
+LONG32 = np.random.default_rng(3).normal(size=(1000, 3)).astype(np.float32)
 OPERATORS = {
     "tiled, symmetric": lambda: (TiledGram(RBF(0.5), X64), RBF(0.5)(X64)),
     "tiled, float32": lambda: (TiledGram(RBF(0.5), X32), RBF(0.5)(X32)),
@@ -133,6 +136,12 @@ OPERATORS = {
     "combined, float32, of weight 0": lambda: (
         CombinedGram([TiledGram(RBF(0.5), X32), TiledGram(RBF(9.0), X32)], np.array([2.0, 0.0])),
         2 * RBF(0.5)(X32),
+    ),
+    "triangle": lambda: (TriangleGram(TiledGram(RBF(0.5), X32)), RBF(0.5)(X32)),
+    "triangle of one row": lambda: (TriangleGram(TiledGram(RBF(), X32[:1])), RBF()(X32[:1])),
+    "triangle of several strips": lambda: (
+        TriangleGram(TiledGram(RBF(0.1), LONG32), n_jobs=2),
+        RBF(0.1)(LONG32),
     ),
     "shifted, by row": lambda: (
         ShiftedGram(DenseGram(QUERY(X64[:90])), SHIFT),
@@ -189,6 +198,43 @@ def test_products_are_the_same_bit_for_bit_whatever_the_threads():
     V = RNG.normal(size=(1100, 3)).astype(np.float32)
     one, three = (TiledGram(RBF(0.5), X32, n_jobs=jobs) @ V for jobs in (1, 3))
     assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 33, 48, 100])
+def test_a_triangle_has_the_products_of_the_matrix(columns):
+    """Strips of 384 rows, tiles at their right end that are short, any number of columns."""
+    K = TriangleGram(gram(RBF(0.1), LONG32))
+    V = np.random.default_rng(columns).normal(size=(len(LONG32), columns)).astype(np.float32)
+    wanted = RBF(0.1)(LONG32).astype(np.float64) @ V
+    assert_allclose(K @ V, wanted, atol=2e-6 * np.abs(wanted).max())
+    one = TriangleGram(gram(RBF(0.1), LONG32), n_jobs=1)
+    assert_array_equal(one @ V, TriangleGram(gram(RBF(0.1), LONG32), n_jobs=3) @ V)
+
+
+def test_only_what_can_be_halved_is_halved():
+    half = held_for_products(gram(RBF(0.1), LONG32))
+    assert isinstance(half, TriangleGram)
+    assert half.held_bytes < 0.75 * LONG32.shape[0] ** 2 * 4
+    X = LONG32.astype(np.float64)
+    assert isinstance(held_for_products(gram(RBF(0.1), X)), DenseGram)
+    assert isinstance(held_for_products(gram(RBF(0.1), LONG32, LONG32[:9])), DenseGram)
+    streamed = gram(RBF(0.1), LONG32, memory="1MB")
+    assert held_for_products(streamed) is streamed
+    given = DenseGram(RBF(0.1)(LONG32), symmetric=True)
+    assert held_for_products(given) is given
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_a_large_array_are_shared_and_right(order):
+    """Strips of rows, the last of them short, of an array in either order."""
+    A = np.asarray(np.random.default_rng(0).normal(size=(2100, 2000)), order=order)
+    V = np.random.default_rng(1).normal(size=(2000, 3))
+    for threads in (1, 3):
+        K = DenseGram(A, n_jobs=threads)
+        np.testing.assert_allclose(K @ V, A @ V, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(K.T @ np.ones((2100, 1)), A.T @ np.ones((2100, 1)), atol=1e-9)
+        assert (K @ V.astype(np.float32)).dtype == np.float64
+        assert (K @ V[:, 0]).shape == (2100,)
 
 
 def test_a_symmetric_matrix_is_filled_exactly_symmetric():

@@ -141,6 +141,12 @@ def test_what_is_refused():
         KernelCCA().fit(X, np.ones(N))
     with pytest.raises(ValueError, match="NaN"):
         KernelCCA().fit(X, np.where(Y > 2, np.nan, Y) * [[1, 1, np.nan]])
+    with pytest.raises(ValueError, match="y, the second view: Input X contains NaN"):
+        KernelCCA().fit(X, np.where(Y > 2, np.nan, Y) * [[1, 1, np.nan]])
+    with pytest.raises(ValueError, match="y, the second view: X has 2 features"):
+        KernelCCA().fit(X, Y).transform(X, Y[:, :2])
+    with pytest.raises(TypeError, match="y, the second view: X is a single string"):
+        KernelCCA().fit(X, "abc")
     for wrong in ({"alpha": -1}, {"alpha": "x"}, {"n_components": 0}, {"solver": "x"}, {"rank": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             KernelCCA(**wrong).fit(X, Y)

@@ -7,11 +7,13 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelDiscriminant
 from mercer.kernels import RBF, Sigmoid, Spectrum
+from mercer.learners.calibration import fit_softmax
 from mercer.learners.ridge_penalty import PENALTIES
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
@@ -49,6 +51,20 @@ def test_without_shrinkage_a_linear_kernel_is_linear_discriminant_analysis(name,
     logs = ours.decision_function(Z)
     gaps = theirs.decision_function(Z) - logs  # the same but for a constant of each row
     assert_allclose(gaps - gaps[:, :1], 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_a_polynomial_kernel_is_linear_discriminant_analysis_of_the_monomials(solver):
+    X, y = DATA["iris"]
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, 1:3]
+    a, b = X.T  # φ of (<x, z> + 1)²
+    monomials = np.column_stack([a**2, b**2, a * b, a, b])
+    theirs = LinearDiscriminantAnalysis().fit(monomials[::2], y[::2])
+    ours = KernelDiscriminant(0.0, kernel="poly", degree=2, gamma=1.0, solver=solver)
+    ours.fit(X[::2], y[::2])
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(monomials), atol=1e-5)
+    wanted = np.abs(theirs.transform(monomials))
+    assert_allclose(np.abs(ours.transform(X)), wanted, atol=1e-5 * wanted.max())
 
 
 def test_two_classes_and_priors():
@@ -100,6 +116,46 @@ def test_the_shrinkage_is_that_of_the_least_leave_one_out_error():
     model = KernelDiscriminant(kernel=kernel).fit(X, y)
     assert_allclose(model.alpha_, PENALTIES[np.argmin(errors)] * total, rtol=1e-9)
     assert 0 < np.argmin(errors) < len(PENALTIES) - 1
+
+
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+@pytest.mark.parametrize(("name", "gamma"), [("iris", 4.0), ("wine", 0.2), ("moons", 30.0)])
+def test_probabilities_of_narrow_kernels_are_not_too_sure(name, gamma, solver):
+    """Leave-one-out scores flatten them; a given shrinkage leaves those of Gaussian classes."""
+    X, y = DATA[name] if name in DATA else make_moons(300, noise=0.3, random_state=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, new = order[::2], order[1::2]
+    settings = {"gamma": gamma, "solver": solver, "random_state": 0}
+    judged = KernelDiscriminant(**settings).fit(X[train], y[train])
+    sure = KernelDiscriminant(judged.alpha_, **settings).fit(X[train], y[train])
+    assert judged.slope_ < 0.5
+    assert sure.slope_ == 1
+    losses = [log_loss(y[new], model.predict_proba(X[new])) for model in (judged, sure)]
+    assert losses[0] < 0.7 * losses[1]
+    assert (judged.predict(X[new]) == sure.predict(X[new])).all()
+
+
+def test_the_slope_is_the_most_likely_on_rows_that_were_left_out():
+    """Beside refits without each row, of which only the scale of the scores differs a little."""
+    X, y = make_moons(80, noise=0.4, random_state=1)
+    model = KernelDiscriminant(kernel=RBF(2.0)).fit(X, y)
+    logs = []
+    for i in range(80):
+        others = np.arange(80) != i
+        fit = KernelDiscriminant(model.alpha_, kernel=RBF(2.0)).fit(X[others], y[others])
+        logs.append(fit.decision_function(X[i : i + 1])[0])
+    wanted = fit_softmax(np.column_stack([np.zeros(80), logs]), y, with_bias=False).slope
+    assert_allclose(model.slope_, wanted, rtol=0.1)
+
+
+def test_other_priors_move_calibrated_probabilities_by_their_odds():
+    X, y = make_moons(90, noise=0.3, random_state=0)
+    X, y = X[:80], y[:80]
+    usual = KernelDiscriminant(gamma=3.0).fit(X, y)
+    asked = KernelDiscriminant(gamma=3.0, priors=[0.9, 0.1]).fit(X, y)
+    moved = np.log(0.1 / 0.9) - np.log((y == 1).sum() / (y == 0).sum())
+    assert_allclose(asked.decision_function(X), usual.decision_function(X) + moved, atol=1e-9)
 
 
 def test_moons_are_separated_on_one_direction():

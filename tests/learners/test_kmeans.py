@@ -180,6 +180,20 @@ def test_a_linear_kernel_is_ordinary_k_means(X):
     assert_allclose(apart[ours.medoids_, np.arange(3)], apart.min(axis=0), atol=1e-3)
 
 
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_a_polynomial_kernel_is_k_means_of_the_monomials(solver):
+    a, b = X = (IRIS - IRIS.mean(axis=0))[:, 2:].T
+    monomials = np.column_stack([a**2, b**2, np.sqrt(2) * a * b])
+    ours = KernelKMeans(
+        4, kernel="poly", degree=2, gamma=1.0, coef0=0.0, n_init=20, solver=solver, random_state=0
+    ).fit(X.T)
+    theirs = KMeans(4, n_init=20, random_state=0).fit(monomials)
+    assert_allclose(ours.inertia_, theirs.inertia_, rtol=1e-4)
+    assert adjusted_rand_score(ours.labels_, theirs.labels_) > 0.99
+    centres = np.stack([monomials[ours.labels_ == c].mean(axis=0) for c in range(4)])
+    assert_allclose(ours.transform(X.T), cdist(monomials, centres), atol=1e-6)
+
+
 @pytest.mark.parametrize("solver", ["exact", "low_rank", "mini_batch"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_training_samples_are_predicted_into_their_clusters(solver, dtype):

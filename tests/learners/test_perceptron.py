@@ -152,6 +152,30 @@ def test_a_linear_kernel_is_the_linear_machine(combine, dtype):
         assert_allclose(f, g, atol=1e-3 if dtype == np.float32 else 1e-9)
 
 
+@pytest.mark.parametrize("combine", COMBINE)
+def test_a_polynomial_kernel_is_the_linear_machine_of_the_monomials(combine):
+    rng = np.random.default_rng(0)
+    a, b = X = rng.normal(size=(2, 80))
+    y = a**2 + b**2 > 1.2
+    monomials = np.column_stack([a**2, b**2, np.sqrt(2) * a * b])
+    options = {"combine": combine, "max_iter": 5, "tol": None}
+    linear = Perceptron(**options).fit(monomials, y)
+    kernel = KernelPerceptron("poly", degree=2, gamma=1.0, coef0=0.0, **options).fit(X.T, y)
+    assert linear.mistakes_[0].tolist() == kernel.mistakes_[0].tolist()
+    f, g = linear.decision_function(monomials), kernel.decision_function(X.T)
+    assert_allclose(f, g, atol=1e-9)
+
+
+def test_a_class_of_one_row_is_learnt_and_contradictions_end():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) == 29
+    assert (KernelPerceptron(RBF(2.0), max_iter=500, tol=None).fit(X, y).predict(X) == y).all()
+    twice, labels = np.repeat(X, 2, axis=0), np.tile([0, 1], 30)
+    model = KernelPerceptron(RBF(2.0), max_iter=20, tol=None).fit(twice, labels)
+    assert (model.converged_, model.n_iter_) == (False, 20)
+    assert not model.margin_report(twice, labels).separable.any()
+
+
 def test_rows_of_k_in_parts_and_in_little_memory_give_the_same_machine():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))

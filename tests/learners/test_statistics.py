@@ -67,6 +67,8 @@ def test_p_values_are_uniform_for_one_distribution_and_small_for_two():
     assert mmd_test(Jaccard(), *sets, permutations=99, random_state=0).pvalue <= 0.02
     with pytest.raises(ValueError, match="at least two each"):
         mmd_test(RBF(), X[:1], X)
+    with pytest.raises(ValueError, match="give the same columns"):
+        mmd_test(RBF(), X, X[:, :1])
 
 
 def test_hsic_is_that_of_the_definition():
@@ -82,6 +84,8 @@ def test_hsic_is_that_of_the_definition():
     assert hsic_test(RBF(0.3), RBF(1.0), X, noise, permutations=99, random_state=0).pvalue > 0.02
     with pytest.raises(ValueError, match="as many of each"):
         hsic_test(RBF(), RBF(), X, Y[:3])
+    with pytest.raises(ValueError, match="at least two"):
+        hsic_test(RBF(), RBF(), X[:1], Y[:1])
     with pytest.raises(MemoryError, match="give memory="):
         hsic_test(RBF(), RBF(), X, Y, memory="1KB")
 

@@ -25,7 +25,7 @@ def test_an_embedding_draws_each_class_at_its_scores():
     assert len(display.points_) == 3
     for c, points in enumerate(display.points_):
         assert_allclose(points.get_offsets(), pca.transform(X)[y == c][:, [0, 2]])
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("kernelpca0", "kernelpca2")
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("Component 1", "Component 3")
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["setosa", "versicolor", "virginica"]
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from mercer.gram import CentredGram, DenseGram, FeatureGram, gram
 from mercer.kernels import RBF
 from mercer.solvers import Reason, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
+from mercer.solvers.top_eigenpairs import GUARDS
 from mercer.threads import Stop, Stopped
 
 RNG = np.random.default_rng(0)
@@ -81,7 +82,8 @@ def test_a_good_start_needs_one_product():
 
 def test_little_memory_restarts_and_less_is_refused():
     A = MATRICES["decaying"]
-    least = 16 * len(A) * (5 + 9 + 9 + 5 + 9)
+    block = 5 + GUARDS
+    least = 16 * len(A) * (5 + block + block + 5 + block)
     small = TopEigenSolver(5, memory=least, random_state=0).solve(dense(A))
     large = TopEigenSolver(5, memory="1GB", random_state=0).solve(dense(A))
     assert small.converged
@@ -98,6 +100,17 @@ def test_a_limit_is_said_and_a_stop_stops():
         stop.set()
         with pytest.raises(Stopped):
             TopEigenSolver(5).solve(dense(np.eye(9)))
+
+
+def test_patience_ends_where_rounding_does():
+    """A large mean beside small differences: float32 does not reach this residual."""
+    X = RNG.normal(size=(600, 3)).astype(np.float32)
+    K = CentredGram(dense(RBF(1e-4)(X)))
+    found = TopEigenSolver(9, tol=1e-9, random_state=0, patience=4).solve(K)
+    assert found.iterations < 40
+    assert not found.converged
+    again = TopEigenSolver(9, tol=1e-9, random_state=0, patience=4).solve(dense(np.eye(90)))
+    assert again.converged
 
 
 def test_values_that_are_not_finite_are_refused():

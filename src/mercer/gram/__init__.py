@@ -12,6 +12,7 @@ from mercer.gram.pairs import PairGram, PairGrams
 from mercer.gram.row_sources import RowSource
 from mercer.gram.scaled import ScaledGram
 from mercer.gram.tiled import TiledGram
+from mercer.gram.triangle import TriangleGram, held_for_products
 
 __all__ = [
     "CentredGram",
@@ -31,7 +32,9 @@ __all__ = [
     "ScaledGram",
     "ShiftedGram",
     "TiledGram",
+    "TriangleGram",
     "gram",
+    "held_for_products",
     "low_rank_gram",
     "memory_budget",
     "pivoted_cholesky",

@@ -77,7 +77,7 @@ def _operator(kernel: Any, X: Any, Z: Any, memory: Any, n_jobs: int | None) -> G
         K, i, j = known
         symmetric = kernel.symmetric and Z is X
         if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
-            return DenseGram(K, symmetric)
+            return DenseGram(K, symmetric, n_jobs=n_jobs)
         return MatrixPart(K, i, j, symmetric=symmetric, n_jobs=n_jobs)
     if kernel.linear:
         if Z is X:

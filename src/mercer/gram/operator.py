@@ -23,6 +23,8 @@ __all__ = ["DenseGram", "GramOperator", "MatrixPart", "TransposedGram", "require
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
 RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run
 
+SHARED = 2**22  # numbers of a matrix whose products threads share
+
 Rows = slice | np.ndarray
 
 
@@ -38,6 +40,8 @@ class GramOperator(ABC):
     cheap: frozenset[str] = frozenset({"rows"})
     #: the rows on which an approximation of low rank is built; None for other operators
     centres: np.ndarray | None = None
+    #: threads of products; None means all cores
+    n_jobs: int | None = None
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators
     nature: str = ""
 
@@ -100,7 +104,7 @@ class GramOperator(ABC):
         """This matrix, computed and kept in memory if it fits; else this operator itself."""
         if "dense" not in self.cheap:
             return self
-        return DenseGram(self.dense(), self.symmetric, counted=True)
+        return DenseGram(self.dense(), self.symmetric, counted=True, n_jobs=self.n_jobs)
 
     def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
         """The source of rows of K for a solver that reads some of the rows many times.
@@ -171,12 +175,21 @@ class DenseGram(GramOperator):
     symmetric : bool
     counted : bool
         Whether K counts in the memory budget: not if it is an array of the user's own.
+    n_jobs : int or None
+        Threads; None means all cores.
     """
 
     cheap = frozenset({"rows", "dense"})
 
-    def __init__(self, K: np.ndarray, symmetric: bool = False, *, counted: bool = False):
-        self.K, self.counted = K, counted
+    def __init__(
+        self,
+        K: np.ndarray,
+        symmetric: bool = False,
+        *,
+        counted: bool = False,
+        n_jobs: int | None = None,
+    ):
+        self.K, self.counted, self.n_jobs = K, counted, n_jobs
         self.shape = K.shape
         self.dtype = K.dtype
         self.symmetric = symmetric
@@ -201,10 +214,21 @@ class DenseGram(GramOperator):
 
     @property
     def T(self) -> DenseGram:
-        return DenseGram(self.K.T, self.symmetric, counted=self.counted)
+        return DenseGram(self.K.T, self.symmetric, counted=self.counted, n_jobs=self.n_jobs)
 
     def __matmul__(self, V: Any) -> np.ndarray:
-        return self.K @ V
+        V = np.asarray(V)
+        if V.ndim < 2 or self.K.size < SHARED:
+            return self.K @ V
+        # by our threads, also where BLAS is kept to one: its own would wait for each other
+        out = np.empty((self.shape[0], V.shape[1]), np.result_type(self.dtype, V))
+
+        def strip(s: int) -> None:
+            np.matmul(self.K[s : s + EDGE], V, out=out[s : s + EDGE])
+
+        for _ in ordered_map(strip, range(0, self.shape[0], EDGE), self.n_jobs):
+            pass
+        return out
 
     def dense(self) -> np.ndarray:
         return self.K

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,6 +27,15 @@ __all__ = ["KernelCCA"]
 PENALTIES = np.logspace(-6, 0, 7)  # that alpha="auto" chooses from, relative to the trace
 FOLDS = 5
 ROUNDING = 1e-12  # a direction with less than this part of the largest variance has none
+
+
+@contextmanager
+def _said_of(name: str) -> Iterator[None]:
+    """Context in which the messages of errors begin with what they are about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
 
 
 class View(PrincipalLearner):
@@ -219,7 +230,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         one = self._view(self.kernel).fit(X)
         two = self._view(self._second_kernel())
         self._check_second(two)
-        two.fit(self._columns(y, two))
+        with _said_of("y, the second view"):
+            two.fit(self._columns(y, two))
         n = one.samples.shape[0]
         if two.samples.shape[0] != n:
             raise ValueError(
@@ -263,7 +275,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def transform_y(self, y: Any) -> np.ndarray:
         """Scores of the second view, (q, n_components)."""
         check_is_fitted(self)
-        return self.view_y_.scores(self._columns(y, self.view_y_))
+        with _said_of("y, the second view"):
+            return self.view_y_.scores(self._columns(y, self.view_y_))
 
     def score(self, X: Any, y: Any) -> float:
         """The mean correlation of the pairs of functions on both views of other rows."""
@@ -321,10 +334,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @staticmethod
     def _check_second(view: View) -> None:
-        try:
+        with _said_of("kernel_y"):
             view.resolve_kernel().validate()
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"kernel_y: {error}") from error
 
     @staticmethod
     def _columns(y: Any, view: View) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.gram import CentredGram, FactoredGram, GramOperator, LowRankGram
 from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
+from mercer.solvers.top_eigenpairs import GUARDS
 
 __all__ = [
     "Components",
@@ -23,6 +24,10 @@ __all__ = [
     "low_rank_scores",
 ]
 
+DRAWN = 500  # rows whose components are the start of those of all
+ROUGH = 1e-2  # relative residual of theirs
+PATIENCE = 3  # products in float32, which may be too rough for a smaller residual
+STRIP = 2**22  # numbers of K that are read at a time
 #: an eigenvalue below this part of the largest is 0, and above that part of it, below 0, a fault
 ROUNDING = {np.dtype(np.float32): (2e-7, 5e-3), np.dtype(np.float64): (1e-12, 1e-5)}
 
@@ -79,13 +84,38 @@ def components_of_matrix(K: GramOperator, count: int) -> Components:
 def components_by_products(
     K: GramOperator, solver: TopEigenSolver, single: GramOperator | None = None
 ) -> Components:
-    """By products with K̃; if ``single`` is K in float32, few of them are with K itself."""
+    """By products with K̃; if ``single`` is K in float32, few of them are with K itself.
+
+    A solver with ``tol`` = 0, which asks for a number of products, gets no start from some rows.
+    """
     start = None
+    if solver.tol > 0:
+        start = _start(K if single is None else single, solver)
     if single is not None:
-        rough = TopEigenSolver(solver.count, 1e-6, solver.max_iter, solver.memory, 0)
-        start = rough.solve(CentredGram(single)).coef
+        half, most = solver.tol / 2, solver.max_iter
+        rough = TopEigenSolver(solver.count, half, most, solver.memory, 0, patience=PATIENCE)
+        start = rough.solve(CentredGram(single), start).coef
     centred = CentredGram(K)
     return _of_all_rows(centred, solver.solve(centred, start))
+
+
+def _start(K: GramOperator, solver: TopEigenSolver) -> np.ndarray | None:
+    """About the first eigenvectors of K̃, from those of some rows; None where there are too few.
+
+    Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+    """
+    n, count = K.shape[0], solver.count + GUARDS
+    drawn = max(DRAWN, 4 * count)
+    if 4 * drawn > n or "factor" in K.cheap:
+        return None
+    rows = np.sort(np.random.RandomState(0).choice(n, drawn, replace=False))
+    V = TopEigenSolver(count, ROUGH, random_state=0).solve(CentredGram(K.part(rows).held())).coef
+    start = np.zeros((n, count), K.dtype)
+    step = max(1, STRIP // n)
+    for s in range(0, drawn, step):
+        some = np.asarray(K.rows(rows[s : s + step]))
+        start += some.T @ V[s : s + step].astype(some.dtype)
+    return start - start.mean(axis=0)
 
 
 def components_of_factor(K: FactoredGram, count: int) -> Components:

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.learners.calibration import fit_softmax
 from mercer.learners.classes import encode_classes
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.limits import LIMITS
@@ -69,6 +70,9 @@ class KernelDiscriminant(
         Each direction's part of the variance between classes, in units of that within.
     alpha_ : float
         The shrinkage that was used.
+    slope_ : float > 0
+        What multiplies the log-probabilities: 1 if alpha is given, and with "auto" the most likely
+        slope on leave-one-out scores.
     projection_, offset_ : ndarray of shape (m, n_directions), (n_directions,)
         Scores are :math:`k(x, X_{fit})` projection + offset.
     X_fit_ : encoded samples
@@ -83,6 +87,11 @@ class KernelDiscriminant(
     :math:`(S_W + α I) / n` is the identity on the directions; a sample belongs to the class of the
     nearest mean, but for the logarithm of its prior. So probabilities are those of Gaussian classes
     with one covariance.
+
+    With a narrow kernel the training samples lie nearer to the means of their classes than new
+    ones do, and such probabilities are far too sure. With ``alpha="auto"`` the leave-one-out
+    scores, which are known by then, give the log-probabilities the slope that is most likely on
+    them; the classes that are predicted stay the same.
 
     O(n³) operations, or O(n rank²) with "low_rank". Classes of one row are allowed: they have no
     scatter of their own.
@@ -145,11 +154,12 @@ class KernelDiscriminant(
         n = len(codes)
         Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
         counts = Y.sum(axis=0)
-        self.priors_ = self._checked_priors(counts / n)
+        self._shares = counts / n
+        self.priors_ = self._checked_priors(self._shares)
         with blas_limit(n):
             features = self.principal_features(training.X, LIMITS["discriminant"])
             T, values = features.T, features.values
-            alpha = self._least_left_out(T, values, Y) if self.alpha == "auto" else self.alpha
+            alpha = _least_left_out(T, values, Y) if self.alpha == "auto" else self.alpha
             # regress: B = (TᵀT + α I)⁻¹ Tᵀ Y, where TᵀT is diagonal
             sums = T.T @ Y
             B = np.divide(sums, (values + alpha)[:, None])
@@ -161,31 +171,22 @@ class KernelDiscriminant(
                 f"alpha={self.alpha!r} leaves no scatter within the classes, which the kernel "
                 'separates exactly: give alpha > 0, or "auto".'
             )
-        beta = B @ (theta / np.sqrt(left * (1 - left) / n))
+        directions = theta / np.sqrt(left * (1 - left) / n)
         order = np.arange(len(counts)) - (len(counts) - 1) / 2  # signs: later classes are higher
-        beta *= np.where(order @ ((sums / counts).T @ beta) < 0, -1.0, 1.0)
-        between = (1 - left) / left
+        directions *= np.where(order @ ((sums / counts).T @ B @ directions) < 0, -1.0, 1.0)
+        beta, between = B @ directions, (1 - left) / left
         self.alpha_ = float(alpha)
         self.explained_variance_ratio_ = between / max(between.sum(), np.finfo(np.float64).tiny)
         self.means_ = (sums / counts).T @ beta
+        self.slope_ = 1.0
+        if self.alpha == "auto":
+            held_out = self._logs(_left_out(T, values, Y, alpha) @ directions)
+            self.slope_ = fit_softmax(held_out, codes, with_bias=False).slope
         coef, offset = features.lift(beta)
         self.projection_ = coef.astype(training.X.dtype, copy=False)
         self.offset_ = offset.astype(training.X.dtype, copy=False)
         self.keep_support(features.support)
         return self
-
-    def _least_left_out(self, T: np.ndarray, values: np.ndarray, Y: np.ndarray) -> float:
-        """The α of the least squared leave-one-out error of the indicators, in closed form."""
-        n = len(Y)
-        centred, sums, squares = Y - Y.mean(axis=0), T.T @ Y, np.square(T)
-        tried = PENALTIES * (float(values.sum()) or 1.0)
-        errors = []
-        for alpha in tried:
-            inverse = 1 / (values + alpha)
-            residual = centred - T @ (sums * inverse[:, None])
-            leverage = np.minimum(1 / n + squares @ inverse, 1 - 1e-9)
-            errors.append(float(np.square(residual / (1 - leverage)[:, None]).sum()))
-        return float(tried[int(np.argmin(errors))])
 
     @staticmethod
     def _unexplained(
@@ -228,12 +229,14 @@ class KernelDiscriminant(
         return self.classes_[self._log_densities(X).argmax(axis=1)]
 
     def _log_densities(self, X: Any) -> np.ndarray:
-        """-‖z - m_c‖² / 2 + log π_c without ‖z‖², which all classes share."""
         check_is_fitted(self)
-        z = self._scores(X).astype(np.float64)
         with np.errstate(divide="ignore"):  # a prior of 0
-            logs = np.log(self.priors_)
-        return z @ self.means_.T - np.square(self.means_).sum(axis=1) / 2 + logs
+            asked = np.log(self.priors_) - np.log(self._shares)
+        return self.slope_ * self._logs(self._scores(X).astype(np.float64)) + asked
+
+    def _logs(self, z: np.ndarray) -> np.ndarray:
+        """-‖z - m_c‖² / 2 + log n_c/n of scores z, without ‖z‖², which all classes share."""
+        return z @ self.means_.T - np.square(self.means_).sum(axis=1) / 2 + np.log(self._shares)
 
     @property
     def _n_features_out(self) -> int:
@@ -260,6 +263,22 @@ class KernelDiscriminant(
         if not priors.sum() > 0:
             raise ValueError(f"priors={self.priors!r}: give numbers that are not all 0.")
         return priors / priors.sum()
+
+
+def _left_out(T: np.ndarray, values: np.ndarray, Y: np.ndarray, alpha: float) -> np.ndarray:
+    """The indicators of each row, less their means, by the regression without that row."""
+    centred, inverse = Y - Y.mean(axis=0), 1 / (values + alpha)
+    residual = centred - T @ ((T.T @ Y) * inverse[:, None])
+    leverage = np.minimum(1 / len(Y) + np.square(T) @ inverse, 1 - 1e-9)
+    return centred - residual / (1 - leverage)[:, None]
+
+
+def _least_left_out(T: np.ndarray, values: np.ndarray, Y: np.ndarray) -> float:
+    """The α of the least squared leave-one-out error of the indicators, in closed form."""
+    centred = Y - Y.mean(axis=0)
+    tried = PENALTIES * (float(values.sum()) or 1.0)
+    errors = [np.square(centred - _left_out(T, values, Y, alpha)).sum() for alpha in tried]
+    return float(tried[int(np.argmin(errors))])
 
 
 def _scored(unexplained: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -54,7 +54,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Learn the inverse by ridge regression of the samples, which must be dense vectors, on their
         scores. Radial kernels of the Euclidean distance have an inverse without it.
     eigen_solver : {"auto", "dense", "krylov", "arpack", "randomized", "low_rank"}, default="auto"
-        "dense" decomposes all of K; "krylov" needs about ten products of K with a block of vectors,
+        "dense" decomposes all of K; "krylov" needs about six products of K with a block of vectors,
         and "arpack" is another name of it; "randomized" does as many products as
         ``iterated_power`` says, whatever the residual; "low_rank" approximates K by ``rank``
         centres. "auto" is exact up to 100,000 rows, beyond them of low rank.
@@ -118,9 +118,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     New samples are centred exactly: as :math:`\sum_i v_{ik} = 0`, the mean of k(x, x_i) over the
     training samples cancels, and only its constant part is kept.
 
-    Work: dense O(n³); Krylov about ten times n² (a kernel value + 2 · 1.2 n_components
-    multiplications); low rank O(n rank²). Memory: dense four n x n matrices; Krylov about
-    200 n · n_components bytes, and K if it fits; low rank n · rank numbers, or less.
+    The Krylov method starts at what the components of 500 rows say about those of all. Work:
+    dense O(n³); Krylov about six times n² (a kernel value + n_components + 11 multiplications);
+    low rank O(n rank²). Memory: dense four n x n matrices; Krylov about 200 n (n_components + 10)
+    bytes, and K if it fits; low rank n · rank numbers, or less.
 
     An indefinite kernel may have fewer positive eigenvalues than components; asking for more is an
     error.

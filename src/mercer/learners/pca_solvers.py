@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from mercer.gram import FactoredGram, GramOperator, gram, memory_budget
+from mercer.gram import FactoredGram, GramOperator, gram, held_for_products, memory_budget
 from mercer.gram.precision import in_single_precision
 from mercer.learners.base import KernelLearner
 from mercer.learners.components import (
@@ -81,8 +81,9 @@ class ComponentLearner(KernelLearner):
         if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
             rounded = in_single_precision(self.kernel_, X, ROUGH)
             if rounded is not X:
-                single = gram(self.kernel_, rounded, memory=self.memory, n_jobs=self.n_jobs).held()
-        K = K.held() if single is None and "factor" not in K.cheap else K
+                single = gram(self.kernel_, rounded, memory=self.memory, n_jobs=self.n_jobs)
+                single = held_for_products(single)
+        K = held_for_products(K) if single is None and "factor" not in K.cheap else K
         multiplied = K if single is None else single
         held = "dense" in multiplied.cheap and "factor" not in multiplied.cheap
         memory = self.memory_beside(multiplied) if held else self.memory

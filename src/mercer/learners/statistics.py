@@ -151,7 +151,9 @@ def mmd_test(
     True
     """
     check_count("permutations", permutations, optional=False)
-    n = _count(X)
+    n, shapes = _count(X), [np.shape(A)[1:] for A in (X, Z) if hasattr(A, "shape")]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"The rows of X and Z have shapes {shapes}: give the same columns.")
     K = _gram(kernel, join_rows(X, Z), memory, n_jobs)
     both = K.shape[0]
     m = both - n
@@ -213,6 +215,8 @@ def hsic_test(
     n = K.shape[0]
     if L.shape[0] != n:
         raise ValueError(f"X has {n} samples and Y has {L.shape[0]}: give as many of each.")
+    if n < 2:
+        raise ValueError(f"X has {n} samples, of which none can be permuted: give at least two.")
     needed = 2 * 8 * n * n
     if needed > memory_budget(memory, needed):
         raise MemoryError(

@@ -87,9 +87,11 @@ class EmbeddingDisplay:
                 "numbered from 0: give two of these."
             )
         named = getattr(estimator, "get_feature_names_out", None)
-        names = list(named()) if named else [f"component {i}" for i in range(scores.shape[1])]
-        pair = scores[:, [first, second]]
-        return cls(pair, y, (str(names[first]), str(names[second]))).plot(ax)
+        plain = [f"{type(estimator).__name__.lower()}{i}" for i in range(scores.shape[1])]
+        names = [str(name) for name in named()] if named else plain
+        if names == plain:  # say no more than the number, which people count from 1
+            names = [f"Component {i + 1}" for i in range(len(names))]
+        return cls(scores[:, [first, second]], y, (names[first], names[second])).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
         """Draw the points. ``kwargs`` are passed to ``ax.scatter``."""

@@ -24,7 +24,7 @@ from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 __all__ = ["Eigenpairs", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs"]
 
 WIDEST = 64  # columns of a block: wider ones need fewer products, but the products take longer
-GUARDS = 4  # columns beyond those wanted, which make the wanted ones converge sooner
+GUARDS = 11  # columns beyond those wanted, which make the wanted ones converge sooner
 BLOCKS = 8  # of the basis, beyond what a restart keeps
 SLIM = 2**25  # numbers of a basis, up to which one thread of BLAS computes with it
 FLOOR = 32  # what rounding leaves of a residual, in units of eps
@@ -63,6 +63,9 @@ class TopEigenSolver:
         memory.
     random_state : int, RandomState or None
         Of the first block.
+    patience : int, optional
+        Stop after so many products that did not halve the residual, which may then be smaller than
+        what ``tol`` allows for rounding: for a matrix that only has to give a good start.
 
     Notes
     -----
@@ -86,6 +89,7 @@ class TopEigenSolver:
     max_iter: int = 300
     memory: int | float | str | None = None
     random_state: Any = None
+    patience: int | None = None
 
     def solve(self, K: GramOperator, start: np.ndarray | None = None) -> Eigenpairs:
         """The largest eigenpairs of K (n, n); ``start`` has approximate eigenvectors as columns."""
@@ -96,7 +100,7 @@ class TopEigenSolver:
         block = min(k + GUARDS, WIDEST, n)
         keep = min(k + block, n)
         most = self._columns(n, keep, block)
-        tol = max(self.tol, FLOOR * float(np.finfo(K.dtype).eps))
+        tol = max(self.tol, 0.0 if self.patience else FLOOR * float(np.finfo(K.dtype).eps))
         # threads of BLAS wait for each other longer than such slim matrices take
         with blas_threads(1) if n * most <= SLIM else nullcontext():
             return self._iterate(_Basis(K, most), k, keep, block, tol, random, start)
@@ -104,6 +108,7 @@ class TopEigenSolver:
     def _iterate(self, basis, k, keep, block, tol, random, start) -> Eigenpairs:
         n, most = basis.V.shape
         new = random.standard_normal((n, block)) if start is None else start
+        reached: list[float] = []
         for _ in range(self.max_iter):
             raise_if_stopped()
             if not basis.grow(new):  # an invariant subspace: go on outside of it
@@ -113,6 +118,9 @@ class TopEigenSolver:
             wanted = np.flatnonzero(errors > tol)
             whole = basis.size == n
             if whole or (len(errors) == k and len(wanted) == 0):
+                break
+            reached.append(float(errors.max(initial=0)))
+            if self.patience and reached[-1] > min(reached[: -self.patience], default=np.inf) / 2:
                 break
             # the residuals of what is not yet good enough, then those of the next pairs
             order = [*wanted, *range(min(k, len(errors)), residuals.shape[1])]
@@ -153,6 +161,7 @@ class _Basis:
         self.K, self.size, self.products = K, 0, 0
         # columns in a row: those that are not used take no memory
         self.V, self.W = (np.empty((n, most), order="F") for _ in range(2))
+        self.H = np.zeros((most, most))  # Vᵀ W; only its upper triangle is read
 
     def grow(self, new: np.ndarray) -> bool:
         """Add what the columns of ``new`` add to the span; False if that is nothing."""
@@ -164,25 +173,28 @@ class _Basis:
         self.V[:, part] = Q
         self.W[:, part] = self.K @ Q.astype(self.K.dtype, copy=False)
         self.size = part.stop
+        self.H[: self.size, part] = self.V[:, : self.size].T @ self.W[:, part]
         self.products += 1
         return True
 
     def ritz(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The largest Ritz values, their vectors, and the residuals K v - λ v as columns."""
         V, W = self.V[:, : self.size], self.W[:, : self.size]
-        H = V.T @ W
+        H = self.H[: self.size, : self.size]
         refuse_overflow(H)
         with blas_limit(len(H)):
-            values, Y = scipy.linalg.eigh((H + H.T) / 2, check_finite=False)
-        self.Y = Y[:, ::-1]
-        values, Y = values[::-1], self.Y[:, :count]
+            values, Y = scipy.linalg.eigh(H, lower=False, check_finite=False)
+        self.values, self.Y = values[::-1], Y[:, ::-1]
+        values, Y = self.values, self.Y[:, :count]
         vectors = V @ Y
         return values[:count], vectors, W @ Y - vectors * values[:count]
 
     def restart(self, count: int) -> None:
         """Keep the span of the best vectors of the last `ritz` alone."""
+        Y = self.Y[:, :count]
+        self.H[:count, :count] = np.diag(self.values[:count])
         for A in (self.V, self.W):
-            A[:, :count] = A[:, : self.size] @ self.Y[:, :count]
+            A[:, :count] = A[:, : self.size] @ Y
         self.size = count
 
 
