@@ -13,12 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.samples import Prepared, largest_column
+from mercer.samples import Prepared, as_numbers, largest_column
 
 __all__ = [
+    "check_weights",
     "cosines",
     "dense_rows",
     "feature_sum",
+    "feature_weights",
     "from_origin",
     "inner_products",
     "mapped_rows",
@@ -135,6 +137,27 @@ def feature_sum(
     dtype = np.result_type(X.dtype, Z.dtype)
     w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
     return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
+
+
+def check_weights(weights: Any) -> None:
+    """Raise an error if weights of columns, or None, are not numbers >= 0."""
+    if weights is not None and not (as_numbers("weights", weights) >= 0).all():
+        raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
+
+
+def feature_weights(weights: Any, X: Any) -> np.ndarray | None:
+    """The weights of the columns of encoded vectors X, in their precision; None if there are none.
+
+    Raises ValueError where X has another number of columns.
+    """
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=X.dtype)
+    if w.shape != (X.shape[1],):
+        raise ValueError(
+            f"weights has shape {w.shape}, but X has {X.shape[1]} columns: give one for each."
+        )
+    return w
 
 
 def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
