@@ -24,6 +24,8 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
     SpectralClustering,
     distances,
 )
@@ -62,6 +64,8 @@ def of_neighbours(metric):
     return [
         KNeighborsClassifier(3, weights="rank", metric=metric),
         KNeighborsRegressor(None, weights="gaussian", width=2.0, metric=metric),
+        RadiusNeighborsClassifier(2.0, metric=metric, outlier_label="most_frequent"),
+        RadiusNeighborsRegressor(1e9, weights="gaussian", metric=metric),
         LocalOutlierFactor(5, novelty=True, metric=metric),
     ]
 

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import is_number
 
-__all__ = ["Neighbourhoods", "Weighing", "check_weighing"]
+__all__ = ["Neighbourhoods", "Weighing", "called", "check_weighing"]
 
 NAMES = ("uniform", "distance", "rank")
 
@@ -102,7 +102,7 @@ class Weighing(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):
                 W = np.where(D[:, :1] > 0, D[:, :1] / D, D == 0)
         elif callable(self.weights):
-            W = _called(self.weights, D)
+            W = called(self.weights, D)
         else:
             W = window(self.weights, D, self.width if farther is None else farther[:, None])
         return W * counted
@@ -130,7 +130,7 @@ def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
         )
 
 
-def _called(function: Callable, D: np.ndarray) -> np.ndarray:
+def called(function: Callable, D: np.ndarray) -> np.ndarray:
     """Weights by a user's function of the distances."""
     W = np.asarray(function(D.copy()))
     if W.shape != D.shape or W.dtype.kind not in "biuf":
