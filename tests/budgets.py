@@ -169,7 +169,8 @@ LEARNERS: dict[str, Learner] = {
     "RadiusNeighborsClassifier": Learner(
         lambda kernel, **p: mercer.RadiusNeighborsClassifier(
             0.1, outlier_label="most_frequent", metric=kernel, **p
-        )
+        ),
+        5,
     ),
     "LocalOutlierFactor": Learner(
         lambda kernel, **p: mercer.LocalOutlierFactor(novelty=True, metric=kernel, **p)

@@ -20,7 +20,7 @@ from mercer import (
     NearestNeighbors,
     Stolp,
 )
-from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
+from mercer.distances import Binary, Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
 from mercer.kernels import RBF, Spectrum
 from mercer.learners.metrics import as_distance
 
@@ -297,6 +297,14 @@ def test_zero_vectors_under_cosine():
         ({"metric": Minkowski(1), "p": 3}, ValueError, r"p=3 is given together with .*Minkowski"),
         ({"metric": Edit(), "metric_params": {"w": 1}}, ValueError, "metric_params=.*together"),
         ({"metric": "cosine", "metric_params": {"w": 1}}, ValueError, "does not read"),
+        *[
+            ({"metric": name, "metric_params": {"w": np.zeros(4)}}, ValueError, "weights are 0 for")
+            for name in ("hamming", "correlation", "nan_euclidean", "yule")
+        ],
+        ({"metric": "canberra", "metric_params": {"w": [1, 1, -1, 1]}}, ValueError, "must be >= 0"),
+        ({"metric": "braycurtis", "metric_params": {"w": [1, 1]}}, ValueError, "4 columns"),
+        ({"metric": "russellrao"}, ValueError, "rows of 0 and 1: give X != 0"),
+        ({"metric": Binary("kulsinski")}, ValueError, "name='kulsinski': give one of 'jaccard'"),
         ({"metric": "seuclidean"}, ValueError, "variance of each column"),
         ({"metric_params": 3}, TypeError, "metric_params=3"),
         ({"p": -1}, ValueError, "p=-1"),
@@ -317,6 +325,19 @@ def test_zero_vectors_under_cosine():
 def test_wrong_parameters(params, error, message):
     with pytest.raises(error, match=message):
         NearestNeighbors(**params).fit(X)
+
+
+@pytest.mark.parametrize(
+    "name", ["nan_euclidean", "sqeuclidean", "canberra", "braycurtis", "correlation"]
+)
+def test_huge_numbers(name):
+    huge = X * 1e300
+    if name in ("nan_euclidean", "sqeuclidean"):
+        with pytest.raises(ValueError, match=r"column 1 of X reaches .*beyond float64"):
+            NearestNeighbors(metric=name).fit(huge * [0, 1, 0, 0]).kneighbors(X)
+    else:
+        near = NearestNeighbors(metric=name).fit(X).kneighbors()[0]
+        assert_allclose(NearestNeighbors(metric=name).fit(huge).kneighbors()[0], near)
 
 
 def test_wrong_questions():

@@ -142,6 +142,8 @@ def known(learner):
             "check_order_of_training_samples": "its path is that of the samples",
             "check_weights": "a weight is a factor of a step, as in scikit-learn",
         }
+    if isinstance(learner, (RadiusNeighborsClassifier, RadiusNeighborsRegressor)):
+        return {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
     if isinstance(learner, (KNeighborsClassifier, KNeighborsRegressor, LocalOutlierFactor)):
         first = {"check_order_of_training_samples": "of equally near rows the first are neighbours"}
         none = {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}

@@ -93,7 +93,7 @@ class Binary(Distance):
     def validate(self) -> None:
         if not (isinstance(self.name, str) and self.name in NAMES):
             raise ValueError(f"name={self.name!r}: give one of {', '.join(map(repr, NAMES))}.")
-        check_weights(self.weights)
+        check_weights(self.weights, shares=True)
 
     def check(self, X: Any, like: Any = None) -> None:
         values = X.data if sp.issparse(X) else X

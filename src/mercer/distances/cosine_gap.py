@@ -72,7 +72,8 @@ class CorrelationGap(CosineGap):
 
     Examples
     --------
-    >>> CorrelationGap()([[1.0, 2.0, 3.0]], [[5.0, 7.0, 9.0], [3.0, 2.0, 1.0], [4.0, 4.0, 4.0]])
+    >>> rows = [[5.0, 7.0, 9.0], [3.0, 2.0, 1.0], [4.0, 4.0, 4.0]]
+    >>> CorrelationGap()([[1.0, 2.0, 3.0]], rows).round(4)
     array([[0., 2., 1.]])
     """
 
@@ -80,7 +81,7 @@ class CorrelationGap(CosineGap):
         self.weights = weights
 
     def validate(self) -> None:
-        check_weights(self.weights)
+        check_weights(self.weights, shares=True)
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):

@@ -9,7 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.base import Distance
-from mercer.distances.products import check_weights, feature_weights, inner_products
+from mercer.distances.products import (
+    FARTHEST,
+    check_weights,
+    feature_weights,
+    inner_products,
+    refuse_beyond_squares,
+)
 from mercer.samples import Prepared, refuse_one
 from mercer.samples.vectors import encode_vectors
 
@@ -63,7 +69,7 @@ class NanEuclidean(Distance):
         self.weights = weights
 
     def validate(self) -> None:
-        check_weights(self.weights)
+        check_weights(self.weights, shares=True)
 
     def encoding(self) -> Hashable:
         return self.kind, "missing"
@@ -87,16 +93,20 @@ class NanEuclidean(Distance):
         known = ~np.isnan(X)
         if like is None:  # an origin near the rows, so that the sums below lose few digits
             origin = np.where(known, X, 0).sum(axis=0, dtype=np.float64)
-            origin = (origin / np.maximum(known.sum(axis=0), 1)).astype(np.float32)
+            origin = np.clip(origin / np.maximum(known.sum(axis=0), 1), -FARTHEST, FARTHEST)
+            origin = origin.astype(np.float32)
         else:
             origin = like.common
-        rows = np.where(known, X - origin, 0).astype(X.dtype)
+        with np.errstate(over="ignore"):
+            rows = np.where(known, X - origin, 0).astype(X.dtype)
+            squares = rows**2
+            refuse_beyond_squares(np.where(known, X, 0), squares.sum(axis=1))
         known = known.astype(X.dtype)
         w = feature_weights(self.weights, X)
         w = np.ones(X.shape[1], X.dtype) if w is None else w
         # Σ_J w (x - z)² = <(w x², w known, -2 w x), (known, z², z)>, where x is 0 if it is missing
-        left = np.hstack([w * rows**2, w * known, -2 * w * rows])
-        right = np.hstack([known, rows**2, rows])
+        left = np.hstack([w * squares, w * known, -2 * w * rows])
+        right = np.hstack([known, squares, rows])
         return Prepared((left, right, w * known, known), origin)
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:

@@ -25,6 +25,7 @@ __all__ = [
     "inner_products",
     "mapped_rows",
     "over_pairs",
+    "refuse_beyond_squares",
     "squared_euclidean",
     "squared_norms",
     "unit_rows",
@@ -56,14 +57,19 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
     with np.errstate(all="ignore"):
         rows = X if origin is None else dense_rows(X) - origin
         norms = squared_norms(rows)
-    if not np.isfinite(norms).all():
+    refuse_beyond_squares(X, norms)
+    return Prepared((rows, norms), origin)
+
+
+def refuse_beyond_squares(X: Any, squares: np.ndarray) -> None:
+    """Raise ValueError if squares of encoded vectors X are not finite."""
+    if not np.isfinite(squares).all():
         j, size = largest_column(X)
         raise ValueError(
             f"column {j} of X reaches {size:.3g}, and the square of a distance between such rows "
-            f"is beyond {norms.dtype}: divide the column by its largest value "
+            f"is beyond {squares.dtype}: divide the column by its largest value "
             "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
         )
-    return Prepared((rows, norms), origin)
 
 
 def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
@@ -139,10 +145,16 @@ def feature_sum(
     return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
 
 
-def check_weights(weights: Any) -> None:
-    """Raise an error if weights of columns, or None, are not numbers >= 0."""
-    if weights is not None and not (as_numbers("weights", weights) >= 0).all():
+def check_weights(weights: Any, *, shares: bool = False) -> None:
+    """Raise an error if weights of columns, or None, are not numbers >= 0; if they are ``shares``
+    of their sum, it must not be 0."""
+    if weights is None:
+        return
+    w = as_numbers("weights", weights)
+    if not (w >= 0).all():
         raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
+    if shares and not w.any():
+        raise ValueError("weights are 0 for all columns: give some a weight > 0.")
 
 
 def feature_weights(weights: Any, X: Any) -> np.ndarray | None:

@@ -45,7 +45,7 @@ class Haversine(Distance):
     >>> import numpy as np
     >>> places = np.radians([[47.37, 8.54], [48.21, 16.37], [-33.87, 151.21]])
     >>> (6371 * Haversine()(places[:1], places[1:])).round()
-    array([[  591., 16570.]])
+    array([[  592., 16568.]])
     """
 
     # the angle is in proportion to the share of great circles that separate two points

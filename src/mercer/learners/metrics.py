@@ -26,6 +26,7 @@ from mercer.distances import (
 )
 from mercer.distances.cosine_gap import CorrelationGap, CosineGap
 from mercer.distances.precomputed import Precomputed
+from mercer.distances.products import check_weights
 from mercer.kernels import Kernel
 from mercer.samples import as_numbers, is_number
 
@@ -138,6 +139,7 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
         constructor = constructor if w is None else partial(Binary, name, w)
     elif name == "hamming":
         w = np.ones(columns) if given.get("w") is None else as_numbers("w", given["w"])
+        check_weights(w, shares=True)
         given["w"] = w / w.sum()
     elif name == "seuclidean":
         if "V" not in given:
