@@ -166,6 +166,12 @@ LEARNERS: dict[str, Learner] = {
             None, weights="gaussian", width=1.0, metric=kernel, **p
         )
     ),
+    "RadiusNeighborsClassifier": Learner(
+        lambda kernel, **p: mercer.RadiusNeighborsClassifier(
+            0.1, outlier_label="most_frequent", metric=kernel, **p
+        ),
+        5,
+    ),
     "LocalOutlierFactor": Learner(
         lambda kernel, **p: mercer.LocalOutlierFactor(novelty=True, metric=kernel, **p)
     ),

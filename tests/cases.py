@@ -32,6 +32,21 @@ def indicators():
     return (vectors(seed=2) > 0.3).astype(float)
 
 
+def places():
+    """Latitudes and longitudes: twins, neighbours, both poles, antipodes, once more round."""
+    X = np.random.default_rng(5).uniform([-1.5, -3.1], [1.5, 3.1], (12, 2)).round(3)
+    X[1], X[2], X[3], X[4] = X[0], X[0] + 1e-4, [np.pi / 2, 0.3], [-np.pi / 2, -2.0]
+    X[5], X[6] = [-X[0, 0], X[0, 1] - np.pi], X[0] + [0, 2 * np.pi]
+    return X
+
+
+def gaps():
+    """Vectors with missing numbers, which share a known column two by two."""
+    X = vectors(seed=6)
+    X[0, 1] = X[1, 1] = X[4, 0] = X[5, 0] = X[5, 1] = X[7, 2] = X[8, 2] = np.nan
+    return X
+
+
 def categories():
     rng = np.random.default_rng(3)
     return np.stack(
@@ -121,6 +136,7 @@ WEIGHTS = [0.5, 0.0, 2.0, 1.5]
 S = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.2], [0.0, 0.0, 0.2, 0.5]]
 NUMBERS, WORDS = ["age", "pay"], ["job", "sex"]
 
+BINARY = ["jaccard", "dice", "sokalsneath", "rogerstanimoto", "russellrao", "yule"]
 VARIANTS = ["levenshtein", "indel", "osa", "damerau", "lcs", "hamming"]
 
 DISTANCES = [
@@ -129,6 +145,15 @@ DISTANCES = [
     (d.Mahalanobis(), vectors()),
     (d.Mahalanobis(S), vectors()),
     (d.Cosine(), vectors()),
+    *[(d.SquaredEuclidean(w), vectors()) for w in (None, WEIGHTS)],
+    *[(d.NanEuclidean(w), gaps()) for w in (None, [0.5, 0.1, 2.0, 1.5])],
+    (d.NanEuclidean(), vectors()),
+    *[(d.Canberra(w), vectors()) for w in (None, WEIGHTS)],
+    *[(d.BrayCurtis(w), counts()) for w in (None, WEIGHTS)],
+    (d.BrayCurtis(), vectors()),
+    (d.Haversine(), places()),
+    *[(d.Binary(name), indicators()) for name in BINARY],
+    *[(d.Binary(name, [0.5, 0.1, 2.0, 1.5]), indicators()) for name in BINARY],
     (d.Jaccard(), indicators()),
     (d.Jaccard(), sets()),
     (d.Dice(), sets()),

@@ -96,6 +96,51 @@ def angle(rho, x, z, S):
     return 0.0 if not (any(x) or any(z)) else math.acos(cosine(x, z))
 
 
+def squared_euclidean(rho, x, z, S):
+    return sum(w * (a - b) ** 2 for w, a, b in zip(weights_of(rho, x), x, z))
+
+
+def nan_euclidean(rho, x, z, S):
+    w = weights_of(rho, x)
+    known = [j for j in range(len(x)) if not (math.isnan(x[j]) or math.isnan(z[j]))]
+    total = sum(w[j] * (x[j] - z[j]) ** 2 for j in known)
+    return math.sqrt(total * sum(w) / sum(w[j] for j in known))
+
+
+def canberra(rho, x, z, S):
+    return sum(
+        w * abs(a - b) / (abs(a) + abs(b)) for w, a, b in zip(weights_of(rho, x), x, z) if a or b
+    )
+
+
+def bray_curtis(rho, x, z, S):
+    w = weights_of(rho, x)
+    apart = sum(wj * abs(a - b) for wj, a, b in zip(w, x, z))
+    return apart / sum(wj * (abs(a) + abs(b)) for wj, a, b in zip(w, x, z)) if apart else 0.0
+
+
+def haversine(rho, x, z, S):
+    """The angle between two unit vectors, by their cross and inner product."""
+    u, v = ([math.cos(a) * math.cos(b), math.cos(a) * math.sin(b), math.sin(a)] for a, b in (x, z))
+    return math.atan2(np.linalg.norm(np.cross(u, v)), np.dot(u, v))
+
+
+def binary(rho, x, z, S):
+    met = collections.Counter()
+    for w, p, q in zip(weights_of(rho, x), x, z):
+        met[bool(p), bool(q)] += w
+    a, b, c, e = met[True, True], met[True, False], met[False, True], met[False, False]
+    above, below = {
+        "jaccard": (b + c, a + b + c),
+        "dice": (b + c, 2 * a + b + c),
+        "sokalsneath": (2 * (b + c), a + 2 * (b + c)),
+        "rogerstanimoto": (2 * (b + c), a + e + 2 * (b + c)),
+        "russellrao": (b + c + e, a + b + c + e),
+        "yule": (2 * b * c, a * e + b * c),
+    }[rho.name]
+    return above / below if below else 0.0
+
+
 def items(x):
     """A set as it was given: a set, a list of items, or a row of 0 and 1."""
     if isinstance(x, list) and all(isinstance(v, (float, int)) for v in x):
@@ -241,6 +286,12 @@ def pick(row, columns):
 
 
 DISTANCES = {
+    d.SquaredEuclidean: squared_euclidean,
+    d.NanEuclidean: nan_euclidean,
+    d.Canberra: canberra,
+    d.BrayCurtis: bray_curtis,
+    d.Haversine: haversine,
+    d.Binary: binary,
     d.Minkowski: minkowski,
     d.Mahalanobis: mahalanobis,
     d.MappedMinkowski: mapped_minkowski,

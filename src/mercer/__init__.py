@@ -40,6 +40,8 @@ _HOME = {
     "NuSVR": "mercer.learners.svr",
     "OneClassSVM": "mercer.learners.one_class",
     "Perceptron": "mercer.learners.perceptron",
+    "RadiusNeighborsClassifier": "mercer.learners.radius_classifier",
+    "RadiusNeighborsRegressor": "mercer.learners.radius_regressor",
     "SVC": "mercer.learners.svc",
     "SVR": "mercer.learners.svr",
     "Stolp": "mercer.learners.stolp",

@@ -53,7 +53,9 @@ void def_pairs(nb::module_& m, const char* name,
 template <class T>
 void bind_distances_as(nb::module_& m) {
     def_pairs(m, "manhattan", &PairLoops<T>::manhattan);
+    def_pairs(m, "squared_gaps", &PairLoops<T>::squared_gaps);
     def_pairs(m, "chi_squared", &PairLoops<T>::chi_squared);
+    def_pairs(m, "relative", &PairLoops<T>::relative);
     def_pairs(m, "intersection", &PairLoops<T>::intersection);
     def_pairs(m, "chebyshev", &PairLoops<T>::chebyshev);
     def_pairs(m, "differences", &PairLoops<T>::differences);

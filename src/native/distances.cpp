@@ -32,11 +32,26 @@ void manhattan(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, 
 }
 
 template <class T>
+void squared_gaps(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) { return (x - z) * (x - z); });
+}
+
+template <class T>
 void chi_squared(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
     sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) {
         const T total = x + z;
         const T safe = total > 0 ? total : T(1);  // if not, x and z are 0, and so is x - z
         return (x - z) * ((x - z) / safe);  // the square (x - z)^2 could overflow
+    });
+}
+
+template <class T>
+void relative(const T* X, const T* Zt, const T* w, T* out, size_t n, size_t m, size_t d) {
+    sum_over_features(X, Zt, w, out, n, m, d, [](T x, T z) {
+        const T a = T(0.5) * x, b = T(0.5) * z;  // their sum does not overflow
+        const T total = (a < 0 ? -a : a) + (b < 0 ? -b : b);
+        const T safe = total > 0 ? total : T(1);  // if not, x and z are 0
+        return (a < b ? b - a : a - b) / safe;
     });
 }
 
@@ -91,11 +106,13 @@ void matches(const int32_t* X, const int32_t* Zt, const T* w, T* out, size_t n, 
 extern const PairLoops<float> pairs32;
 extern const PairLoops<double> pairs64;
 constinit const PairLoops<float> pairs32 = {
-    manhattan<float>,   chi_squared<float>, intersection<float>, chebyshev<float>,
-    differences<float>, squares<float>,     matches<float>};
+    manhattan<float>, squared_gaps<float>, chi_squared<float>,
+    relative<float>, intersection<float>, chebyshev<float>,
+    differences<float>, squares<float>, matches<float>};
 constinit const PairLoops<double> pairs64 = {
-    manhattan<double>,   chi_squared<double>, intersection<double>, chebyshev<double>,
-    differences<double>, squares<double>,     matches<double>};
+    manhattan<double>, squared_gaps<double>, chi_squared<double>,
+    relative<double>, intersection<double>, chebyshev<double>,
+    differences<double>, squares<double>, matches<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

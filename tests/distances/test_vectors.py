@@ -15,6 +15,8 @@ SIZES = [(1, 1, 1), (2, 15, 16), (3, 16, 1), (1, 17, 33), (5, 63, 2), (2, 64, 7)
          (2, 511, 3), (2, 513, 4), (1, 1030, 2)]  # fmt: skip
 WEIGHTED = {
     "manhattan": lambda a, b, w: (w * np.abs(a - b)).sum(-1),
+    "squared_gaps": lambda a, b, w: (w * (a - b) ** 2).sum(-1),
+    "relative": lambda a, b, w: (w * np.abs(a - b) / np.where(a + b > 0, a + b, 1)).sum(-1),
     "chi_squared": lambda a, b, w: (w * (a - b) ** 2 / np.where(a + b > 0, a + b, 1)).sum(-1),
     "intersection": lambda a, b, w: (w * np.minimum(a, b)).sum(-1),
     "chebyshev": lambda a, b, w: (w * np.abs(a - b)).max(-1),

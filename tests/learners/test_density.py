@@ -57,6 +57,23 @@ def test_scikit_learn_agrees(kernel, d, h):
     assert_allclose(ours.score(Z[seen]), b[seen].sum(), rtol=1e-10)
 
 
+def test_parameters_of_scikit_learn_that_change_nothing():
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    theirs = SklearnKernelDensity(bandwidth=0.4).get_params()
+    ours = KernelDensity(**theirs).fit(X)
+    tolerant = KernelDensity(
+        bandwidth=0.4, algorithm="kd_tree", rtol=0.1, atol=1, leaf_size=3, breadth_first=False
+    )
+    expected = SklearnKernelDensity(bandwidth=0.4).fit(X).score_samples(X)
+    assert_allclose(ours.score_samples(X), expected)
+    assert_allclose(tolerant.fit(X).score_samples(X), expected)
+    for name, value in {
+        "algorithm": "brute", "rtol": -1, "atol": np.nan, "leaf_size": 0, "breadth_first": "no"
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name}="):
+            KernelDensity(**{name: value}).fit(X)
+
+
 @pytest.mark.parametrize("d", [1, 5, 40])
 @pytest.mark.parametrize("h", [0.05, 1.0])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -49,6 +49,8 @@ from mercer import (
     NuSVR,
     OneClassSVM,
     Perceptron,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
     SpectralClustering,
 )
 from mercer.deep import (
@@ -87,6 +89,8 @@ LEARNERS = [
     KNeighborsClassifier(),
     KNeighborsClassifier("auto", weights="gaussian", width="auto"),
     KNeighborsRegressor(None, weights="gaussian", width="auto"),
+    RadiusNeighborsClassifier(2.0, outlier_label="most_frequent"),
+    RadiusNeighborsRegressor(9.0),
     LocalOutlierFactor(5, novelty=True),
     SpectralClustering(3, n_init=1),
     KernelPCA(2, kernel="rbf"),

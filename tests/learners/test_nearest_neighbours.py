@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 import sklearn.neighbors
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import canberra
-from sklearn.metrics.pairwise import cosine_distances
+from scipy.spatial.distance import canberra, cdist
+from sklearn.metrics.pairwise import cosine_distances, distance_metrics
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
@@ -20,8 +20,9 @@ from mercer import (
     NearestNeighbors,
     Stolp,
 )
-from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
+from mercer.distances import Binary, Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
 from mercer.kernels import RBF, Spectrum
+from mercer.learners.metrics import as_distance
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(60, 4)), RNG.normal(size=(17, 4))
@@ -56,6 +57,12 @@ def test_scikit_learn_conventions(estimator, check):
         ("manhattan", {}),
         ("chebyshev", {}),
         ("cosine", {}),
+        ("sqeuclidean", {}),
+        ("nan_euclidean", {}),
+        ("correlation", {}),
+        ("correlation", {"metric_params": {"w": [1.0, 0.1, 2.0, 0.5]}}),
+        ("canberra", {}),
+        ("braycurtis", {}),
         ("seuclidean", {"metric_params": {"V": [1.0, 4.0, 0.5, 2.0]}}),
         ("mahalanobis", {"metric_params": {"VI": np.diag([1.0, 4.0, 0.5, 2.0]) + 0.1}}),
     ],
@@ -85,12 +92,103 @@ def test_names_mean_what_they_mean_in_scikit_learn(metric, params, dtype):
             assert_allclose(d, e[order], atol=tol)
 
 
-@pytest.mark.parametrize("metric", ["hamming", "jaccard", "dice"])
-def test_names_for_zeros_and_ones(metric):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "metric",
+    ["hamming", "jaccard", "dice", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath",
+     "yule"],
+)  # fmt: skip
+def test_names_for_zeros_and_ones(metric, weighted):
     A, B = RNG.random((40, 9)) < 0.4, RNG.random((8, 9)) < 0.4
-    ours = NearestNeighbors(n_neighbors=40, metric=metric).fit(A.astype(float))
-    theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=40, metric=metric).fit(A)
-    assert_allclose(ours.kneighbors(B.astype(float))[0], theirs.kneighbors(B)[0], atol=1e-12)
+    A[:, 0] = B[:, 0] = True  # scipy divides 0 by 0 for rows without a 1
+    params = {"w": np.arange(1.0, 10)} if weighted else {}
+    ours = NearestNeighbors(n_neighbors=40, metric=metric, metric_params=params).fit(A)
+    name = "rogerstanimoto" if metric == "sokalmichener" else metric  # the same, in scipy's words
+    expected = np.sort(cdist(B, A, name, **params), axis=1)
+    assert_allclose(ours.kneighbors(B)[0], expected, atol=1e-12)
+    if not weighted:
+        tree = sklearn.neighbors.NearestNeighbors(
+            n_neighbors=40, metric=metric, algorithm="brute" if metric == "yule" else "ball_tree"
+        )
+        assert_allclose(tree.fit(A).kneighbors(B)[0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "canberra", "braycurtis", "correlation"])
+def test_weights_beside_scipy(metric):
+    A, B, w = abs(X), abs(Z), [1.0, 0.3, 2.0, 0.5]
+    model = NearestNeighbors(n_neighbors=60, metric=metric, metric_params={"w": w}).fit(A)
+    assert_allclose(model.kneighbors(B)[0], np.sort(cdist(B, A, metric, w=w), axis=1), atol=1e-12)
+
+
+def test_every_name_of_scikit_learn_is_known():
+    names = set().union(*sklearn.neighbors.VALID_METRICS.values()) | set(distance_metrics())
+    for name in names - {"pyfunc"}:  # that is a function given as metric= itself
+        assert as_distance(name, 2, {"V": np.ones(2)} if name == "seuclidean" else None, 2)
+
+
+def test_places_on_the_earth_beside_scikit_learn():
+    places = RNG.uniform([-1.5, -3.1], [1.5, 3.1], (300, 2))
+    places[1] = places[0] + 1e-7  # less than a metre apart
+    ours = NearestNeighbors(n_neighbors=5, metric="haversine").fit(places)
+    tree = sklearn.neighbors.NearestNeighbors(n_neighbors=5, metric="haversine").fit(places)
+    (D, found), (E, expected) = ours.kneighbors(), tree.kneighbors()
+    assert_allclose(D, E, rtol=1e-8)
+    assert_array_equal(found, expected)
+    by_tree = NearestNeighbors(n_neighbors=5, metric="haversine", algorithm="ball_tree").fit(places)
+    assert by_tree.algorithm_ == "metric_tree"
+    assert_array_equal(by_tree.kneighbors()[1], expected)
+    short = NearestNeighbors(n_neighbors=5, metric="haversine").fit(np.float32(places))
+    assert_allclose(short.kneighbors()[0], D, atol=3e-7)
+    with pytest.raises(ValueError, match="X has 4 columns: Haversine needs 2, latitude and long"):
+        NearestNeighbors(metric="haversine").fit(X)
+
+
+def test_missing_numbers_beside_scikit_learn():
+    A, B = X.copy(), Z.copy()
+    A[RNG.random(A.shape) < 0.2] = np.nan
+    B[RNG.random(B.shape) < 0.2] = np.nan
+    A[:, 0], B[:, 0] = X[:, 0], Z[:, 0]  # one that is known of all
+    y = (X[:, 0] > 0).astype(int)
+    ours = KNeighborsClassifier(metric="nan_euclidean").fit(A, y)
+    theirs = sklearn.neighbors.KNeighborsClassifier(metric="nan_euclidean").fit(A, y)
+    (D, found), (E, expected) = ours.kneighbors(B), theirs.kneighbors(B)
+    assert_allclose(D, E)
+    assert_array_equal(found, expected)
+    assert_array_equal(ours.predict(B), theirs.predict(B))
+    assert ours.__sklearn_tags__().input_tags.allow_nan
+    assert not KNeighborsClassifier().__sklearn_tags__().input_tags.allow_nan
+
+
+def test_rows_that_share_no_known_number():
+    A = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 1.5], [1.0, 1.0]])
+    model = NearestNeighbors(n_neighbors=1, metric="nan_euclidean").fit(A)
+    assert model.kneighbors()[1].ravel().tolist() == [3, 3, 0, 0]
+    with pytest.raises(ValueError, match="a known column in common are not there"):
+        model.kneighbors(n_neighbors=3)
+    with pytest.raises(ValueError, match="row 1 of X has no known number: leave such rows out"):
+        NearestNeighbors(metric="nan_euclidean").fit([[1.0, 2.0], [np.nan, np.nan]])
+    with pytest.raises(ValueError, match=r"X is sparse.*X\.toarray"):
+        NearestNeighbors(metric="nan_euclidean").fit(sp.csr_array(X))
+    with pytest.raises(ValueError, match="infinity"):
+        NearestNeighbors(metric="nan_euclidean").fit([[1.0, np.inf], [0.0, np.nan]])
+
+
+def test_constant_rows_have_no_correlation():
+    A = np.array([[4.1, 4.1, 4.1], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
+    for scale in (1.0, 1e6):
+        D, found = (
+            NearestNeighbors(n_neighbors=4, metric="correlation")
+            .fit(scale * A)
+            .kneighbors([[10.0, 20.0, 30.0]])
+        )
+        assert_allclose(D, [[0, 1, 1, 2]], atol=1e-12)
+        assert found.tolist() == [[1, 0, 3, 2]]
+
+
+def test_amounts_that_add_up_to_nothing():
+    model = NearestNeighbors(n_neighbors=2, metric="braycurtis").fit([[1.0, 2.0], [0.0, 0.0]])
+    assert model.kneighbors([[0.0, 0.0]])[0].tolist() == [[0, 1]]
+    assert model.kneighbors([[-1.0, -2.0]])[0].tolist() == [[1, 1]]
 
 
 @pytest.mark.parametrize("mode", ["connectivity", "distance"])
@@ -193,12 +291,20 @@ def test_zero_vectors_under_cosine():
     ("params", "error", "message"),
     [
         ({"metric": "euclidian"}, ValueError, "did you mean 'euclidean'"),
-        ({"metric": "canberra"}, ValueError, "scipy.spatial.distance.canberra"),
+        ({"metric": "jensenshannon"}, ValueError, "scipy.spatial.distance.jensenshannon"),
         ({"metric": Minkowski}, TypeError, "metric=.*Minkowski.* give a distance such as"),
         ({"metric": 3}, TypeError, "metric=3"),
         ({"metric": Minkowski(1), "p": 3}, ValueError, r"p=3 is given together with .*Minkowski"),
         ({"metric": Edit(), "metric_params": {"w": 1}}, ValueError, "metric_params=.*together"),
         ({"metric": "cosine", "metric_params": {"w": 1}}, ValueError, "does not read"),
+        *[
+            ({"metric": name, "metric_params": {"w": np.zeros(4)}}, ValueError, "weights are 0 for")
+            for name in ("hamming", "correlation", "nan_euclidean", "yule")
+        ],
+        ({"metric": "canberra", "metric_params": {"w": [1, 1, -1, 1]}}, ValueError, "must be >= 0"),
+        ({"metric": "braycurtis", "metric_params": {"w": [1, 1]}}, ValueError, "4 columns"),
+        ({"metric": "russellrao"}, ValueError, "rows of 0 and 1: give X != 0"),
+        ({"metric": Binary("kulsinski")}, ValueError, "name='kulsinski': give one of 'jaccard'"),
         ({"metric": "seuclidean"}, ValueError, "variance of each column"),
         ({"metric_params": 3}, TypeError, "metric_params=3"),
         ({"p": -1}, ValueError, "p=-1"),
@@ -219,6 +325,19 @@ def test_zero_vectors_under_cosine():
 def test_wrong_parameters(params, error, message):
     with pytest.raises(error, match=message):
         NearestNeighbors(**params).fit(X)
+
+
+@pytest.mark.parametrize(
+    "name", ["nan_euclidean", "sqeuclidean", "canberra", "braycurtis", "correlation"]
+)
+def test_huge_numbers(name):
+    huge = X * 1e300
+    if name in ("nan_euclidean", "sqeuclidean"):
+        with pytest.raises(ValueError, match=r"column 1 of X reaches .*beyond float64"):
+            NearestNeighbors(metric=name).fit(huge * [0, 1, 0, 0]).kneighbors(X)
+    else:
+        near = NearestNeighbors(metric=name).fit(X).kneighbors()[0]
+        assert_allclose(NearestNeighbors(metric=name).fit(huge).kneighbors()[0], near)
 
 
 def test_wrong_questions():

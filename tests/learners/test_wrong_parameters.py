@@ -32,6 +32,8 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
 )
 from mercer.deep import (
     DeepKernelMachineClassifier,
@@ -55,6 +57,8 @@ LEARNERS = [
     KernelPCA,
     KNeighborsClassifier,
     KNeighborsRegressor,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
     KernelDiscriminant,
     KernelCCA,
     DeepKernelMachineRegressor,

@@ -82,6 +82,12 @@ def quotient(x, z):
     return (x - z) * ((x - z) / np.where(total > 0, total, total.dtype.type(1)))
 
 
+def share(x, z):
+    a, b = x * x.dtype.type(0.5), z * z.dtype.type(0.5)  # the sum of two large numbers overflows
+    total = abs(a) + abs(b)
+    return abs(a - b) / np.where(total > 0, total, total.dtype.type(1))
+
+
 def subset_product(X, Zt):
     out = np.ones((len(X), Zt.shape[1]), X.dtype)
     for x, z in zip(X.T, Zt):
@@ -100,7 +106,9 @@ def elementary(X, Zt, degree):
 
 PAIRS = {
     "manhattan": summed(lambda x, z: abs(x - z)),
+    "squared_gaps": summed(lambda x, z: (x - z) * (x - z)),
     "chi_squared": summed(quotient),
+    "relative": summed(share),
     "intersection": summed(np.minimum),
     "differences": summed(lambda x, z: x != z),
     "matches": summed(lambda x, z: x == z),

@@ -207,6 +207,15 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelRegressor: lambda rng: {"trials": int(rng.integers(1, 4))},
     mercer.KNeighborsClassifier: neighbours,
     mercer.KNeighborsRegressor: neighbours,
+    mercer.RadiusNeighborsClassifier: lambda rng: {
+        "radius": scale(rng, -6, 6),
+        "weights": choice(rng, ["uniform", "distance", "gaussian"]),
+        "outlier_label": "most_frequent",
+    },
+    mercer.RadiusNeighborsRegressor: lambda rng: {
+        "radius": scale(rng, -6, 6),
+        "weights": choice(rng, ["uniform", "distance", "quartic"]),
+    },
     mercer.LocalOutlierFactor: lambda rng: {
         "n_neighbors": int(rng.integers(1, 9)),
         "novelty": True,

@@ -24,6 +24,8 @@ from mercer import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
     SpectralClustering,
     distances,
 )
@@ -62,6 +64,8 @@ def of_neighbours(metric):
     return [
         KNeighborsClassifier(3, weights="rank", metric=metric),
         KNeighborsRegressor(None, weights="gaussian", width=2.0, metric=metric),
+        RadiusNeighborsClassifier(2.0, metric=metric, outlier_label="most_frequent"),
+        RadiusNeighborsRegressor(1e9, weights="gaussian", metric=metric),
         LocalOutlierFactor(5, novelty=True, metric=metric),
     ]
 
@@ -138,6 +142,8 @@ def known(learner):
             "check_order_of_training_samples": "its path is that of the samples",
             "check_weights": "a weight is a factor of a step, as in scikit-learn",
         }
+    if isinstance(learner, (RadiusNeighborsClassifier, RadiusNeighborsRegressor)):
+        return {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
     if isinstance(learner, (KNeighborsClassifier, KNeighborsRegressor, LocalOutlierFactor)):
         first = {"check_order_of_training_samples": "of equally near rows the first are neighbours"}
         none = {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}

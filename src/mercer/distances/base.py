@@ -38,6 +38,8 @@ class Distance(Comparison):
     exponent: float = 1.0
     #: whether ρ(x, x) = 0 for every x
     reflexive: bool = True
+    #: whether encoded vectors may hold NaN, for numbers that are missing
+    reads_missing: bool = False
     #: the largest q for which ρ ** q is known to be conditionally negative definite: exp(-γ ρ ** p)
     #: is a positive semidefinite kernel for γ > 0 and 0 < p <= q (Schoenberg 1938); 0 if unknown
     definite_up_to: float = 0.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.products import check_weights
 from mercer.samples import Categories, as_numbers
 
 __all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
@@ -40,8 +41,7 @@ class Match(Distance):
         self.weights = weights
 
     def validate(self) -> None:
-        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
-            raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
+        check_weights(self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         w = column_weights(self.weights, X, 1.0)

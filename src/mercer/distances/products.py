@@ -13,16 +13,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.samples import Prepared, largest_column
+from mercer.samples import Prepared, as_numbers, largest_column
 
 __all__ = [
+    "check_weights",
     "cosines",
     "dense_rows",
     "feature_sum",
+    "feature_weights",
     "from_origin",
     "inner_products",
     "mapped_rows",
     "over_pairs",
+    "refuse_beyond_squares",
     "squared_euclidean",
     "squared_norms",
     "unit_rows",
@@ -54,14 +57,19 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
     with np.errstate(all="ignore"):
         rows = X if origin is None else dense_rows(X) - origin
         norms = squared_norms(rows)
-    if not np.isfinite(norms).all():
+    refuse_beyond_squares(X, norms)
+    return Prepared((rows, norms), origin)
+
+
+def refuse_beyond_squares(X: Any, squares: np.ndarray) -> None:
+    """Raise ValueError if squares of encoded vectors X are not finite."""
+    if not np.isfinite(squares).all():
         j, size = largest_column(X)
         raise ValueError(
             f"column {j} of X reaches {size:.3g}, and the square of a distance between such rows "
-            f"is beyond {norms.dtype}: divide the column by its largest value "
+            f"is beyond {squares.dtype}: divide the column by its largest value "
             "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
         )
-    return Prepared((rows, norms), origin)
 
 
 def squared_euclidean(X: Prepared, Z: Prepared) -> np.ndarray:
@@ -135,6 +143,33 @@ def feature_sum(
     dtype = np.result_type(X.dtype, Z.dtype)
     w = np.ones(X.shape[1], dtype) if weights is None else np.asarray(weights, dtype)
     return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
+
+
+def check_weights(weights: Any, *, shares: bool = False) -> None:
+    """Raise an error if weights of columns, or None, are not numbers >= 0; if they are ``shares``
+    of their sum, it must not be 0."""
+    if weights is None:
+        return
+    w = as_numbers("weights", weights)
+    if not (w >= 0).all():
+        raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
+    if shares and not w.any():
+        raise ValueError("weights are 0 for all columns: give some a weight > 0.")
+
+
+def feature_weights(weights: Any, X: Any) -> np.ndarray | None:
+    """The weights of the columns of encoded vectors X, in their precision; None if there are none.
+
+    Raises ValueError where X has another number of columns.
+    """
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=X.dtype)
+    if w.shape != (X.shape[1],):
+        raise ValueError(
+            f"weights has shape {w.shape}, but X has {X.shape[1]} columns: give one for each."
+        )
+    return w
 
 
 def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):

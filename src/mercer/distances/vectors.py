@@ -16,9 +16,11 @@ from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance
 from mercer.distances.covariance import least_left_out
 from mercer.distances.products import (
+    check_weights,
     cosines,
     dense_rows,
     feature_sum,
+    feature_weights,
     from_origin,
     mapped_rows,
     squared_euclidean,
@@ -78,19 +80,18 @@ class Minkowski(Distance):
     def validate(self) -> None:
         if not (is_number(self.p) and self.p >= 0):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
-        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
-            raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
+        check_weights(self.weights)
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if self.p != 2 or isinstance(X, Prepared):
             return X
-        w = _feature_weights(self.weights, X)
+        w = feature_weights(self.weights, X)
         return from_origin(X if w is None else _scale_columns(X, np.sqrt(w)), like)
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         if self.p == 2:
             return squared_euclidean(*self.sides(X, Z))
-        w = _feature_weights(self.weights, X)
+        w = feature_weights(self.weights, X)
         if self.p == 0:
             return feature_sum(_native.differences, X, Z, w)
         if self.p == 1:
@@ -142,13 +143,13 @@ class Minkowski(Distance):
     def coordinates(self, X: Any) -> Coordinates | None:
         if sp.issparse(X):
             return None
-        return Coordinates(X, float(self.p), _feature_weights(self.weights, X))
+        return Coordinates(X, float(self.p), feature_weights(self.weights, X))
 
     def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
             return super().gradient(X, Z, weights)
         X, Z = dense_rows(X), dense_rows(Z)
-        w = _feature_weights(self.weights, X)
+        w = feature_weights(self.weights, X)
         if self.p == 2:
             slopes = 2 * (weights.sum(axis=1, keepdims=True) * X - weights @ Z)
         else:  # one column at a time needs n m numbers, not n m d
@@ -159,7 +160,7 @@ class Minkowski(Distance):
         if not self.differentiable:
             return super().gradients(X, Z, weights, coef)
         X, Z = dense_rows(X), dense_rows(Z)
-        w = _feature_weights(self.weights, X)
+        w = feature_weights(self.weights, X)
         if self.p == 2:  # one product for all outputs
             products = weights @ (coef.T[:, None] * Z.T).reshape(-1, len(Z)).T
             pulls = products.reshape(len(X), coef.shape[1], -1).transpose(1, 0, 2)
@@ -382,17 +383,6 @@ def _symmetric(name: str, matrix: Any) -> np.ndarray:
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S
-
-
-def _feature_weights(weights: Any, X: Any) -> np.ndarray | None:
-    if weights is None:
-        return None
-    w = np.asarray(weights, dtype=X.dtype)
-    if w.shape != (X.shape[1],):
-        raise ValueError(
-            f"weights has shape {w.shape}, but X has {X.shape[1]} columns: give one for each."
-        )
-    return w
 
 
 def _scale_columns(X: Any, scale: np.ndarray) -> Any:

@@ -14,7 +14,7 @@ from mercer.learners.base import Training
 from mercer.learners.distance_learner import DistanceLearner
 from mercer.learners.drawn_rows import different_rows
 from mercer.learners.finite import finite_fit
-from mercer.learners.parameters import check_count
+from mercer.learners.parameters import check_count, check_flag
 from mercer.learners.window_totals import (
     Shape,
     candidate_widths,
@@ -22,6 +22,7 @@ from mercer.learners.window_totals import (
     window_totals,
 )
 from mercer.samples import is_number
+from mercer.search.metric_tree import check_leaf_size
 from mercer.threads import fitting
 
 __all__ = ["KernelDensity"]
@@ -35,6 +36,7 @@ SHAPES: dict[str, Shape] = {
     "linear": Shape(lambda u: np.maximum(1 - u, 0)),
     "cosine": Shape(lambda u: np.where(u < 1, np.cos(np.pi / 2 * np.minimum(u, 1)), 0)),
 }
+ALGORITHMS = ("auto", "kd_tree", "ball_tree")  # scikit-learn's
 RULES = ("scott", "silverman", "auto")
 LARGEST = 4.0  # candidate of "auto", in units of Silverman's rule
 
@@ -63,6 +65,9 @@ class KernelDensity(DistanceLearner):
         between features) or a function of two samples.
     metric_params : dict, optional
         Further parameters of a named metric.
+    algorithm, atol, rtol, breadth_first, leaf_size
+        Those of scikit-learn, which say there how far a sum over a tree may be wrong. The sum here
+        is exact, hence within any tolerance: they are checked, and change no result.
     memory : int, str or None
         Budget in bytes or as "4GB" for tiles; None means half of what is free.
     n_jobs : int or None
@@ -87,8 +92,8 @@ class KernelDensity(DistanceLearner):
     strings, sets, tables and other distances there is no volume, and f is
     :math:`\sum_i w_i K(\rho / h) / W`, a number in [0, 1] that compares samples but is no density.
 
-    The sum over all rows is exact, by tiles: O(n m) distances and memory O(m). So there are no
-    ``algorithm``, ``rtol`` and ``atol``. Weights mean repetition.
+    The sum over all rows is exact, by tiles: O(n m) distances and memory O(m). Weights mean
+    repetition.
 
     References
     ----------
@@ -113,6 +118,11 @@ class KernelDensity(DistanceLearner):
         kernel: str = "gaussian",
         metric: Any = "euclidean",
         metric_params: Any = None,
+        algorithm: str = "auto",
+        atol: float = 0.0,
+        rtol: float = 0.0,
+        breadth_first: bool = True,
+        leaf_size: int | None = None,
         memory: int | float | str | None = None,
         n_jobs: int | None = None,
     ):
@@ -120,6 +130,11 @@ class KernelDensity(DistanceLearner):
         self.kernel = kernel
         self.metric = metric
         self.metric_params = metric_params
+        self.algorithm = algorithm
+        self.atol = atol
+        self.rtol = rtol
+        self.breadth_first = breadth_first
+        self.leaf_size = leaf_size
         self.memory = memory
         self.n_jobs = n_jobs
 
@@ -156,6 +171,13 @@ class KernelDensity(DistanceLearner):
             raise ValueError(f"bandwidth={h!r}: give a finite number > 0, or one of {list(RULES)}.")
         if not (isinstance(self.kernel, str) and self.kernel in SHAPES):
             raise ValueError(f"kernel={self.kernel!r}: give one of {list(SHAPES)}.")
+        if not (isinstance(self.algorithm, str) and self.algorithm in ALGORITHMS):
+            raise ValueError(f"algorithm={self.algorithm!r}: give one of {list(ALGORITHMS)}.")
+        for name, value in {"atol": self.atol, "rtol": self.rtol}.items():
+            if not (is_number(value) and value >= 0):
+                raise ValueError(f"{name}={value!r}: give a number >= 0.")
+        check_flag("breadth_first", self.breadth_first)
+        check_leaf_size(self.leaf_size)
 
     def _log_ball(self, X: Any) -> float | None:
         """Logarithm of the volume of the distance's unit ball, if it is a norm of vectors."""

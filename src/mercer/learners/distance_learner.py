@@ -76,6 +76,7 @@ class DistanceLearner(BaseEstimator):
         tags = super().__sklearn_tags__()
         tag_samples(tags, kind_of(self.metric))
         tags.input_tags.positive_only = tags.input_tags.pairwise
+        tags.input_tags.allow_nan = reads_missing(self.metric)
         return tags
 
 
@@ -86,6 +87,13 @@ def kind_of(metric: Any) -> str:
     if isinstance(metric, str):
         return metric if metric == "precomputed" else "vectors"
     return "objects" if callable(metric) else "vectors"
+
+
+def reads_missing(metric: Any) -> bool:
+    """Whether numbers may be missing in the samples that ``metric=`` reads."""
+    if isinstance(metric, Distance):
+        return metric.reads_missing
+    return isinstance(metric, str) and metric == "nan_euclidean"
 
 
 def count_columns(X: Any) -> int:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.finite import finite_fit, finite_values
-from mercer.learners.neighbours_base import NeighboursLearner
+from mercer.learners.neighbours_base import CountSearch
 from mercer.learners.parameters import check_count, check_flag
 from mercer.samples import is_number
 from mercer.threads import fitting
@@ -40,7 +40,7 @@ def _for_training(model: LocalOutlierFactor) -> bool:
     return True
 
 
-class LocalOutlierFactor(OutlierMixin, NeighboursLearner):
+class LocalOutlierFactor(OutlierMixin, CountSearch):
     r"""Local outlier factor: the density around the neighbours of a row, over that around the row.
 
     .. math:: \mathrm{LOF}(x) = \frac{1}{k} \sum_{i \le k} \frac{d(x_{(i)})}{d(x)}, \qquad

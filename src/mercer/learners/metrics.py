@@ -10,16 +10,23 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import (
+    Binary,
+    BrayCurtis,
+    Canberra,
     Dice,
     Distance,
     FromFunction,
+    Haversine,
     Jaccard,
     KernelDistance,
     Mahalanobis,
     Minkowski,
+    NanEuclidean,
+    SquaredEuclidean,
 )
-from mercer.distances.cosine_gap import CosineGap
+from mercer.distances.cosine_gap import CorrelationGap, CosineGap
 from mercer.distances.precomputed import Precomputed
+from mercer.distances.products import check_weights
 from mercer.kernels import Kernel
 from mercer.samples import as_numbers, is_number
 
@@ -29,6 +36,7 @@ WEIGHTS = {"w": "weights"}
 #: name -> (constructor, the keys of ``metric_params`` that it reads, with our names)
 NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {
     "minkowski": (Minkowski, {"p": "p", **WEIGHTS}),
+    "p": (Minkowski, {"p": "p", **WEIGHTS}),
     "euclidean": (partial(Minkowski, 2.0), WEIGHTS),
     "l2": (partial(Minkowski, 2.0), WEIGHTS),
     "manhattan": (partial(Minkowski, 1.0), WEIGHTS),
@@ -39,9 +47,20 @@ NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {
     "hamming": (partial(Minkowski, 0.0), WEIGHTS),
     "seuclidean": (partial(Minkowski, 2.0), {"V": "weights"}),
     "mahalanobis": (Mahalanobis, {"V": "covariance", "VI": "precision"}),
+    "sqeuclidean": (SquaredEuclidean, WEIGHTS),
+    "nan_euclidean": (NanEuclidean, WEIGHTS),
+    "haversine": (Haversine, {}),
+    "canberra": (Canberra, WEIGHTS),
+    "braycurtis": (BrayCurtis, WEIGHTS),
     "cosine": (CosineGap, {}),
-    "jaccard": (Jaccard, {}),
-    "dice": (Dice, {}),
+    "correlation": (CorrelationGap, WEIGHTS),
+    "jaccard": (Jaccard, WEIGHTS),
+    "dice": (Dice, WEIGHTS),
+    "sokalsneath": (partial(Binary, "sokalsneath"), WEIGHTS),
+    "rogerstanimoto": (partial(Binary, "rogerstanimoto"), WEIGHTS),
+    "sokalmichener": (partial(Binary, "rogerstanimoto"), WEIGHTS),
+    "russellrao": (partial(Binary, "russellrao"), WEIGHTS),
+    "yule": (partial(Binary, "yule"), WEIGHTS),
     "precomputed": (Precomputed, {}),
 }
 #: what ``metric="minkowski"`` is called for some p
@@ -104,7 +123,7 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
             f"metric={name!r} is not known"
             + (f"; did you mean {close[0]!r}?" if close else ".")
             + f" Give one of {sorted(NAMED)}, a distance object, a kernel, or a function of two "
-            f"rows, such as scipy.spatial.distance.canberra."
+            f"rows, such as scipy.spatial.distance.jensenshannon."
         )
     constructor, reads = NAMED[name]
     unknown = [key for key in given if key not in reads]
@@ -113,10 +132,14 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
             f"metric_params has {unknown[0]!r}, which metric={name!r} does not read: "
             + (f"give only {', '.join(reads)}." if reads else "leave it out.")
         )
-    if name == "minkowski":
+    if name in ("minkowski", "p"):
         given = {"p": 2 if p is None else p, **given}
+    elif name in ("jaccard", "dice"):  # of sets, whose items count alike, unless there are weights
+        w = given.pop("w", None)
+        constructor = constructor if w is None else partial(Binary, name, w)
     elif name == "hamming":
         w = np.ones(columns) if given.get("w") is None else as_numbers("w", given["w"])
+        check_weights(w, shares=True)
         given["w"] = w / w.sum()
     elif name == "seuclidean":
         if "V" not in given:

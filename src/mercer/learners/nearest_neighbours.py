@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
-
 from mercer.learners.finite import finite_fit
-from mercer.learners.neighbours_base import NeighboursLearner, check_mode
+from mercer.learners.neighbours_base import CountSearch
 from mercer.learners.parameters import check_count
-from mercer.samples import is_number
+from mercer.learners.radius_search import RadiusSearch, check_radius
 from mercer.threads import fitting
 
 __all__ = ["NearestNeighbors"]
 
 
-class NearestNeighbors(NeighboursLearner):
+class NearestNeighbors(CountSearch, RadiusSearch):
     """Search for the nearest training rows of new samples, or of the training rows themselves.
 
     Parameters
@@ -35,9 +31,11 @@ class NearestNeighbors(NeighboursLearner):
         their own size.
     metric : distance object, kernel, name or callable, default="minkowski"
         A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
-        feature space; scikit-learn's "minkowski", "euclidean", "manhattan", "chebyshev", "cosine",
-        "jaccard", "hamming", "mahalanobis" and others; "precomputed"; or a symmetric function of
-        two samples.
+        feature space; a name of scikit-learn's: "minkowski", "euclidean", "sqeuclidean",
+        "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
+        "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
+        1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
+        "precomputed"; or a symmetric function of two samples.
     p : float >= 0, default=2
         Of "minkowski": 1 is "manhattan", 2 "euclidean".
     metric_params : dict, optional
@@ -113,94 +111,3 @@ class NearestNeighbors(NeighboursLearner):
         training = self.make_training(X, targets=False)
         self.keep_index(training, *self.make_index(training))
         return self
-
-    def radius_neighbors(
-        self,
-        X: Any = None,
-        radius: float | None = None,
-        return_distance: bool = True,
-        sort_results: bool = False,
-    ) -> Any:
-        """All training rows within a distance of each row of X.
-
-        Parameters
-        ----------
-        X : samples, optional
-            None: the training rows, none of which is its own neighbour.
-        radius : float >= 0, optional
-            None: as the learner has it.
-        return_distance : bool, default=True
-        sort_results : bool, default=False
-            In the order of the distances; otherwise of the indices.
-
-        Returns
-        -------
-        distances : ndarray of shape (n,) of arrays
-            Only with ``return_distance``.
-        indices : ndarray of shape (n,) of arrays
-
-        Raises
-        ------
-        ValueError
-            The radius is no number >= 0, or the results exceed ``memory``.
-        """
-        if sort_results and not return_distance:
-            raise ValueError(
-                "sort_results=True, but the order is that of distances: give return_distance must "
-                "be True as well."
-            )
-        distances, indices, starts = self._within(X, radius, sort_results)
-        split = _arrays(indices, starts)
-        return (_arrays(distances, starts), split) if return_distance else split
-
-    def radius_neighbors_graph(
-        self,
-        X: Any = None,
-        radius: float | None = None,
-        mode: str = "connectivity",
-        sort_results: bool = False,
-    ) -> sp.csr_array:
-        """The graph of the rows within a distance as sparse rows, one column for each training row.
-
-        Parameters
-        ----------
-        X : samples, optional
-            None: the training rows, none of which is its own neighbour.
-        radius : float >= 0, optional
-            None: as the learner has it.
-        mode : {"connectivity", "distance"}, default="connectivity"
-            Whether an edge is 1 or the distance.
-        sort_results : bool, default=False
-            The entries of a row in the order of the distances; otherwise of the indices.
-        """
-        check_mode(mode)
-        distances, indices, starts = self._within(X, radius, sort_results)
-        values = distances if mode == "distance" else np.ones(len(indices))
-        return sp.csr_array((values, indices, starts), shape=(len(starts) - 1, self.n_samples_fit_))
-
-    def _within(
-        self, X: Any, radius: Any, by_distance: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        radius = self.radius if radius is None else radius
-        check_radius(radius)
-        Z = None if X is None else self.encode_new(X)
-        distances, indices, starts = self.index_.query_radius(Z, radius)
-        if by_distance:
-            queries = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            order = np.lexsort((indices, distances, queries))
-            distances, indices = distances[order], indices[order]
-        return distances, indices, starts
-
-
-def check_radius(radius: Any) -> None:
-    """Raise an error if it is not a number >= 0."""
-    if not (is_number(radius) and radius >= 0):
-        raise ValueError(f"radius={radius!r}: give a number >= 0.")
-
-
-def _arrays(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """One array for each query, as an array of objects."""
-    parts = np.empty(len(starts) - 1, dtype=object)
-    parts[:] = np.split(values, starts[1:-1])
-    return parts

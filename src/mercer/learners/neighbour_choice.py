@@ -79,16 +79,19 @@ def left_out_scores(
     -----
     Where the weight of a neighbour does not depend on k, a further neighbour costs O(n): its votes
     are added to those before. Otherwise the weights are computed again for each k. What is read of
-    the neighbours' targets is read once for all weighings.
+    the neighbours' targets is read once for all weighings. Rows with equally far neighbours are
+    taken together, so that what is beyond a window is left out of all of them.
     """
     n = len(found.distances)
     width = targets.columns(slice(0, 1)).shape[1]
     step = int(np.clip(SUMS // (len(numbers) * width), 1, STRIP))
     added = found.counts is None and weighings[0].independent
+    order = np.argsort(found.distances[:, -1], kind="stable")
 
     def tallies(start: int) -> np.ndarray:
-        rows = slice(start, min(start + step, n))
+        rows = order[start : start + step]
         near = found.of(rows)
+        near = near._replace(distances=near.distances.astype(np.float64))
         running = targets.running(near.indices, numbers) if added else None
         parts = []
         for weighing in weighings:
@@ -116,10 +119,11 @@ def _sums(
             W = weighing(found, k)
             each.append(targets.sums(found.indices[:, : W.shape[1]], W))
         return np.stack(each, axis=1)
-    W = weighing(found, numbers[-1])
+    near = found._replace(distances=found.distances[:, : weighing.reach(found)])
+    W = weighing(near, numbers[-1])
     total = running(W)
     first = (W > 0).argmax(axis=1)  # the place of the nearest whose weight is not 0
-    rows, late = np.nonzero(first[:, None] >= np.asarray(numbers))
-    if len(rows):
+    if first.any():
+        rows, late = np.nonzero(first[:, None] >= np.asarray(numbers))
         total[rows, late] = targets.sums(found.indices[rows, :1], np.ones((len(rows), 1)))
     return total

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.base import Training
+from mercer.learners.class_columns import ClassColumns
 from mercer.learners.classes import weigh_classes
 from mercer.learners.finite import finite_fit, finite_values
 from mercer.learners.neighbour_predictor import NeighbourPredictor
@@ -19,7 +18,7 @@ from mercer.threads import fitting
 __all__ = ["KNeighborsClassifier"]
 
 
-class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor):
+class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     r"""Classification by neighbours: :math:`\arg\max_y \sum_{i \le k} w_i [y_{(i)} = y]`.
 
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
@@ -138,17 +137,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
         """
         self.check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False)
-        self.outputs_2d_ = training.y.ndim == 2 and training.y.shape[1] > 1
-        if not self.outputs_2d_:
-            training = training._replace(y=column_or_1d(training.y, warn=True))
-        check_classification_targets(training.y)
-        training, votes = self._class_votes(training)
-        Y = training.y if self.outputs_2d_ else training.y[:, None]
-        found = [np.unique(column, return_inverse=True) for column in Y.T]
-        levels = [classes for classes, _ in found]
-        codes = np.column_stack([code for _, code in found])
-        self.classes_: Any = levels if self.outputs_2d_ else levels[0]
-        self.learn(training, Classes(codes, [len(classes) for classes in levels], votes))
+        training, votes = self._class_votes(self.check_classes(training))
+        self.learn(training, self.keep_classes(training.y, votes))
         return self
 
     def _class_votes(self, training: Training) -> tuple[Training, np.ndarray | None]:
@@ -194,16 +184,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, NeighbourPredictor
             None: the training rows, none of which is its own neighbour.
         """
         check_is_fitted(self)
-        answers = self._answers(X)
-        if not self.outputs_2d_:
-            return self.classes_[answers[:, 0]]
-        return np.column_stack([c[code] for c, code in zip(self.classes_, answers.T)])
+        return self.labels(self._answers(X))
 
     @finite_values
     def _answers(self, X: Any) -> np.ndarray:
         return self._targets.answers(self.sums(X))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags

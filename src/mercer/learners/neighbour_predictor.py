@@ -11,7 +11,7 @@ from mercer.learners.base import Training
 from mercer.learners.neighbour_choice import left_out_scores, some_neighbours, some_widths
 from mercer.learners.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbour_weights import Neighbourhoods, Weighing, check_weighing
-from mercer.learners.neighbours_base import PAIR, NeighboursLearner
+from mercer.learners.neighbours_base import PAIR, CountSearch
 from mercer.learners.parameters import check_count
 from mercer.learners.window_sums import window_sums
 from mercer.search import Index
@@ -19,7 +19,7 @@ from mercer.search import Index
 __all__ = ["NeighbourPredictor"]
 
 
-class NeighbourPredictor(NeighboursLearner):
+class NeighbourPredictor(CountSearch):
     """Abstract: a learner that also has the parameters ``weights`` and ``width``.
 
     ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 __all__ = ["Classes", "Numbers"]
+
+FEW = 32  # columns that are compared one by one
 
 
 class Targets(ABC):
@@ -25,13 +28,14 @@ class Targets(ABC):
     def running(
         self, indices: np.ndarray, numbers: Sequence[int]
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """A function of weights (q, numbers[-1]) of neighbours: what the first of them sum up to,
-        for each of the ascending ``numbers`` of them, (q, numbers, columns)."""
+        """A function of weights (q, numbers[-1]) of neighbours, or of fewer where the others have
+        none: what the first of them sum up to, for each of the ascending ``numbers`` of them,
+        (q, numbers, columns)."""
 
     @abstractmethod
-    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
-        """What `scores` reads of answers (q, ..., outputs) for some of the training rows. It may be
-        added up over all rows."""
+    def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
+        """What `scores` reads of answers (q, ..., outputs) for some of the training rows, a slice
+        or their numbers. It may be added up over all rows."""
 
     @abstractmethod
     def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -83,19 +87,23 @@ class Classes(Targets):
         indices = indices[:, : numbers[-1]]
         q, m, steps = *indices.shape, len(numbers)
         votes = None if self.votes is None else self.votes[indices]
-        # the first of the numbers that counts a neighbour
-        step = np.arange(q)[:, None] * steps + np.searchsorted(numbers, np.arange(m), side="right")
-        places = [
-            (step * size + codes[indices]).ravel() for codes, size in zip(self.codes.T, self.sizes)
-        ]
+        # a block of (steps, q) numbers for each class, so that all sums are over long rows; the
+        # step of a neighbour is the first of the numbers that counts it
+        step = np.searchsorted(numbers, np.arange(m), side="right")
+        place = step * q + np.arange(q)[:, None]
+        places = [place + codes[indices] * (steps * q) for codes in self.codes.T]
 
         def sums(W: np.ndarray) -> np.ndarray:
-            W = (W if votes is None else W * votes).ravel()
+            reach = W.shape[1]
+            W = (W if votes is None else W * votes[:, :reach]).ravel()
             added = [
-                np.bincount(place, W, q * steps * size).reshape(q, steps, size)
+                np.bincount(place[:, :reach].ravel(), W, size * steps * q).reshape(size, steps, q)
                 for place, size in zip(places, self.sizes)
             ]
-            return np.concatenate(added, axis=2).cumsum(axis=1)
+            total = added[0] if len(added) == 1 else np.concatenate(added)
+            for s in range(1, steps):
+                total[:, s] += total[:, s - 1]
+            return total.transpose(2, 1, 0)
 
         return sums
 
@@ -113,12 +121,17 @@ class Classes(Targets):
 
     def answers(self, sums: np.ndarray) -> np.ndarray:
         """The class with most votes, of equal ones the first; (q, outputs)."""
-        return np.stack([part.argmax(axis=-1) for part in self.split(sums)], axis=-1)
+        return np.stack([_first_largest(part) for part in self.split(sums)], axis=-1)
 
-    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
+    def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
         """The weight of the rows with right answers."""
-        codes = np.expand_dims(self.codes[rows], tuple(range(1, answers.ndim - 1)))
-        return np.tensordot(self._importance(weights)[rows], (answers == codes).mean(axis=-1), 1)
+        importance = self._importance(weights)[rows]
+        shape = len(importance), *[1] * (answers.ndim - 2)
+        right = [
+            np.tensordot(importance, answers[..., j] == codes[rows].reshape(shape), 1)
+            for j, codes in enumerate(self.codes.T)
+        ]
+        return np.mean(right, axis=0)
 
     def scores(self, tally: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The accuracy, weighted by rows and classes."""
@@ -150,12 +163,15 @@ class Numbers(Targets):
     def running(
         self, indices: np.ndarray, numbers: Sequence[int]
     ) -> Callable[[np.ndarray], np.ndarray]:
-        near, starts = self.values[indices[:, : numbers[-1]]], [0, *numbers[:-1]]
+        near, ends = self.values[indices[:, : numbers[-1]]], np.asarray(numbers)
 
         def sums(W: np.ndarray) -> np.ndarray:
-            totals = np.add.reduceat(W[:, :, None] * near, starts, axis=1)
+            reach = W.shape[1]
+            starts = [0, *ends[:-1][ends[:-1] < reach]]
+            last = np.minimum(np.arange(len(ends)), len(starts) - 1)  # further ones add nothing
+            totals = np.add.reduceat(W[:, :, None] * near[:, :reach], starts, axis=1)
             counted = np.add.reduceat(W, starts, axis=1)
-            return np.concatenate([totals, counted[:, :, None]], axis=2).cumsum(axis=1)
+            return np.concatenate([totals, counted[:, :, None]], axis=2).cumsum(axis=1)[:, last]
 
         return sums
 
@@ -170,7 +186,7 @@ class Numbers(Targets):
         """The means, (q, outputs)."""
         return self.unit * (sums[..., :-1] / sums[..., -1:])
 
-    def tally(self, answers: np.ndarray, rows: slice, weights: np.ndarray | None) -> np.ndarray:
+    def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
         """The squared errors of each output."""
         values = np.expand_dims(self.values[rows], tuple(range(1, answers.ndim - 1)))
         w = np.ones(len(values)) if weights is None else weights[rows]
@@ -183,3 +199,16 @@ class Numbers(Targets):
         constant = np.ptp(self.values, axis=0) == 0  # whatever rounding makes of it
         share = np.where(constant, 0, tally / np.where(constant, 1, spread))
         return (1 - share).mean(axis=-1)
+
+
+def _first_largest(sums: np.ndarray) -> np.ndarray:
+    """The place of the largest along the last axis, of equal ones the first."""
+    if not 0 < sums.shape[-1] <= FEW:
+        return sums.argmax(axis=-1)
+    # NumPy starts a search for each row, which takes longer than to compare whole columns
+    most, place = sums[..., 0].copy(order="K"), np.zeros_like(sums[..., 0], dtype=np.int64)
+    for c in range(1, sums.shape[-1]):
+        larger = sums[..., c] > most
+        place[larger] = c
+        np.maximum(most, sums[..., c], out=most)
+    return place

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import is_number
 
-__all__ = ["Neighbourhoods", "Weighing", "check_weighing"]
+__all__ = ["Neighbourhoods", "Weighing", "called", "check_weighing"]
 
 NAMES = ("uniform", "distance", "rank")
 
@@ -35,7 +35,7 @@ class Neighbourhoods(NamedTuple):
     indices: np.ndarray
     counts: np.ndarray | None
 
-    def of(self, rows: slice) -> Neighbourhoods:
+    def of(self, rows: slice | np.ndarray) -> Neighbourhoods:
         """The same for some of the queries."""
         counts = None if self.counts is None else self.counts[rows]
         return Neighbourhoods(self.distances[rows], self.indices[rows], counts)
@@ -64,16 +64,24 @@ class Weighing(NamedTuple):
         """Whether the weight of a neighbour does not depend on k."""
         return not self.adaptive and self.weights != "rank"
 
+    def reach(self, found: Neighbourhoods) -> int:
+        """So many of the nearest may have a weight that is not 0; at least one."""
+        m = found.distances.shape[1]
+        if self.weights not in WINDOWS or self.weights == "gaussian" or self.width is None:
+            return m
+        nearest = found.distances.min(axis=0)
+        return max(1, int(np.searchsorted(nearest, self.width, side="right")))
+
     def __call__(self, found: Neighbourhoods, k: int) -> np.ndarray:
         """Weights of the nearest, (n, m) or (n, k), which are 0 for rows beyond the k-th.
 
         Where all of them are 0, the weight of the nearest is 1.
         """
         if found.counts is None:
-            D = found.distances[:, : k + self.adaptive].astype(np.float64)
+            D = found.distances[:, : k + self.adaptive].astype(np.float64, copy=False)
             farther = D[:, k] if self.adaptive else None
             D = D[:, :k]
-            before, counted = np.arange(k)[None, :], np.ones((1, k))
+            before, counted = np.arange(D.shape[1])[None, :], None
         else:
             # a row of weight 2 is two neighbours, and may be the k-th and the (k + 1)-th
             D = found.distances.astype(np.float64)
@@ -82,30 +90,32 @@ class Weighing(NamedTuple):
             counted = np.clip(k - before, 0, found.counts)
             farther = D[np.arange(len(D)), (after > k).argmax(axis=1)] if self.adaptive else None
         W = self._weights(D, farther, before, counted, k)
-        nobody = ~(W > 0).any(axis=1)
-        if nobody.any():
+        some = np.flatnonzero(~(W[:, 0] > 0))  # mostly the nearest counts
+        nobody = some[~(W[some] > 0).any(axis=1)]
+        if len(nobody):
             W[nobody] = 0
             W[nobody, 0] = 1 if found.counts is None else found.counts[nobody, 0] > 0
         return W
 
     def _weights(
-        self, D: np.ndarray, farther: Any, before: np.ndarray, counted: np.ndarray, k: int
+        self, D: np.ndarray, farther: Any, before: np.ndarray, counted: np.ndarray | None, k: int
     ) -> np.ndarray:
+        """``counted`` is how many times each row counts; None means once."""
         if self.weights == "uniform":
-            return np.broadcast_to(counted, D.shape).copy()
+            return np.ones(D.shape) if counted is None else counted
         if self.weights == "rank":  # the sum of (k + 1 - i) / k over its places, before < i <= last
-            last = before + counted
+            last = before + (1 if counted is None else counted)
             W = (last * (2 * k + 1 - last) - before * (2 * k + 1 - before)) / (2 * k)
-            return np.broadcast_to(np.where(counted > 0, W, 0), D.shape).copy()
+            return np.broadcast_to(np.where(last > before, W, 0), D.shape).copy()
         if self.weights == "distance":
             # 1 / d, in units of the nearest; rows at distance 0 leave nothing to the others
             with np.errstate(divide="ignore", invalid="ignore"):
                 W = np.where(D[:, :1] > 0, D[:, :1] / D, D == 0)
         elif callable(self.weights):
-            W = _called(self.weights, D)
+            W = called(self.weights, D)
         else:
             W = window(self.weights, D, self.width if farther is None else farther[:, None])
-        return W * counted
+        return W if counted is None else W * counted
 
 
 def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
@@ -130,7 +140,7 @@ def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
         )
 
 
-def _called(function: Callable, D: np.ndarray) -> np.ndarray:
+def called(function: Callable, D: np.ndarray) -> np.ndarray:
     """Weights by a user's function of the distances."""
     W = np.asarray(function(D.copy()))
     if W.shape != D.shape or W.dtype.kind not in "biuf":

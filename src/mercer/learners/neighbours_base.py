@@ -1,7 +1,8 @@
 """What all learners on neighbours share: the metric, the samples, the index and its questions.
 
-`NeighboursLearner` builds an index of `mercer.search` and answers who is near. The distance and the
-samples are the part of `DistanceLearner`.
+`NeighboursLearner` builds an index of `mercer.search` and asks it, and `CountSearch` answers who
+the k nearest are; who is within a radius is in radius_search.py. The distance and the samples are
+the part of `DistanceLearner`.
 """
 
 from __future__ import annotations
@@ -22,17 +23,16 @@ from mercer.learners.parameters import check_count
 from mercer.samples import largest_column
 from mercer.search import Index, fit_index
 
-__all__ = ["NeighboursLearner", "check_mode"]
+__all__ = ["CountSearch", "NeighboursLearner", "check_mode"]
 
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
 QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
 
 
 class NeighboursLearner(DistanceLearner):
-    """Abstract: a learner that also has ``n_neighbors`` and ``algorithm``; its ``fit`` calls
+    """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
     `make_training`, `make_index` and, at the end, `keep_index`."""
 
-    n_neighbors: Any
     algorithm: Any
     leaf_size: int | None
     p: Any
@@ -91,6 +91,11 @@ class NeighboursLearner(DistanceLearner):
 
     def _refuse_infinite(self, X: Any, Z: Any) -> NoReturn:
         message = "a distance is not finite"
+        if self.distance_.reads_missing:
+            raise ValueError(
+                f"{message}: so many rows that have a known column in common are not there. Ask "
+                "for fewer neighbours, or fill missing numbers in."
+            )
         if self.distance_.kind != "vectors":
             raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
         j, size = max(
@@ -107,6 +112,29 @@ class NeighboursLearner(DistanceLearner):
         step = max(1, min(wanted, memory_budget(self.memory, PAIR * k * wanted) // (PAIR * k)))
         for start in range(0, n, step):
             yield slice(start, min(start + step, n))
+
+    def check_enough(self, k: int, Z: Any) -> None:
+        """Raise ValueError if k neighbours are more than there are rows."""
+        n = self.X_fit_.shape[0]
+        if k > n - (Z is None):
+            sign = "<" if Z is None else "<="
+            raise ValueError(
+                f"Expected n_neighbors {sign} n_samples_fit, but n_neighbors = {k}, n_samples_fit ="
+                f" {n}, n_samples = {(n if Z is None else Z.shape[0])}: give fewer neighbours, or "
+                "more training samples."
+            )
+
+    def given_rows(self, indices: np.ndarray) -> np.ndarray:
+        """Row numbers in the data that the user gave; -1 stays -1."""
+        if self._rows is None:
+            return indices
+        return np.where(indices >= 0, self._rows[indices], -1)
+
+
+class CountSearch(NeighboursLearner):
+    """Abstract: a learner that also has ``n_neighbors``, and answers who the nearest rows are."""
+
+    n_neighbors: Any
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -162,23 +190,6 @@ class NeighboursLearner(DistanceLearner):
         starts = np.concatenate(([0], np.cumsum((indices >= 0).sum(axis=1))))
         shape = len(indices), self.n_samples_fit_
         return sp.csr_array((values, indices[i, j], starts), shape=shape)
-
-    def check_enough(self, k: int, Z: Any) -> None:
-        """Raise ValueError if k neighbours are more than there are rows."""
-        n = self.X_fit_.shape[0]
-        if k > n - (Z is None):
-            sign = "<" if Z is None else "<="
-            raise ValueError(
-                f"Expected n_neighbors {sign} n_samples_fit, but n_neighbors = {k}, n_samples_fit ="
-                f" {n}, n_samples = {(n if Z is None else Z.shape[0])}: give fewer neighbours, or "
-                "more training samples."
-            )
-
-    def given_rows(self, indices: np.ndarray) -> np.ndarray:
-        """Row numbers in the data that the user gave; -1 stays -1."""
-        if self._rows is None:
-            return indices
-        return np.where(indices >= 0, self._rows[indices], -1)
 
     def _wanted(self, n_neighbors: Any) -> int:
         k = self.n_neighbors if n_neighbors is None else n_neighbors

@@ -12,7 +12,8 @@ from mercer.samples.frames import describe, first_object, is_frame
 __all__ = ["encode_vectors", "largest_column", "refuse_objects"]
 
 
-def encode_vectors(X, like, reader):
+def encode_vectors(X, like, reader, missing=False):
+    """Raw data as dense or sparse rows of floats; ``missing`` says whether NaN may stay."""
     import scipy.sparse as sp
     from sklearn.utils import check_array
 
@@ -22,8 +23,16 @@ def encode_vectors(X, like, reader):
 
         X = nw.from_native(X, eager_only=True).to_numpy()
     floats: Any = [np.float64, np.float32]
+    finite: Any = "allow-nan" if missing else True
     with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
-        X = check_array(X, accept_sparse=cast(Any, "csr"), dtype=floats, order="C", input_name="X")
+        X = check_array(
+            X,
+            accept_sparse=cast(Any, "csr"),
+            dtype=floats,
+            order="C",
+            ensure_all_finite=finite,
+            input_name="X",
+        )
     if like is not None and X.shape[1] != like.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns, but the samples it is compared with have "

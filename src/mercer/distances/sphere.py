@@ -1,0 +1,76 @@
+"""The distance between places on a sphere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import _native
+from mercer.distances.base import Distance
+from mercer.distances.products import dense_rows, feature_sum
+from mercer.samples import Prepared
+
+__all__ = ["Haversine"]
+
+
+class Haversine(Distance):
+    r"""Angle between two places on a sphere, each given as (latitude, longitude) in radians.
+
+    .. math:: \rho(x, z) = 2 \arcsin \sqrt{\sin^2 \tfrac{x_1 - z_1}{2}
+        + \cos x_1 \cos z_1 \sin^2 \tfrac{x_2 - z_2}{2}}
+
+    It is the length of the way between them on a sphere of radius 1: multiply it by 6371 for
+    kilometres on the Earth. ``numpy.radians`` turns degrees into radians.
+
+    Raises
+    ------
+    ValueError
+        X has another number of columns than two.
+
+    Notes
+    -----
+    It is a metric. Places become points of three coordinates, once for each row, and the root is
+    half of the straight line between them. In float32 it may be wrong by about 1e-7, which is 0.6 m
+    on the Earth. O(n m) operations.
+
+    References
+    ----------
+    Sinnott, "Virtues of the haversine", Sky and Telescope 68, 1984.
+
+    Examples
+    --------
+    From Zurich to Vienna and to Sydney, in kilometres:
+
+    >>> import numpy as np
+    >>> places = np.radians([[47.37, 8.54], [48.21, 16.37], [-33.87, 151.21]])
+    >>> (6371 * Haversine()(places[:1], places[1:])).round()
+    array([[  592., 16568.]])
+    """
+
+    # the angle is in proportion to the share of great circles that separate two points
+    definite_up_to = 1.0
+
+    def check(self, X: Any, like: Any = None) -> None:
+        if X.shape[1] != 2:
+            raise ValueError(
+                f"X has {X.shape[1]} columns: Haversine needs 2, latitude and longitude in radians."
+            )
+
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        if isinstance(X, Prepared):
+            return X
+        latitude, longitude = dense_rows(X).astype(np.float64).T
+        circle = np.cos(latitude)
+        points = [np.sin(latitude), circle * np.cos(longitude), circle * np.sin(longitude)]
+        return Prepared((np.column_stack(points).astype(X.dtype),))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        # by differences: ‖x‖² + ‖z‖² - 2<x, z> would lose the distances between near places
+        D = feature_sum(_native.squared_gaps, X.parts[0], Z.parts[0])
+        np.sqrt(D, out=D)
+        D *= 0.5
+        np.arcsin(np.minimum(D, 1, out=D), out=D)
+        D *= 2
+        return D
