@@ -12,7 +12,8 @@ once, and a step is shortened until the objective rises.
 
 Layers that depend on each other then creep. L-BFGS finishes, on factors A_l of
 :math:`G_l = H_l A_l A_l^\top H_l^\top`, where H_l is the Cholesky factor at its start: in these
-coordinates each layer's own divergence is round. It starts again from new H_l now and then.
+coordinates each layer's own divergence is round. It starts again from new H_l now and then. Where
+the objective is flat to rounding, Riccati steps that lower the gradient go on.
 """
 
 from __future__ import annotations
