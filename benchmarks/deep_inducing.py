@@ -89,8 +89,8 @@ def main() -> None:
     section = Section(
         "deep_kernel_inducing",
         "Regression with many rows x 10 columns, of which 4 matter, noise 0.3; 10,000 other rows "
-        f"for the test. The deep kernel machine has one learnt layer, dof {SHARE:g} n; each fit in a "
-        "process of its own. Ridge: RBF of low rank with as many centres, gamma and alpha by a "
+        f"for the test. The deep kernel machine has one learnt layer, dof {SHARE:g} n; each fit in "
+        "a process of its own. Ridge: RBF of low rank with as many centres, gamma and alpha by a "
         "fifth of the first 10,000 rows.",
         ["rows", "points", "machine", "seconds", "CPU seconds", "peak MB", "RMSE", "log-lik.",
          "fit"],

@@ -244,6 +244,22 @@ def learners(section: Section, name: str, kernels: list, X, y, splits) -> None:
         section.row(name, f'all, "{method}"', f"{share:.1%}", f"{seconds:.1f}", weights)
 
 
+def titanic(folder: Path) -> tuple[pd.DataFrame, np.ndarray, list]:
+    """Numbers, alone and together, and two columns of levels."""
+    frame = pd.read_csv(folder / "categorical" / "titanic.csv")
+    y = frame["survived"].to_numpy()
+    numbers, levels = ["pclass", "age", "sibsp", "parch", "fare"], ["sex", "embarked"]
+    values = (frame[numbers] - frame[numbers].mean()) / frame[numbers].std()
+    frame = values.fillna(0).join(frame[levels].fillna("?").astype(str))
+    kernels = [
+        ("Match, sex", Match().on("sex")),
+        ("Match, all levels", Match().on(*levels)),
+        ("RBF, all numbers", RBF(1 / len(numbers)).on(*numbers)),
+        *[(f"RBF, {name}", RBF(1.0).on(name)) for name in numbers],
+    ]
+    return frame, y, kernels
+
+
 def main() -> None:
     args = options()
     section = Section(
@@ -297,6 +313,8 @@ def main() -> None:
     share, seconds, _ = outer(search, frame, y, splits)
     section.row("credit_g", together[0], f"{share:.1%}", f"{seconds:.1f}", "")
     learners(section, "credit_g", kernels, frame, y, splits)
+    frame, y, kernels = titanic(folder)
+    learners(section, "titanic", kernels, frame, y, [*folds.split(frame, y)][:cut])
     section.finish(args.write)
 
 

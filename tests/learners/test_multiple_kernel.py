@@ -103,7 +103,7 @@ def test_every_method_learns_and_noise_gets_little(method):
 
 
 def test_alignment_of_the_sum_is_the_largest():
-    model = MultipleKernelClassifier(KERNELS).fit(X, y)
+    model = MultipleKernelClassifier(KERNELS, method="alignf").fit(X, y)
     signs = np.where(y == "yes", 1.0, -1.0)
     found = alignment(model.kernel_, signs, X)
     assert found == pytest.approx(-model.objective_)
