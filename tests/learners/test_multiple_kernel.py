@@ -367,6 +367,15 @@ def test_one_class_and_kernels_that_tell_nothing():
     assert_array_equal(one.weights_, [1.0])
 
 
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "average"])
+def test_a_kernel_of_zeros_has_no_weight(method):
+    K = RBF(0.5)(X)
+    for learner, targets in ((MultipleKernelClassifier, y), (MultipleKernelRegressor, NUMBERS)):
+        if method in learner.methods:
+            model = learner("precomputed", method=method).fit([K, 0 * K], targets)
+            assert_allclose(model.weights_, [1, 0], atol=1e-9)
+
+
 def test_ridge_says_what_memory_it_needs():
     with pytest.raises(MemoryError, match='give memory="1MB" or more, or method="alignf"'):
         MultipleKernelRegressor(KERNELS, method="simple", memory=50_000).fit(X, NUMBERS)
