@@ -65,10 +65,10 @@ for method in ("average", "align", "alignf", "easy", "simple"):
 # %%
 # What the weights say
 # --------------------
-# The default method looks for the sum that is aligned best with the classes, and gives weight to
-# few kernels. The violation of the conditions of optimality is its certificate: no other weights
-# have a larger alignment.
-model = MultipleKernelClassifier(kernels).fit(table, y)
+# "alignf" looks for the sum that is aligned best with the classes, and gives weight to few kernels.
+# The violation of the conditions of optimality is its certificate: no other weights have a larger
+# alignment.
+model = MultipleKernelClassifier(kernels, method="alignf").fit(table, y)
 print(f"alignment {-model.objective_:.3f}, violation of optimality {model.gap_:.0e}")
 KernelWeightsDisplay.from_estimator(model)
 plt.show()

@@ -13,7 +13,7 @@ from mercer.deep.propagation import Propagation
 from mercer.deep.targets import ClassTargets, NumberTargets
 from mercer.deep.through_layers import kernel_of
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
-from mercer.solvers import Reason
+from mercer.solvers import Reason, riccati
 
 RNG = np.random.default_rng(0)
 n, m = 24, 9
@@ -227,8 +227,37 @@ def test_equal_degrees_of_freedom_and_linear_layers_are_a_geodesic(depth):
     inner = np.linalg.solve(half, np.linalg.solve(half, end).T)
     for level, G in enumerate(state.grams, 1):
         power = scipy.linalg.fractional_matrix_power(inner, level / (depth + 1))
-        # steps end where the objective is flat to rounding; one Riccati equation is exact
-        assert_allclose(G, half @ power @ half, atol=1e-9 if depth == 1 else 1e-6)
+        assert_allclose(G, half @ power @ half, atol=1e-9)
+    assert (np.diff(state.path) >= 0).all()
+
+
+@pytest.mark.parametrize("nu", [10.0, 40.0, 300.0])
+def test_a_linear_layer_without_noise_is_one_riccati_equation(nu):
+    """0 = (ν - N) G - ν G K⁻¹ G + N S_y, for any ν beside N targets."""
+    rng = np.random.default_rng(2)
+    Z, T = rng.normal(size=(2, 8, 40))
+    K, S = Z @ Z.T / 40, T @ T.T / 40
+    objective = ExactObjective(K, [Linear()] * 2, np.array([nu]), NumberTargets(T, False), 0.0)
+    (G,) = DeepAscent(1e-11, 500).solve(objective, 0.0).grams
+    assert_allclose(G, riccati((nu - 40) / 2, nu * np.linalg.inv(K), 40 * S), atol=1e-9)
+    left = (nu - 40) * G - nu * G @ np.linalg.solve(K, G) + 40 * S
+    assert np.abs(left).max() < 1e-9 * nu
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+def test_stationary_matrices_are_fixed_points_of_the_riccati_equations(layer):
+    """A = ½ ν I, U = ν K⁻¹ + 2 D⁻ and Q = 2 G D⁺ G give G again where its gradient is 0, only."""
+    objective = exact(layer, dof=(30.0, 20.0))
+    state = DeepAscent(1e-6, 1000).solve(objective, 1.0)
+    for grams, fixed in ((state.grams, True), (moved(objective), False)):
+        at = objective.evaluate(grams, state.noise)
+        for G, gradient, inverse, nu in zip(grams, at.gradients, at.inverses, objective.dof):
+            D = gradient - nu / 2 * (np.linalg.inv(G) - inverse)
+            values, V = np.linalg.eigh((D + D.T) / 2)
+            up, down = (V * np.maximum(values, 0)) @ V.T, (V * np.maximum(-values, 0)) @ V.T
+            again = riccati(nu / 2, nu * inverse + 2 * down, 2 * G @ up @ G)
+            away = np.linalg.norm(again - G) / np.linalg.norm(G)
+            assert away < 1e-5 if fixed else away > 1e-3
 
 
 def test_the_distance_to_the_infinitely_wide_network_falls_as_one_by_nu():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from mercer import SVC
 from mercer.gram import gram
 from mercer.kernels import (
     RBF,
@@ -303,3 +304,9 @@ def test_a_copy_with_an_inner_parameter_changed_leaves_the_kernel_as_it_is(kerne
     with pytest.raises(ValueError, match=r"Invalid parameter|is not a comparison"):
         kernel.copied(**{name.replace("gamma", "delta"): 4.0})
     assert kernel.get_params()[name] == 0.5
+
+
+@pytest.mark.parametrize("kernels", [[], ["rbf"], None])
+def test_sums_of_nothing_are_named_by_learners(kernels):
+    with pytest.raises(TypeError, match="give a list of at least one Mercer kernel"):
+        SVC(kernel=Convex(kernels)).fit([[0.0], [1.0]], [0, 1])

@@ -51,6 +51,25 @@ def test_each_derivative_by_differences(layer):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)
+def test_derivatives_in_float32(layer):
+    """They keep the precision, and are those of float64 to its rounding."""
+    C, a, b = RNG.normal(size=(4, 3)), RNG.uniform(4, 6, size=4), RNG.uniform(4, 6, size=3)
+    single = [v.astype(np.float32) for v in (C, a, b)]
+    for ours, wanted in zip(layer.gram_derivatives(*single), layer.gram_derivatives(C, a, b)):
+        assert ours.dtype == np.float32
+        assert_allclose(ours, wanted, rtol=2e-5, atol=2e-5 * np.abs(wanted).max())
+    found = layer.diag_derivative(single[1])
+    assert found.dtype == np.float32
+    assert_allclose(found, layer.diag_derivative(a), rtol=1e-5)
+    D = RNG.normal(size=(12, 12))
+    D, H = D + D.T, G + np.eye(12)
+    back = pull_back(layer, D.astype(np.float32), H.astype(np.float32))
+    wanted = pull_back(layer, D, H)
+    assert back.dtype == np.float32
+    assert_allclose(back, wanted, atol=2e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
 def test_the_pull_back_is_the_derivative(layer):
     D, E = RNG.normal(size=(2, 12, 12))
     D, E = D + D.T, E + E.T

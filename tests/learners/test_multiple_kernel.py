@@ -103,7 +103,7 @@ def test_every_method_learns_and_noise_gets_little(method):
 
 
 def test_alignment_of_the_sum_is_the_largest():
-    model = MultipleKernelClassifier(KERNELS).fit(X, y)
+    model = MultipleKernelClassifier(KERNELS, method="alignf").fit(X, y)
     signs = np.where(y == "yes", 1.0, -1.0)
     found = alignment(model.kernel_, signs, X)
     assert found == pytest.approx(-model.objective_)
@@ -365,6 +365,15 @@ def test_one_class_and_kernels_that_tell_nothing():
         assert_array_equal(model.weights_, [0.5, 0.5])
     one = MultipleKernelClassifier([RBF()], method="simple").fit(X, y)
     assert_array_equal(one.weights_, [1.0])
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "average"])
+def test_a_kernel_of_zeros_has_no_weight(method):
+    K = RBF(0.5)(X)
+    for learner, targets in ((MultipleKernelClassifier, y), (MultipleKernelRegressor, NUMBERS)):
+        if method in learner.methods:
+            model = learner("precomputed", method=method).fit([K, 0 * K], targets)
+            assert_allclose(model.weights_, [1, 0], atol=1e-9)
 
 
 def test_ridge_says_what_memory_it_needs():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, nnls
 
-from mercer.gram import CombinedGram, DenseGram, gram
+from mercer.gram import CombinedGram, DenseGram, gram, row_sources
 from mercer.kernels import RBF, Linear
 from mercer.solvers import (
     AlignmentWeights,
@@ -244,6 +244,12 @@ def test_few_free_variables_are_followed_where_memory_is_short(monkeypatch):
     monkeypatch.setattr(margin_machines, "FREE", 3)
     found = MarginWeights(tol=1e-6).solve(GRAMS, hinge())
     assert found.objective == pytest.approx(wanted.objective, rel=1e-5)
+
+
+def test_many_rows_are_not_rounded(monkeypatch):
+    """Values of machines on rows in float32 differ by more than steps near the minimum gain."""
+    monkeypatch.setattr(row_sources, "ROUNDED_ROWS", 2)
+    assert MarginWeights(tol=1e-6).solve(GRAMS, hinge(1e-7)).converged
 
 
 @pytest.mark.parametrize("machines", [hinge(1e-7), RidgeMachine(y[:, None], 1.0)], ids=type)

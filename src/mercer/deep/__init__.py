@@ -8,6 +8,7 @@ _HOME = {
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
     "MultilayerKernelMachine": "multilayer",
+    "UnsupervisedSum": "unsupervised_sum",
 }
 
 __all__ = sorted(_HOME)

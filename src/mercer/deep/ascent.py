@@ -12,7 +12,8 @@ once, and a step is shortened until the objective rises.
 
 Layers that depend on each other then creep. L-BFGS finishes, on factors A_l of
 :math:`G_l = H_l A_l A_l^\top H_l^\top`, where H_l is the Cholesky factor at its start: in these
-coordinates each layer's own divergence is round. It starts again from new H_l now and then.
+coordinates each layer's own divergence is round. It starts again from new H_l now and then. Where
+the objective is flat to rounding, Riccati steps that lower the gradient go on.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ __all__ = ["DeepAscent", "DeepState"]
 
 RICCATI_STEPS = 5  # the first ones gain most
 HALVINGS = 30
+POLISHING = 100  # steps by the gradient alone at the end
+ROUNDING = 1e-12  # of the objective
 SEGMENT = 100  # steps of L-BFGS between two changes of its coordinates
 
 
@@ -92,7 +95,10 @@ class DeepAscent:
             steps = min(SEGMENT, self.max_iter + 1 - len(state.path))
             finished = _Coordinates(objective, state).ascend(steps, self.tol)
             if not finished.value > state.value:
-                return state._replace(reason=Reason.STALLED)
+                state = _polished(objective, state, self.tol)
+                if state.gradient > self.tol:
+                    return state._replace(reason=Reason.STALLED)
+                break
             state = finished
         return state._replace(
             reason=Reason.CONVERGED if state.gradient <= self.tol else Reason.LIMIT
@@ -171,6 +177,32 @@ def _state(
         H = np.linalg.cholesky(G)
         worst = max(worst, 2 * float(np.linalg.norm(H.T @ g @ H)) / (nu * np.sqrt(len(G))))
     return DeepState(grams, noise, at.value, worst, path, Reason.LIMIT)
+
+
+def _polished(objective: DeepObjective, state: DeepState, tol: float) -> DeepState:
+    """Riccati steps by the gradient, where the objective is flat to rounding.
+
+    Near a maximum it is flat within the root of rounding, but gradients still tell the way.
+    """
+    least = state.value - ROUNDING * abs(state.value)
+    for _ in range(POLISHING):
+        raise_if_stopped()
+        if state.gradient <= tol:
+            break
+        at = objective.evaluate(state.grams, state.noise)
+        solutions = [_solution(objective, state.grams, at, i) for i in range(len(state.grams))]
+        for t in (1.0, 0.5):
+            grams = [(1 - t) * G + t * new for G, new in zip(state.grams, solutions)]
+            moved = _evaluated(objective, grams, state.noise)
+            if moved is not None and moved.value >= least:
+                # the objective is the same to rounding, and so it stands in the path
+                new = _state(objective, grams, state.noise, moved, [*state.path, state.path[-1]])
+                if new.gradient < state.gradient:
+                    state = new._replace(value=max(state.value, new.value))
+                    break
+        else:
+            break
+    return state
 
 
 def _evaluated(

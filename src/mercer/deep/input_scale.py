@@ -29,8 +29,7 @@ def likeliest_scale(objective: DeepObjective, noise: float) -> float:
         raise_if_stopped()
         at = objective.scaled(float(np.exp(log_scale)))
         try:
-            grams = at.start()
-            value, _, _ = at.likelihood(grams, at.best_noise(grams, noise))
+            value = at.best_likelihood(at.start(), noise)
         except np.linalg.LinAlgError:
             return np.inf
         return -value if np.isfinite(value) else np.inf

@@ -105,6 +105,10 @@ class DeepObjective(ABC):
         """log P(Y | G), and its derivatives by the noise and by each G_l."""
 
     @abstractmethod
+    def best_likelihood(self, grams: list[np.ndarray], noise: float) -> float:
+        """log P(Y | G) at ``best_noise``, without derivatives."""
+
+    @abstractmethod
     def factor(self, grams: list[np.ndarray]) -> tuple[np.ndarray, float]:
         """T (n, m), with which the outputs have the covariance T Tᵀ, and the trace of the rest."""
 
@@ -132,6 +136,10 @@ class ExactObjective(DeepObjective):
         value, by_kernel, by_noise = self.targets.dense(self.kernel(layer, top), noise)
         gradients[-1] += pull_back(layer, by_kernel, top)
         return value, by_noise, gradients
+
+    def best_likelihood(self, grams, noise):
+        K = self.kernel(self.layers[-1], grams[-1])
+        return self.targets.dense(K, self.best_noise(grams, noise)).value
 
     def factor(self, grams):
         return np.linalg.cholesky(self.kernel(self.layers[-1], grams[-1])), 0.0
@@ -175,6 +183,10 @@ class InducingObjective(DeepObjective):
         for part in self._parts():
             flow.pull_back(*self._samples(part), by_factor[part], by_diagonal)
         return value, by_noise, flow.gradients()
+
+    def best_likelihood(self, grams, noise):
+        T, gap = self.factor(grams)
+        return self.targets.factored(T, gap, self.targets.best_noise(T, gap, noise)).value
 
     def factor(self, grams):
         return self._factor(Propagation(self.G0, grams, self.layers, self.jitter))

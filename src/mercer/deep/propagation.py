@@ -91,12 +91,16 @@ class Propagation:
         dC, dg = self._through_layer(top, *states[top], dB, dk)
         for level in reversed(range(top)):
             (B, W), G, inverse = steps[level], self.grams[level], self.inverses[level]
-            weighed = dg[:, None] * W
-            self._by_gram[level + 1] += W.T @ dC + W.T @ weighed
-            dW = dC @ G + 2 * weighed @ G - dg[:, None] * B
+            above, weighed = states[level + 1][0], dg[:, None] * W
+            # g' = k + Σ W o (C' - B), so that C' = W G is met twice
+            dC += weighed
+            self._by_gram[level + 1] += W.T @ dC
+            dW = dC @ G
+            dW += dg[:, None] * (above - B)
             dB = dW @ inverse
             self._by_kernel[level] -= W.T @ dB
-            dC, dg = self._through_layer(level, *states[level], dB - weighed, dg)
+            dB -= weighed
+            dC, dg = self._through_layer(level, *states[level], dB, dg)
 
     def _through_layer(
         self, level: int, C: np.ndarray, g: np.ndarray, dB: np.ndarray, dk: np.ndarray

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.distances.tiles import fill
 from mercer.gram.operator import GramOperator, Rows
 
 __all__ = ["CentredGram", "Means", "ShiftedGram"]
@@ -132,6 +133,8 @@ class ShiftedGram(GramOperator):
     K : GramOperator of shape (n, n)
     shift : float or array of shape (n,)
         Number that is added to each diagonal entry.
+    n_jobs : int or None
+        Threads of ``dense``; None means all cores.
 
     Examples
     --------
@@ -141,21 +144,24 @@ class ShiftedGram(GramOperator):
            [1. , 1.5]])
     """
 
-    def __init__(self, K: GramOperator, shift: float | np.ndarray):
+    def __init__(self, K: GramOperator, shift: float | np.ndarray, n_jobs: int | None = None):
         n, m = K.shape
         if n != m or np.shape(shift) not in ((), (n,)):
             raise ValueError(
                 f"K has shape {K.shape} and shift has shape {np.shape(shift)}: give a square K, "
                 "and as shift= one number or one number for each row."
             )
-        self.K = K
+        self.K, self.n_jobs = K, n_jobs
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
         self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = K.symmetric
 
     @property
     def T(self) -> GramOperator:
-        return self if self.symmetric else ShiftedGram(self.K.T, self.shift)
+        return self if self.symmetric else ShiftedGram(self.K.T, self.shift, self.n_jobs)
+
+    def edge(self) -> int:
+        return self.K.edge()
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         every = np.arange(self.shape[0])
@@ -164,6 +170,11 @@ class ShiftedGram(GramOperator):
 
     def diag(self) -> np.ndarray:
         return (self.K.diag() + self.shift).astype(self.dtype, copy=False)
+
+    def dense(self) -> np.ndarray:
+        K = np.empty(self.shape, self.dtype)  # by tiles, with no other matrix beside it
+        fill(lambda i, j: [self.block(i, j)], [K], self.edge(), self.symmetric, self.n_jobs)
+        return K
 
     def __matmul__(self, V: Any) -> np.ndarray:
         V = np.asarray(V)

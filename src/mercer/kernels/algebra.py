@@ -44,6 +44,8 @@ class Node(Composite, Kernel):
     @property
     def kind(self) -> str:  # type: ignore[override]
         kinds = {child.kind for child in self.children()}
+        if not kinds:
+            self.validate()  # which says what is wanted
         if len(kinds) > 1:
             raise TypeError(
                 f"{self!r} mixes kernels on {' and '.join(sorted(kinds))}. Say which columns each "

@@ -12,8 +12,6 @@ from mercer.samples import is_number
 
 __all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms", "cosines_of_gram"]
 
-TINY = np.finfo(np.float64).tiny
-
 
 class ArcCosine(Layer):
     r"""Arc-cosine kernel :math:`k(x, z) = \frac{1}{\pi} \|x\|^n \|z\|^n J_n(\theta)`, where θ is
@@ -93,7 +91,7 @@ class ArcCosine(Layer):
         roots, cosines = cosines_of_gram(G, g_x, g_z)
         rest = 1 - np.arccos(cosines) / np.pi
         area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # of a parallelogram, by π
-        x, z = np.maximum(g_x, TINY)[:, None], np.maximum(g_z, TINY)
+        x, z = not_zero(g_x)[:, None], not_zero(g_z)
         if self.degree == 1:
             return rest, area / (2 * x), area / (2 * z)
         by_x, by_z = G * area / x + rest * g_z, G * area / z + rest * g_x[:, None]
@@ -123,12 +121,17 @@ class ArcCosine(Layer):
         return d
 
 
+def not_zero(g: np.ndarray) -> np.ndarray:
+    """Squared norms, of which none is too small to divide by."""
+    return np.maximum(g, np.finfo(g.dtype).tiny)
+
+
 def cosines_of_gram(
     G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """√(g_x g_z) and the cosine G / √(g_x g_z) within [-1, 1], 0 for zero rows."""
     roots = np.sqrt(g_x)[:, None] * np.sqrt(g_z)
-    return roots, np.clip(G / np.maximum(roots, np.finfo(roots.dtype).tiny), -1, 1)
+    return roots, np.clip(G / not_zero(roots), -1, 1)
 
 
 def apply_layers(

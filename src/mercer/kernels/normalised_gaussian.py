@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.kernels.arc_cosine import TINY, check_norms, cosines_of_gram
+from mercer.kernels.arc_cosine import check_norms, cosines_of_gram, not_zero
 from mercer.kernels.base import Layer
 
 __all__ = ["NormalisedGaussian"]
@@ -49,7 +49,7 @@ class NormalisedGaussian(Layer):
         roots, cosines = cosines_of_gram(G, g_x, g_z)
         by_g = np.exp(cosines - 1)
         rest = roots * by_g * (1 - cosines) / 2
-        return by_g, rest / np.maximum(g_x, TINY)[:, None], rest / np.maximum(g_z, TINY)
+        return by_g, rest / not_zero(g_x)[:, None], rest / not_zero(g_z)
 
     def diag_derivative(self, g: np.ndarray) -> np.ndarray:
         return np.ones_like(g)

@@ -40,11 +40,12 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
         linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
         (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
-    method : str, default="alignf"
+    method : str, default="align"
         How the weights are found; all are >= 0 with the sum 1.
 
         - "average": all are 1/T.
-        - "align": :math:`\mu_t` is the centred alignment of :math:`K_t` with the classes.
+        - "align": :math:`\mu_t` is the centred alignment of :math:`K_t` with the classes. A kernel
+          that says what another one says keeps its weight.
         - "alignf": the sum with the largest centred alignment.
         - "easy": EasyMKL, by the margin that each kernel has between the classes.
         - "simple": SimpleMKL, the sum with the best soft margin.
@@ -120,7 +121,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     >>> kernels = [("size", RBF(), ["size"]), ("text", Spectrum(1), ["text"])]
     >>> model = MultipleKernelClassifier(kernels).fit(table, ["a", "a", "b", "b"])
     >>> model.names_, model.weights_.round(2)
-    (['size', 'text'], array([0., 1.]))
+    (['size', 'text'], array([0.01, 0.99]))
     """
 
     methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
@@ -129,7 +130,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         self,
         kernels: Any = None,
         *,
-        method: str = "alignf",
+        method: str = "align",
         estimator: Any = None,
         C: float = 1.0,
         lam: float = 0.1,

@@ -32,6 +32,7 @@ from mercer.learners.kernel_list import (
 from mercer.learners.parameters import check_count, check_positive
 from mercer.samples import Table, encode_matrices
 from mercer.solvers import AlignmentWeights, MarginWeights, NeighbourhoodWeights, Result
+from mercer.solvers.equal_weights import equal_if_none
 from mercer.threads import blas_limit, count_jobs, forget
 
 __all__ = ["MultipleKernelLearner"]
@@ -90,14 +91,13 @@ class MultipleKernelLearner(BaseEstimator):
         kernels = self._normalised(items, training)
         with blas_limit(training.X.shape[0]):
             result = self._weigh(kernels, items, training)
-        weights = result.coef
-        if not weights.any():
+        weights, told = equal_if_none(result.coef)
+        if not told:
             warnings.warn(
                 f"no kernel of {type(self).__name__} tells anything about y, so all have the same "
                 "weight: give other kernels.",
                 stacklevel=5,  # the caller of the decorated fit,
             )
-            weights = np.full(len(kernels), 1 / len(kernels))
         used = np.flatnonzero(weights)
         kernel = Convex([kernels[t] for t in used], weights[used])
         base.set_params(kernel=kernel)

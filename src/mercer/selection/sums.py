@@ -12,6 +12,7 @@ from mercer.gram import gram
 from mercer.kernels import On, TableKernel
 from mercer.samples import Table
 from mercer.solvers import AlignmentWeights
+from mercer.solvers.equal_weights import equal_if_none
 
 __all__ = ["learn_sum"]
 
@@ -60,8 +61,7 @@ def learn_sum(
     """
     parts = kernel.parts
     grams = [gram(On(*part), X, memory=1, n_jobs=n_jobs) for part in parts]
-    mu = AlignmentWeights(memory=memory, n_jobs=n_jobs).solve(grams, Y, weights).coef
-    if not mu.any():
-        mu = np.full(len(parts), 1 / len(parts))
+    solver = AlignmentWeights(memory=memory, n_jobs=n_jobs)
+    mu, _ = equal_if_none(solver.solve(grams, Y, weights).coef)
     used = np.flatnonzero(mu)
     return TableKernel([parts[j] for j in used], "sum", mu[used].tolist())

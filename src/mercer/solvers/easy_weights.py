@@ -74,7 +74,9 @@ class EasyWeights:
         """
         n = grams[0].shape[0]
         w = np.ones(n) if weights is None else weights
-        K = CombinedGram(grams, np.full(len(grams), 1 - self.lam), self.n_jobs, self.memory).held()
+        K = CombinedGram(grams, np.full(len(grams), 1 - self.lam), self.n_jobs, self.memory)
+        if len(labels) > 1 or not np.all(labels[0]):
+            K = K.held()  # several machines read it; a single one of all rows keeps it shifted
         total, found = np.zeros(len(grams)), []
         peaks = np.array([float(np.abs(k.diag()).max()) for k in grams])
         for y in labels:
@@ -101,12 +103,14 @@ class EasyWeights:
 
     def _separated(self, K: GramOperator, y: np.ndarray, w: np.ndarray) -> SmoResult:
         """γ of one machine; ``coef`` is Y γ."""
-        shifted = ShiftedGram(K, self.lam / w)
+        shifted = ShiftedGram(K, self.lam / w, self.n_jobs).held()
         problem = replace(DualProblem.classification(y, np.ones(len(y))), p=np.zeros(len(y)),
                           sums=(1.0, 1.0))  # fmt: skip
         peak = float(np.abs(shifted.diag()).max()) or 1.0
         cache = memory_budget(self.memory, 32 * len(y) ** 2) // 4
-        solver = SmoSolver(tol=self.tol * peak / 10, cache_bytes=cache, n_jobs=self.n_jobs)
+        solver = SmoSolver(
+            tol=self.tol * peak / 10, cache_bytes=cache, n_jobs=self.n_jobs, rounded=False
+        )
         result = solve_to_gap(solver, shifted, problem, None, self.tol)
         enough = max(self.tol * abs(result.objective), ZERO * peak)
         return replace(result, converged=result.gap <= enough)

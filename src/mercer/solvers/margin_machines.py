@@ -137,7 +137,7 @@ class HingeMachines(Machines):
         value = gap = 0.0
         duals, starts = [], []
         cache = memory_budget(self.memory, 32 * K.shape[0] ** 2) // 4
-        solver = SmoSolver(tol=1e-3, cache_bytes=cache, n_jobs=self.n_jobs)
+        solver = SmoSolver(tol=1e-3, cache_bytes=cache, n_jobs=self.n_jobs, rounded=False)
         most = self.most_free()
         for m, (problem, rows) in enumerate(zip(self.problems, self.rows)):
             part = K if len(rows) == K.shape[0] else K.part(rows)

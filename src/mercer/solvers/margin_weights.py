@@ -12,7 +12,7 @@ from mercer.gram import CombinedGram, GramOperator
 from mercer.solvers.margin_machines import Machines, Optimum
 from mercer.solvers.nonnegative import nonnegative_minimum
 from mercer.solvers.result import Reason, Result
-from mercer.threads import raise_if_stopped
+from mercer.threads import blas_limit, raise_if_stopped
 
 __all__ = ["MarginWeights"]
 
@@ -106,6 +106,10 @@ class MarginWeights:
         KeyboardInterrupt
             After Ctrl-C.
         """
+        with blas_limit(grams[0].shape[0]):
+            return self._solve(grams, machines)
+
+    def _solve(self, grams: Sequence[GramOperator], machines: Machines) -> Result:
         T = len(grams)
         state = self._state(grams, machines, np.full(T, 1 / T))
         reason, steps = Reason.LIMIT, 0

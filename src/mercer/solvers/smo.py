@@ -56,6 +56,9 @@ class SmoSolver:
         Threads; None means all cores.
     shrinking : bool
         Leave out variables that no longer change; the result is the same within ``tol``.
+    rounded : bool
+        Keep the rows of a large K in float32 where ``tol`` allows it, which is faster. Values for
+        several K that are to be compared need all digits.
     polish : bool
         At the end, solve for the free variables exactly if they are few.
     report : callable, optional
@@ -80,6 +83,7 @@ class SmoSolver:
     cache_bytes: int = 2**30
     n_jobs: int | None = None
     shrinking: bool = True
+    rounded: bool = True
     polish: bool = True
     report: Callable[[int, float, int, int], None] | None = None
 
@@ -89,7 +93,8 @@ class SmoSolver:
 
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
         """Rows of K for several problems with upper bounds C."""
-        return K.row_source(self.cache_bytes, rounding_room(self.tol, C), self.n_jobs)
+        room = rounding_room(self.tol, C) if self.rounded else 0.0
+        return K.row_source(self.cache_bytes, room, self.n_jobs)
 
     def solve(
         self,
