@@ -169,7 +169,9 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("metric", "samples", "radius"), KINDS, ids=lambda v: repr(v)[:20])
+@pytest.mark.parametrize(
+    ("metric", "samples", "radius"), KINDS, ids=[type(metric).__name__ for metric, _, _ in KINDS]
+)
 def test_any_kind_of_sample(metric, samples, radius, tmp_path):
     y = np.array(["de", "de", "en", "en", "de", "fr"])
     model = RadiusNeighborsClassifier(radius, metric=metric).fit(samples, y)
