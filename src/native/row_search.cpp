@@ -13,7 +13,7 @@ namespace {
 constexpr int product = -1;       // the estimate |x|^2 / 2 - <q, x>, beside the kinds of norms
 constexpr size_t packs = 2;       // of a panel
 constexpr size_t strip_most = 512;
-constexpr size_t strip_bytes = 1 << 18;
+constexpr size_t strip_bytes = 1 << 19;  // half of an L2 cache of 1 MB: fewer strips read all queries
 constexpr size_t checked = 16;    // features after which a sum that only grows is compared
 
 // As many queries as leave registers for the rows and the weights.
