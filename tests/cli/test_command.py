@@ -17,6 +17,7 @@ import mercer
 from mercer.cli.app import run
 from mercer.selection.budget import Deadline
 from mercer.selection.encoding import TableEncoder
+from mercer.threads import Stopped
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 
@@ -98,13 +99,21 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 
 
-def test_a_fit_to_all_rows_that_is_late_leaves_the_model_that_was_scored(folder, monkeypatch):
+@pytest.mark.parametrize("cut", [None, KeyboardInterrupt, Stopped])
+def test_a_fit_to_all_rows_that_is_late_leaves_the_model_that_was_scored(cut, folder, monkeypatch):
+    """Solvers that are stopped return what they have, or raise one of these."""
+
     class Late(Deadline):
         def is_over(self):
             return True
 
+    def refit(model, *arguments):
+        if cut is not None:
+            raise cut
+
     monkeypatch.setattr("mercer.cli.fit.Deadline", Late)
-    assert command("fit", "penguins.csv", "--target", "species", "--time", "3s", "--quiet") == 0
+    monkeypatch.setattr(mercer.KernelClassifier, "refit", refit)
+    assert command("fit", "penguins.csv", "--target", "species", "--time", "2s", "--quiet") == 0
     model = mercer.load("model.mercer")
     assert any("no time left to fit the winner again" in notice for notice in model.notices_)
     assert model.predict(pl.read_csv("penguins.csv")).shape == (344,)

@@ -25,6 +25,7 @@ from mercer.gram import (
     held_for_products,
     memory,
     pivoted_cholesky,
+    triangle,
 )
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import require
@@ -209,6 +210,15 @@ def test_a_triangle_has_the_products_of_the_matrix(columns):
     assert_allclose(K @ V, wanted, atol=2e-6 * np.abs(wanted).max())
     one = TriangleGram(gram(RBF(0.1), LONG32), n_jobs=1)
     assert_array_equal(one @ V, TriangleGram(gram(RBF(0.1), LONG32), n_jobs=3) @ V)
+
+
+def test_short_strips_of_a_triangle_are_as_good(monkeypatch):
+    V = np.random.default_rng(0).normal(size=(len(LONG32), 5)).astype(np.float32)
+    whole = TriangleGram(gram(RBF(0.1), LONG32))
+    monkeypatch.setattr(triangle, "STRIP", 7)
+    short = TriangleGram(gram(RBF(0.1), LONG32), n_jobs=2)
+    assert_array_equal(short.dense(), whole.dense())
+    assert_allclose(short @ V, whole @ V, atol=1e-4)
 
 
 def test_only_what_can_be_halved_is_halved():

@@ -173,6 +173,7 @@ def test_no_function_is_missing():
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}
     tested |= {"nearest_rows", "rows_within", "kd_build", "kd_nearest"}  # test_hostile_rows.py
     tested |= {"kd_within", "kd_leaves"}
+    tested |= {"triangle_add_strip"}  # test_hostile_triangle.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

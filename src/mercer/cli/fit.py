@@ -215,10 +215,15 @@ def _refit(
     deadline = Deadline(budget if timed else Budget(), -REPORT_SHARE)
 
     def refitted() -> Any:
-        with deadline:
-            final = copy(model).refit(problem.X, problem.y, problem.extras.weights)
-            if options.compress is not None:
-                final.compress(problem.X, options.compress)
+        final = copy(model)
+        try:
+            with deadline:
+                final.refit(problem.X, problem.y, problem.extras.weights)
+                if options.compress is not None:
+                    final.compress(problem.X, options.compress)
+        except KeyboardInterrupt:
+            if not deadline.is_over():  # else it was the clock that stopped a solver
+                raise
         if deadline.is_over():  # a solver may have returned what it had
             raise Stopped
         return final
