@@ -91,14 +91,15 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
         The point from which the features of a layer are measured.
     scales_ : ndarray of shape (L + 1,)
         Factors of the kernels of the layers and of the top.
-    coef_, covariance_factor_ : ndarray of shape (p, C), (p, p)
-        q(u_c) = N(coef_[:, c], R Rᵀ) with R = covariance_factor_.
+    coef_ : ndarray of shape (p, C)
+    covariance_factor_ : ndarray of shape (p, p)
+        q(u_c) = N(``coef_[:, c]``, R Rᵀ) with R = ``covariance_factor_``.
     intercept_ : ndarray of shape (C,)
     image_shape_ : tuple
         Channels, rows and columns.
     pixel_mean_, pixel_scale_ : ndarray of shape (channels,)
         Subtracted from pixels, which are then divided by the other.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (iterations,)
         The objective in each epoch, as a mean over its batches, for one image.
     n_iter_ : int
         Whole epochs.
