@@ -10,7 +10,7 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection import final_fit, trials
 from mercer.selection.budget import Deadline
 from mercer.selection.candidates import Candidate
-from mercer.selection.means import HeldPredictions
+from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.tasks import Classification, Regression
 from mercer.threads import Stopped
 
@@ -137,6 +137,11 @@ def test_the_partners_are_those_that_help_most():
     assert_allclose(found[1][2], y - 0.01)
     assert held.partners(row("a", 0.002), y, judged, None) == []
     assert held.partners(row("unknown", 1.0), y, judged, None) == []
+
+
+def test_its_name_tells_machines_apart_whose_names_have_commas():
+    assert mean_name(["a, 1", "b, 2", "c"]) == "mean of a, 1 + b, 2 + c"
+    assert mean_name(["a, 1"]) == "a, 1"
 
 
 def test_weights_of_rows_count_in_the_choice():

@@ -36,6 +36,7 @@ __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 REPORT_SHARE, LEAST_REPORT = 0.1, 2.0  # of --time, and seconds, for what the report measures
+KEPT_SHARE = 0.15  # of --time, that the fit to all rows leaves to the report and its pictures
 CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -209,10 +210,10 @@ def _refit(
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."
     )
-    if timed and wanted > budget.left() - REPORT_SHARE * budget.limit:
+    if timed and wanted > budget.left() - KEPT_SHARE * budget.limit:
         model.notices_.append(no_time)
         return None
-    deadline = Deadline(budget if timed else Budget(), -REPORT_SHARE)
+    deadline = Deadline(budget if timed else Budget(), -KEPT_SHARE)
 
     def refitted() -> Any:
         final = copy(model)

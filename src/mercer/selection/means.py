@@ -159,5 +159,4 @@ class HeldPredictions:
 
 def mean_name(names: list[str]) -> str:
     """What the leaderboard calls the mean of some candidates, and one candidate alone."""
-    *first, last = names
-    return f"mean of {', '.join(first)} and {last}" if first else last
+    return f"mean of {' + '.join(names)}" if len(names) > 1 else names[0]
