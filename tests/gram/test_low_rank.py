@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from mercer.gram import DenseGram, LowRankGram, TiledGram, gram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
+from mercer.threads import Stop, Stopped
 
 
 def gaussian(n=120, dtype=np.float64, seed=0):
@@ -145,3 +146,14 @@ def test_centres_of_a_streamed_factor_are_of_no_more_rows_than_fit():
     K = gram(Watched(0.2).bind(X), X, rank=20, memory=2 * 100 * 20 * 8, random_state=0)
     assert max(seen) <= 100
     assert K.centres.max() >= 100  # of all rows, not of the first
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_work_that_should_stop_ends_between_two_strips(n_jobs):
+    low = pivoted_cholesky(gaussian(), 20, random_state=0)
+    with Stop() as stop:
+        stop.set()
+        with pytest.raises(Stopped):
+            pivoted_cholesky(gaussian(), 20, random_state=0, n_jobs=n_jobs)
+        with pytest.raises(Stopped):
+            next(low.strips())

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.solvers import lapack
-from mercer.solvers.lapack import cholesky_factor
+from mercer.solvers.lapack import cholesky_factor, inverse_diagonal
+from mercer.threads import Stop, Stopped
 
 
 @pytest.fixture(params=[3, 8, 20])
@@ -33,3 +34,13 @@ def test_a_matrix_that_is_not_positive_definite_is_told_in_every_panel(row, in_p
 
 def test_no_rows():
     assert cholesky_factor(np.empty((0, 0), order="F"))
+
+
+@pytest.mark.parametrize("routine", [cholesky_factor, inverse_diagonal])
+def test_work_that_should_stop_ends_between_two_panels(routine, in_panels):
+    A = np.asfortranarray(np.eye(20))
+    with Stop() as stop:
+        routine(A)
+        stop.set()
+        with pytest.raises(Stopped):
+            routine(A)

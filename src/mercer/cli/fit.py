@@ -10,6 +10,7 @@ import json
 import shlex
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,7 @@ from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.budget import Budget, Deadline, seconds
 from mercer.selection.holdout import HeldOut, score_alone, score_held_out
-from mercer.threads import Stopped
+from mercer.threads import Stopped, paying_threads
 
 __all__ = ["fit_table"]
 
@@ -48,7 +49,7 @@ def fit_table(options: FitOptions) -> int:
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     with SearchBar(screen, seconds(options.time), problem.metric) as bar:
-        steps = Steps(bar)
+        steps = Steps(bar, timed=options.trials is None)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
         outcome = with_report(outcome, problem, split, options, steps, budget)
@@ -138,15 +139,17 @@ class Steps:
         What is lacking, a clause for each interruption.
     """
 
-    def __init__(self, bar: SearchBar):
-        self.bar = bar
+    def __init__(self, bar: SearchBar, timed: bool):
+        self.bar, self.timed = bar, timed
         self.left_out: list[str] = []
 
     def take(self, name: str, without: str, step: Callable[[], Any]) -> Any:
         """The step's result; None, and ``without`` noted, where it was interrupted."""
         try:
             self.bar({"trial": name, "done": 1, "of": 1, "leaderboard": []})
-            return step()
+            # as in the search, where the clock decides, it may decide about threads too
+            with paying_threads() if self.timed else nullcontext():
+                return step()
         except KeyboardInterrupt:
             self.left_out.append(without)
             return None

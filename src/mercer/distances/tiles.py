@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.threads import ordered_map
+from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["EDGE", "LARGE", "WORK", "by_strips", "fill", "mirrored", "tile_edge"]
 
@@ -44,6 +44,7 @@ def fill(
     n, m = matrices[0].shape
 
     def strip(s: int) -> None:
+        raise_if_stopped()
         i = slice(s, min(s + step, n))
         for t in range(s if symmetric else 0, m, step):
             j = slice(t, min(t + step, m))

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 from mercer.gram.factored import FactoredGram
 from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.gram.operator import GramOperator, Rows
-from mercer.threads import ordered_map
+from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
@@ -73,6 +73,7 @@ class LowRankGram(FactoredGram):
         """Yield (rows, F[rows]); the strips cover F once."""
         step = strip_rows(self.rank)
         for s in range(0, self.shape[0], step):
+            raise_if_stopped()
             rows = slice(s, min(s + step, self.shape[0]))
             yield rows, self.factor(rows)
 
@@ -210,6 +211,7 @@ def _append(K, F, new, pivots, L, u, n_jobs):
     step = strip_rows(len(pivots))
 
     def strip(s: int) -> np.ndarray:
+        raise_if_stopped()
         rows = slice(s, min(s + step, len(F)))
         C = K.block(rows, pivots) - F[rows, : new.start] @ P.T
         F[rows, new] = solve_triangular(L, C.T, lower=True, check_finite=False).T

@@ -16,12 +16,14 @@ import numpy as np
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 
+from mercer.threads import raise_if_stopped
+
 __all__ = ["cholesky_factor", "inverse_diagonal", "solve_factored", "symmetric_product"]
 
 LOWER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
     ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"R", b"N")
 )
-LARGE = 8192  # rows, from which a matrix is factorised in panels
+LARGE = 4096  # rows, from which a matrix is factorised in panels, between which work may stop
 PANEL = 512  # columns: as fast as whole matrices, while 4096 cost a third more
 
 
@@ -66,8 +68,14 @@ def cholesky_factor(A: np.ndarray) -> bool:
     """Overwrite the lower triangle of A by L, A = L Lᵀ; False if A is not positive definite.
 
     What stands above the diagonal may change. A large matrix is factorised panel by panel, each
-    from those to its left: on two threads the routine for whole matrices of OpenBLAS 0.3.30 writes
-    past the end of its buffers, measured at 17,000 rows (as in OpenBLAS issue 2562).
+    from those to its left: so the work can be stopped, and the routine of OpenBLAS 0.3.30 for whole
+    matrices writes past the end of its buffers on two threads, measured at 17,000 rows (as in
+    OpenBLAS issue 2562).
+
+    Raises
+    ------
+    Stopped
+        The work of this thread should stop; A is then of no use.
 
     Examples
     --------
@@ -80,6 +88,7 @@ def cholesky_factor(A: np.ndarray) -> bool:
     n, info = len(A), ctypes.c_int()
     panel = n if n <= LARGE else PANEL
     for s in range(0, n, max(panel, 1)):
+        raise_if_stopped()
         e = min(s + panel, n)
         if s:
             _call(
@@ -120,7 +129,8 @@ def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
 def inverse_diagonal(L: np.ndarray) -> np.ndarray:
     """The diagonal of (L Lᵀ)⁻¹, float64; O(n³ / 3) operations, and no other n x n matrix.
 
-    [(L Lᵀ)⁻¹]_ii = Σ_k (L⁻¹)_ki², and L⁻¹ is computed a panel of columns at a time.
+    [(L Lᵀ)⁻¹]_ii = Σ_k (L⁻¹)_ki², and L⁻¹ is computed a panel of columns at a time, between which
+    the work can be stopped as that of `cholesky_factor`.
 
     Examples
     --------
@@ -131,6 +141,7 @@ def inverse_diagonal(L: np.ndarray) -> np.ndarray:
     n = len(L)
     out = np.empty(n)
     for s in range(0, n, PANEL):
+        raise_if_stopped()
         k = min(PANEL, n - s)
         columns = np.eye(n - s, k, dtype=L.dtype, order="F")
         _call(
