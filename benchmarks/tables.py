@@ -6,9 +6,9 @@ same seconds for their search: LightGBM draws settings at random and keeps the b
 cross-validation, and scikit-learn's SVC or SVR does the same on at most 5,000 rows; xRFM, if it is
 installed, draws settings and keeps the best on a fifth of the rows, as it does by itself.
 
-``--time``, ``--seeds`` and ``--sets`` choose less or more, ``--busy`` lets so many other processes
-work meanwhile, and ``--splits FILE`` keeps the results of each split, which are not measured again.
-Needs MERCER_DATA.
+``--time``, ``--seeds`` and ``--sets`` choose less or more, ``--alone`` leaves the peers out,
+``--busy`` lets so many other processes work meanwhile, and ``--splits FILE`` keeps the results of
+each split, which are not measured again. Needs MERCER_DATA.
 """
 
 import subprocess
@@ -237,14 +237,14 @@ PEERS = {
 }
 
 
-def measured(X, y, task: str, seconds: float, seed: int) -> list[float]:
+def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[float]:
     """Scores of all on one split, and the seconds and the peak MB of the command."""
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(order, [int(0.75 * len(y))])
     parts = X.iloc[train], y[train], X.iloc[test], task, seconds
     predicted, spent, memory = command(*parts)
     values = [score(y[test], predicted, task)]
-    values += [score(y[test], peer(*parts), task) for peer in PEERS.values()]
+    values += [score(y[test], peer(*parts), task) for peer in peers.values()]
     return [*values, spent, memory]
 
 
@@ -255,13 +255,16 @@ def main() -> None:
         ("--busy", {"type": int, "default": 0}),
         ("--splits", {"default": ""}),
         ("--sets", {"default": ""}),
+        ("--alone", {"action": "store_true"}),
     )
-    folder = data_folder()
+    folder, peers = data_folder(), {} if args.alone else PEERS
+    name = "tables" if args.time == 30 else f"tables, {args.time:g} s"
+    name += f", beside {args.busy} busy processes" if args.busy else ""
     section = Section(
-        "tables",
+        name,
         f"Accuracy or R² on rows held out, with {args.time:g} s for each search; the seconds and "
         "the peak memory are those of the whole command.",
-        ["data", "training rows", "mercer fit", *PEERS, "seconds", "peak MB"],
+        ["data", "training rows", "mercer fit", *peers, "seconds", "peak MB"],
     )
     if folder is None:
         section.note("MERCER_DATA is not set: all tables left out")
@@ -285,7 +288,7 @@ def main() -> None:
         for seed in range(args.seeds):
             key = f"{name},{args.time:g},{args.busy},{seed}"
             if key not in known:
-                known[key] = measured(X, y, task, args.time, seed)
+                known[key] = measured(X, y, task, args.time, seed, peers)
                 if args.splits:
                     with open(args.splits, "a") as file:
                         print(key, *known[key], sep=",", file=file)
@@ -297,20 +300,14 @@ def main() -> None:
         cells = [f"{value:.4f}" for value in means[:-2]]
         longest, largest = np.max(found, axis=0)[-2:]
         section.row(name, f"{rows:,}", *cells, f"{longest:.0f}", f"{largest:.0f}")
-    mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
-    section.row(
-        "mean rank ± standard error",
-        "",
-        *(f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error)),
-        "",
-        "",
-    )
-    section.note(f"the furthest that mercer fit was behind the best: {max(gaps):.4f}")
-    versions = f"LightGBM {lightgbm.__version__}"
-    versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
-    section.note(f"{args.seeds} splits; {versions}")
-    if args.busy:
-        section.note(f"{args.busy} other processes worked all the time")
+    if peers:
+        mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
+        cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error)]
+        section.row("mean rank ± standard error", "", *cells, "", "")
+        section.note(f"the furthest that mercer fit was behind the best: {max(gaps):.4f}")
+        versions = f"LightGBM {lightgbm.__version__}"
+        versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
+        section.note(f"{args.seeds} splits; {versions}")
     for other in others:
         other.kill()
     section.finish(args.write)

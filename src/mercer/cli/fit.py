@@ -36,7 +36,7 @@ from mercer.threads import Stopped, paying_threads
 __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
-REPORT_SHARE, LEAST_REPORT = 0.1, 2.0  # of --time, and seconds, for what the report measures
+REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
 KEPT_SHARE = 0.15  # of --time, that the fit to all rows leaves to the report and its pictures
 CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
