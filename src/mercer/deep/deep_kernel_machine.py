@@ -72,7 +72,7 @@ class DeepKernelMachine(KernelLearner):
             if samples.C0 is None or samples.g0 is None:
                 objective: DeepObjective = ExactObjective(*problem)
             else:
-                objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS)
+                objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS, self.n_jobs)
             try:
                 learnt = isinstance(self.input_scale, str)
                 scale = likeliest_scale(objective, noise) if learnt else float(self.input_scale)
