@@ -168,7 +168,7 @@ class DeepKernelMachine(KernelLearner):
 
         def needed(m: int) -> int:
             beside = 8 * m * (ROWS * 8 * (self.depth + 1) + m * (self._matrices() + CANDIDATES**2))
-            return 5 * 8 * n * m + beside
+            return 4 * 8 * n * m + beside
 
         budget = memory_budget(self.memory, needed(count))
         while self.n_inducing is None and count > 1 and needed(count) > budget:
