@@ -8,8 +8,8 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "hashing",
               "string_learning", "multilayer", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
-              "perceptrons", "clusters", "spectral", "deep", "deep_kernels", "neighbours",
-              "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
+              "perceptrons", "clusters", "spectral", "deep", "deep_kernels", "deep_inducing",
+              "neighbours", "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
               "tables", "large_tables"]  # fmt: skip
 
 failed = []

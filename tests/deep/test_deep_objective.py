@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from mercer.deep.ascent import DeepAscent
 from mercer.deep.objective import ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
-from mercer.deep.targets import ClassTargets, NumberTargets
+from mercer.deep.targets import ClassTargets, Factor, NumberTargets
 from mercer.deep.through_layers import kernel_of
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
 from mercer.solvers import Reason, riccati
@@ -93,12 +93,16 @@ def test_the_bound_for_classes_by_its_definition():
 def test_a_factor_of_the_whole_matrix_gives_the_same(targets):
     K = kernel_of(ArcCosine(1), G0) + 0.1 * np.eye(n)
     T = np.linalg.cholesky(K)
-    dense, factored = targets.dense(K, 0.3), targets.factored(T, 0.0, 0.3)
+    dense, factored = targets.dense(K, 0.3), targets.factored(Factor(T, T.T @ T, 0.0), 0.3)
     assert_allclose(factored.value, dense.value, rtol=1e-10)
     # dL/dT = 2 dL/dK T, but for the trace that the gap counts
     s = targets.shift(0.3)
     gap = targets.Y.shape[1] / s * T
-    assert_allclose(factored.by_factor, 2 * dense.by_kernel @ T + gap, atol=1e-6)
+    A, M, product, by_diagonal = factored.slope
+    by_factor = factored.residuals @ A.T + T @ M
+    assert_allclose(by_factor, 2 * dense.by_kernel @ T + gap, atol=1e-6)
+    assert_allclose(product, T.T @ by_factor, atol=1e-9 * np.abs(product).max())
+    assert by_diagonal == -targets.Y.shape[1] / (2 * s)
 
 
 # --- the gradient --------------------------------------------------------------------------------

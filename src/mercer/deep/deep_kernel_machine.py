@@ -68,11 +68,12 @@ class DeepKernelMachine(KernelLearner):
         self.dof_ = self._degrees(n)
         with blas_limit(n):
             samples = self._samples(training, layers[0])
-            problem = (samples.G0, layers, self.dof_, targets, float(self.jitter))
-            if samples.C0 is None or samples.g0 is None:
-                objective: DeepObjective = ExactObjective(*problem)
-            else:
-                objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS)
+        problem = (samples.G0, layers, self.dof_, targets, float(self.jitter))
+        if samples.C0 is None or samples.g0 is None:
+            objective: DeepObjective = ExactObjective(*problem)
+        else:
+            objective = InducingObjective(*problem, samples.C0, samples.g0, ROWS, self.n_jobs)
+        with blas_limit(len(samples.G0)):  # our threads share the other samples
             try:
                 learnt = isinstance(self.input_scale, str)
                 scale = likeliest_scale(objective, noise) if learnt else float(self.input_scale)
@@ -167,7 +168,7 @@ class DeepKernelMachine(KernelLearner):
 
         def needed(m: int) -> int:
             beside = 8 * m * (ROWS * 8 * (self.depth + 1) + m * (self._matrices() + CANDIDATES**2))
-            return 5 * 8 * n * m + beside
+            return 4 * 8 * n * m + beside
 
         budget = memory_budget(self.memory, needed(count))
         while self.n_inducing is None and count > 1 and needed(count) > budget:

@@ -100,7 +100,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     (`mercer.solvers.riccati`) and ends with L-BFGS on Cholesky factors. It may have several maxima,
     except for linear layers: the fit starts at the infinitely wide network. A step takes
     O(depth n³) operations, or O(depth n m²) with inducing points, and the fit holds some
-    16 + 20 depth matrices of n x n numbers, or five of n x m.
+    16 + 20 depth matrices of n x n numbers, or four of n x m.
 
     Inducing points are training rows, pivots of the Cholesky factorisation of the first layer. Rows
     beyond them are predicted from them layer by layer, and the likelihood is Titsias' bound: so

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from mercer.deep.propagation import Propagation
-from mercer.deep.targets import Targets, inverse_of, log_det
+from mercer.deep.propagation import Conditional, Contribution, Propagation, PullBack
+from mercer.deep.targets import Factor, Targets, inverse_of, log_det
 from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
+from mercer.threads import ordered_map
 
 __all__ = ["DeepObjective", "Evaluation", "ExactObjective", "InducingObjective", "Outputs"]
 
@@ -109,14 +111,14 @@ class DeepObjective(ABC):
         """log P(Y | G) at ``best_noise``, without derivatives."""
 
     @abstractmethod
-    def factor(self, grams: list[np.ndarray]) -> tuple[np.ndarray, float]:
-        """T (n, m), with which the outputs have the covariance T Tᵀ, and the trace of the rest."""
+    def factor(self, grams: list[np.ndarray]) -> Factor:
+        """T (n, m), with which the outputs have the covariance T Tᵀ."""
 
     def best_noise(self, grams: list[np.ndarray], noise: float) -> float:
         """The noise of the largest log P(Y | G), or ``noise`` where none is learnt."""
         if not self.targets.learnt:
             return noise
-        return self.targets.best_noise(*self.factor(grams), noise)
+        return self.targets.best_noise(self.factor(grams), noise)
 
     @abstractmethod
     def outputs(self, grams: list[np.ndarray], noise: float) -> Outputs:
@@ -142,7 +144,8 @@ class ExactObjective(DeepObjective):
         return self.targets.dense(K, self.best_noise(grams, noise)).value
 
     def factor(self, grams):
-        return np.linalg.cholesky(self.kernel(self.layers[-1], grams[-1])), 0.0
+        T = np.linalg.cholesky(self.kernel(self.layers[-1], grams[-1]))
+        return Factor(T, T.T @ T, 0.0)
 
     def outputs(self, grams, noise):
         K = self.kernel(self.layers[-1], grams[-1])
@@ -167,52 +170,82 @@ class InducingObjective(DeepObjective):
         Squared norms of the samples.
     rows : int
         Samples that are propagated at a time.
+    n_jobs : int or None
+        Threads that share the samples; None means all cores.
     scale : float
         What their inner products and norms are multiplied by.
     """
 
-    def __init__(self, G0, layers, dof, targets, jitter, C0, g0, rows, scale=1.0):
+    def __init__(self, G0, layers, dof, targets, jitter, C0, g0, rows, n_jobs=None, scale=1.0):
         super().__init__(G0, layers, dof, targets, jitter)
-        self.C0, self.g0, self.rows, self.scale = C0, g0, rows, scale
+        self.C0, self.g0, self.rows, self.scale, self.n_jobs = C0, g0, rows, scale, n_jobs
 
     def likelihood(self, grams, noise):
-        flow = Propagation(self.G0, grams, self.layers, self.jitter)
-        T, gap = self._factor(flow)
-        value, by_factor, by_diagonal, by_noise = self.targets.factored(T, gap, noise)
-        # the gap is k - |T|²: the second part is in ``by_factor``
-        for part in self._parts():
-            flow.pull_back(*self._samples(part), by_factor[part], by_diagonal)
-        return value, by_noise, flow.gradients()
+        flow = self._flow(grams)
+        at = self.targets.factored(self._factor(flow), noise)
+        back = PullBack(flow, at.slope)
+
+        def of(part: slice) -> Contribution:
+            return back.of(self._first(part), at.residuals[part])
+
+        for found in ordered_map(of, self._parts(), self.n_jobs):
+            back.add(found)
+        return at.value, at.by_noise, back.gradients()
 
     def best_likelihood(self, grams, noise):
-        T, gap = self.factor(grams)
-        return self.targets.factored(T, gap, self.targets.best_noise(T, gap, noise)).value
+        factor = self.factor(grams)
+        return self.targets.factored(factor, self.targets.best_noise(factor, noise)).value
 
     def factor(self, grams):
-        return self._factor(Propagation(self.G0, grams, self.layers, self.jitter))
+        return self._factor(self._flow(grams))
 
     def outputs(self, grams, noise):
-        T, _ = self.factor(grams)
-        s, m = self.targets.shift(noise), T.shape[1]
-        _, R = self.targets.residuals(T, noise)
-        covariance = s * inverse_of(np.linalg.cholesky(T.T @ T + s * np.eye(m)))
+        T, P, _ = self.factor(grams)
+        s = self.targets.shift(noise)
+        _, R = self.targets.residuals(T, P, noise)
+        covariance = s * inverse_of(np.linalg.cholesky(P + s * np.eye(len(P))))
         return Outputs(T.T @ R, covariance, self.targets.amplitude(R))
 
     def scaled(self, scale):
         return InducingObjective(
             scale * self.G0, self.layers, self.dof, self.targets, self.jitter,
-            self.C0, self.g0, self.rows, self.scale * scale,
+            self.C0, self.g0, self.rows, self.n_jobs, self.scale * scale,
         )  # fmt: skip
 
-    def _factor(self, flow: Propagation) -> tuple[np.ndarray, float]:
-        T, gap = np.empty(self.C0.shape), 0.0
-        for part in self._parts():
-            T[part], k = flow.outputs(*self._samples(part))
-            gap += float(k.sum() - np.square(T[part]).sum())
-        return T, gap
+    def _flow(self, grams: list[np.ndarray]) -> Propagation:
+        return Propagation(self.G0, grams, self.layers, self.jitter)
+
+    def _factor(self, flow: Propagation) -> Factor:
+        m = len(self.G0)
+        T, P, gap = np.empty((len(self.C0), m)), np.zeros((m, m)), 0.0
+
+        def fill(part: slice) -> tuple[np.ndarray, float]:
+            T[part], k = flow.outputs_of(self._first(part))
+            square = T[part].T @ T[part]
+            return square, float(k.sum() - np.trace(square))
+
+        for square, rest in ordered_map(fill, self._parts(), self.n_jobs):
+            P += square
+            gap += rest
+        return Factor(T, P, gap)
 
     def _parts(self) -> list[slice]:
         return [slice(start, start + self.rows) for start in range(0, len(self.C0), self.rows)]
 
-    def _samples(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
-        return self.scale * self.C0[part], self.scale * self.g0[part]
+    def _first(self, part: slice) -> Conditional:
+        """W and r of the first layer for some samples."""
+        W, r = self._of_all
+        return Conditional(W[part], r[part])
+
+    @cached_property
+    def _of_all(self) -> Conditional:
+        """W and r of the first layer, which all Gram matrices that are tried have in common."""
+        flow = self._flow([self.G0])
+        W, r = np.empty(self.C0.shape), np.empty(len(self.C0))
+
+        def fill(part: slice) -> None:
+            W[part], r[part] = flow.first(self.scale * self.C0[part], self.scale * self.g0[part])
+
+        for _ in ordered_map(fill, self._parts(), self.n_jobs):
+            pass
+        return Conditional(W, r)

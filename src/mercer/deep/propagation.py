@@ -2,25 +2,39 @@ r"""How the Gram matrices of other samples follow from those of the inducing poi
 
 Samples t with inner products C (p, m) with the inducing points, and squared norms g (p,), have
 
-.. math:: B = f(C), \quad W = B K^{-1}, \quad C' = W G, \quad
-          g' = \mathrm{diag}(W G W^\top) + k - \mathrm{diag}(W B^\top)
+.. math:: B = f(C), \quad W = B K^{-1}, \quad r = k - \mathrm{diag}(W B^\top), \quad
+          C' = W G, \quad g' = \mathrm{diag}(W C'^\top) + r
 
 in the next layer, for k = f(g) + ε: the conditional mean of deep Wishart processes (Aitchison et
 al., 2021). Of the last layer remain the covariance B with the inducing points and the variance k.
+W and r of the first layer depend on no Gram matrix that is learnt, so that a fit keeps them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from mercer.deep.targets import inverse_of
+from mercer.deep.targets import FactorSlope, inverse_of
 from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
 
-__all__ = ["Propagation"]
+__all__ = ["Conditional", "Contribution", "Propagation", "PullBack"]
+
+
+class Conditional(NamedTuple):
+    """W (p, m) and r (p,) of samples, from which the next layer makes C' and g'."""
+
+    W: np.ndarray
+    r: np.ndarray
+
+    def through(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C' and g' for the Gram matrix G of the inducing points."""
+        C = self.W @ G
+        return C, np.maximum(np.einsum("ij,ij->i", self.W, C) + self.r, 0)
 
 
 class Propagation:
@@ -37,86 +51,121 @@ class Propagation:
     def __init__(
         self, G0: np.ndarray, grams: list[np.ndarray], layers: Sequence[Layer], jitter: float
     ):
-        self.grams, self.layers, self.jitter = grams, layers, jitter
-        self.all = [G0, *grams]
+        self.grams, self.layers, self.jitter = [G0, *grams], layers, jitter
+        self.top = len(grams)
+        self.norms = [np.maximum(G.diagonal(), 0) for G in self.grams]
         factors = []
-        for layer, G in zip(layers, self.all):
+        for layer, G in zip(layers, self.grams):
             K = kernel_of(layer, G)
             K.flat[:: len(K) + 1] += jitter
             factors.append(np.linalg.cholesky(K))
         self.inverses = [inverse_of(L) for L in factors[:-1]]
-        self.top = factors[-1]
-        self._by_kernel = [np.zeros_like(G0) for _ in layers]  # dL/dK of the inducing points
-        self._by_gram = [np.zeros_like(G0) for _ in self.all]
+        # products with L⁻¹ are several times as fast as solving with L
+        self.half = scipy.linalg.solve_triangular(factors[-1], np.eye(len(G0)), lower=True)
 
     def outputs(self, C: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """T (p, m), with which the outputs have the covariance T Tᵀ, and their variances k (p,)."""
-        for level in range(len(self.grams)):
-            _, _, C, g = self._step(level, C, g)
-        B, k = self._kernel(len(self.grams), C, g)
-        return scipy.linalg.solve_triangular(self.top, B.T, lower=True).T, k
+        return self.outputs_of(self.first(C, g))
 
-    def _kernel(self, level: int, C: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def first(self, C: np.ndarray, g: np.ndarray) -> Conditional:
+        """W and r of the first layer, for inner products C and squared norms g of samples."""
+        return self.conditional(0, *self.kernel(0, C, g))
+
+    def outputs_of(self, samples: Conditional) -> tuple[np.ndarray, np.ndarray]:
+        """T and k from W and r of the first layer."""
+        for level in range(1, self.top):
+            C, g = samples.through(self.grams[level])
+            samples = self.conditional(level, *self.kernel(level, C, g))
+        B, k = self.kernel(self.top, *samples.through(self.grams[-1]))
+        return B @ self.half.T, k
+
+    def kernel(self, level: int, C: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """B and k of a layer."""
         layer = self.layers[level]
-        below = np.maximum(self.all[level].diagonal(), 0)
-        return layer.of_gram(C.copy(), g, below), layer.of_diag(g) + self.jitter
+        return layer.of_gram(C.copy(), g, self.norms[level]), layer.of_diag(g) + self.jitter
 
-    def _step(
-        self, level: int, C: np.ndarray, g: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """B and W of a layer, and the next C and g."""
-        B, k = self._kernel(level, C, g)
+    def conditional(self, level: int, B: np.ndarray, k: np.ndarray) -> Conditional:
+        """W and r of a layer below the last."""
         W = B @ self.inverses[level]
-        above = W @ self.grams[level]
-        squares = np.einsum("ij,ij->i", W, above) + k - np.einsum("ij,ij->i", W, B)
-        return B, W, above, np.maximum(squares, 0)
+        return Conditional(W, k - np.einsum("ij,ij->i", W, B))
 
-    def pull_back(
-        self, C: np.ndarray, g: np.ndarray, by_factor: np.ndarray, by_diagonal: float
-    ) -> None:
-        """Add what some samples contribute to the gradient, for dL/dT (p, m) and dL/dk."""
-        states, steps = [(C, g)], []
-        for level in range(len(self.grams)):
-            B, W, C, g = self._step(level, C, g)
-            steps.append((B, W))
-            states.append((C, g))
-        L, top = self.top, len(self.grams)
-        B, _ = self._kernel(top, C, g)
-        T = scipy.linalg.solve_triangular(L, B.T, lower=True).T
-        dB = scipy.linalg.solve_triangular(L, by_factor.T, lower=True, trans=1).T
+
+class Contribution(NamedTuple):
+    """What some samples add to dL/dG and to dL/dK of each level, (m, m) or 0."""
+
+    by_gram: list[np.ndarray]
+    by_kernel: list[np.ndarray]
+
+
+class PullBack:
+    """The gradient by all G_l, of a function of T and of the variances k of all samples.
+
+    Parameters
+    ----------
+    flow : Propagation
+    slope : FactorSlope
+        dL/dT and dL/dk.
+    """
+
+    def __init__(self, flow: Propagation, slope: FactorSlope):
+        self.flow, self.by_diagonal = flow, slope.by_diagonal
+        # T = B L⁻ᵀ and dL/dT = R Aᵀ + T M   =>   dL/dB = R (L⁻ᵀ A)ᵀ + B (L⁻ᵀ M L⁻¹)
+        half = flow.half
+        self.outer, self.inner = half.T @ slope.A, half.T @ slope.M @ half
+        m, levels = len(half), range(flow.top + 1)
+        self.by_gram = [np.zeros((m, m)) for _ in levels]
+        self.by_kernel = [np.zeros((m, m)) for _ in levels]
         # T Tᵀ = B K⁻¹ Bᵀ   =>   dL/dK = -½ L⁻ᵀ (Tᵀ dL/dT) L⁻¹
-        half = scipy.linalg.solve_triangular(L, T.T @ by_factor, lower=True, trans=1)
-        self._by_kernel[top] -= scipy.linalg.solve_triangular(L, half.T, lower=True, trans=1) / 2
-        dk = np.full(len(g), by_diagonal)
-        dC, dg = self._through_layer(top, *states[top], dB, dk)
-        for level in reversed(range(top)):
-            (B, W), G, inverse = steps[level], self.grams[level], self.inverses[level]
-            above, weighed = states[level + 1][0], dg[:, None] * W
-            # g' = k + Σ W o (C' - B), so that C' = W G is met twice
-            dC += weighed
-            self._by_gram[level + 1] += W.T @ dC
-            dW = dC @ G
-            dW += dg[:, None] * (above - B)
-            dB = dW @ inverse
-            self._by_kernel[level] -= W.T @ dB
-            dB -= weighed
-            dC, dg = self._through_layer(level, *states[level], dB, dg)
+        self.by_kernel[-1] -= half.T @ slope.product @ half / 2
+
+    def of(self, samples: Conditional, R: np.ndarray) -> Contribution:
+        """What some samples with residuals R (p, N) contribute."""
+        flow, below, states = self.flow, [samples], []
+        for level in range(1, flow.top + 1):
+            C, g = below[-1].through(flow.grams[level])
+            B, k = flow.kernel(level, C, g)
+            states.append((C, g, B))
+            if level < flow.top:
+                below.append(flow.conditional(level, B, k))
+        found = Contribution([np.zeros(1)] * len(self.by_gram), [np.zeros(1)] * len(self.by_gram))
+        dB, dk = R @ self.outer.T + states[-1][2] @ self.inner, np.full(len(R), self.by_diagonal)
+        for level in reversed(range(1, flow.top + 1)):
+            W, (C, g, B) = below[level - 1].W, states[level - 1]
+            dC, dg, diagonal = self._through_layer(level, C, g, dB, dk)
+            # g' = Σ W o C' + r with C' = W G, so that C' is met twice
+            dC += dg[:, None] * W
+            found.by_gram[level] = W.T @ dC
+            found.by_gram[level].flat[:: len(diagonal) + 1] += diagonal
+            if level > 1:
+                # r = k - Σ W o B with W = B K⁻¹
+                B = states[level - 2][2]
+                dW = dC @ flow.grams[level] + dg[:, None] * (C - B)
+                dB = dW @ flow.inverses[level - 1]
+                found.by_kernel[level - 1] = -W.T @ dB
+                dB -= dg[:, None] * W
+                dk = dg
+        return found
+
+    def add(self, found: Contribution) -> None:
+        """Add what `of` has found."""
+        for total, part in zip(self.by_gram + self.by_kernel, found.by_gram + found.by_kernel):
+            total += part
+
+    def gradients(self) -> list[np.ndarray]:
+        """dL/dG_l, of all samples that were added."""
+        out = []
+        for level in range(1, self.flow.top + 1):
+            direct, by_kernel = self.by_gram[level], self.by_kernel[level]
+            by_kernel = (by_kernel + by_kernel.T) / 2
+            above = pull_back(self.flow.layers[level], by_kernel, self.flow.grams[level])
+            out.append((direct + direct.T) / 2 + above)
+        return out
 
     def _through_layer(
         self, level: int, C: np.ndarray, g: np.ndarray, dB: np.ndarray, dk: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """dL/dC and dL/dg of samples; what the inducing points' diagonal gets is added to it."""
-        layer, G = self.layers[level], self.all[level]
-        by_c, by_a, by_b = layer.gram_derivatives(C, g, np.maximum(G.diagonal(), 0))
-        self._by_gram[level].flat[:: len(G) + 1] += np.einsum("ij,ij->j", dB, by_b)
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dL/dC and dL/dg of samples, and dL/d diag(G) of the inducing points."""
+        layer = self.flow.layers[level]
+        by_c, by_a, by_b = layer.gram_derivatives(C, g, self.flow.norms[level])
         dg = np.einsum("ij,ij->i", dB, by_a) + dk * layer.diag_derivative(g)
-        return dB * by_c, dg
-
-    def gradients(self) -> list[np.ndarray]:
-        """dL/dG_l, of all samples that were pulled back."""
-        out = []
-        for level, G in enumerate(self.all[1:], 1):
-            direct, by_kernel = self._by_gram[level], self._by_kernel[level]
-            by_kernel = (by_kernel + by_kernel.T) / 2
-            out.append((direct + direct.T) / 2 + pull_back(self.layers[level], by_kernel, G))
-        return out
+        return dB * by_c, dg, np.einsum("ij,ij->j", dB, by_b)

@@ -24,7 +24,7 @@ from scipy.special import softmax
 from mercer.gram import FeatureGram
 from mercer.solvers import NewtonLogistic, Reason
 
-__all__ = ["ClassTargets", "NumberTargets", "Targets"]
+__all__ = ["ClassTargets", "Factor", "FactorSlope", "NumberTargets", "Targets"]
 
 LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # of learnt noise, in units of the amplitude
 LEAST_AMPLITUDE = 1e-10  # where all targets are 0
@@ -38,13 +38,33 @@ class Dense(NamedTuple):
     by_noise: float
 
 
+class Factor(NamedTuple):
+    """T (n, m) of K ~ T Tᵀ, its products P = TᵀT (m, m), and the trace that K has beyond it."""
+
+    T: np.ndarray
+    P: np.ndarray
+    gap: float
+
+
+class FactorSlope(NamedTuple):
+    """dlogP/dT = R Aᵀ + T M for residuals R, and the derivative by each k_t.
+
+    ``product`` is Tᵀ dlogP/dT (m, m).
+    """
+
+    A: np.ndarray
+    M: np.ndarray
+    product: np.ndarray
+    by_diagonal: float
+
+
 class Factored(NamedTuple):
-    """The bound of log P(Y | T Tᵀ), its derivatives by T (n, m), by each k_t and by the noise."""
+    """The bound of log P(Y | T Tᵀ), its derivatives by T and by the noise, and R (n, N)."""
 
     value: float
-    by_factor: np.ndarray
-    by_diagonal: float
+    slope: FactorSlope
     by_noise: float
+    residuals: np.ndarray
 
 
 class Targets(ABC):
@@ -65,16 +85,16 @@ class Targets(ABC):
         """s, with which K + s I is the covariance of the outputs that are observed."""
 
     @abstractmethod
-    def residuals(self, T: np.ndarray, noise: float) -> tuple[float, np.ndarray]:
-        """For K = T Tᵀ: log P but for terms of the determinant, and R (n, N)."""
+    def residuals(self, T: np.ndarray, P: np.ndarray, noise: float) -> tuple[float, np.ndarray]:
+        """For K = T Tᵀ and P = TᵀT: log P but for terms of the determinant, and R (n, N)."""
 
     @abstractmethod
     def determinant(self, logs: float, n: int, noise: float) -> float:
         """The rest of log P, for logs = log det (K + s I)."""
 
     @abstractmethod
-    def best_noise(self, T: np.ndarray, gap: float, noise: float) -> float:
-        """The noise of the largest log P for K = T Tᵀ, or ``noise`` where none is learnt."""
+    def best_noise(self, factor: Factor, noise: float) -> float:
+        """The noise of the largest log P for K ~ T Tᵀ, or ``noise`` where none is learnt."""
 
     def amplitude(self, R: np.ndarray) -> float:
         """a of the largest log P for residuals R, or 1 where none is learnt."""
@@ -97,20 +117,22 @@ class Targets(ABC):
     ) -> tuple[float, np.ndarray]:
         """As ``residuals``, with the inverse of K + s I."""
 
-    def factored(self, T: np.ndarray, gap: float, noise: float) -> Factored:
-        """For K ~ T Tᵀ, which lacks ``gap`` of the trace."""
+    def factored(self, factor: Factor, noise: float) -> Factored:
+        """For K ~ T Tᵀ, which lacks ``factor.gap`` of the trace."""
+        T, P, gap = factor
         (n, m), N, s = T.shape, self.Y.shape[1], self.shift(noise)
-        P = T.T @ T
         L = np.linalg.cholesky(P + s * np.eye(m))
         inverse = inverse_of(L)
-        value, R = self.residuals(T, noise)
+        value, R = self.residuals(T, P, noise)
         logs = (n - m) * np.log(s) + log_det(L)
         value += self.determinant(logs, n, noise) - N * gap / (2 * s)
         a = self.amplitude(R)
-        by_factor = R @ (T.T @ R / a).T + T @ (N * (np.eye(m) / s - inverse))
+        TR, M = T.T @ R, N * (np.eye(m) / s - inverse)
+        # the gap is Σ k_t - |T_t|²: its second part is in M
+        slope = FactorSlope(TR / a, M, TR @ TR.T / a + P @ M, -N / (2 * s))
         trace = (n - float(np.sum(inverse * P))) / s  # of (T Tᵀ + s I)⁻¹
         by_noise = (float(np.square(R).sum()) / a - N * trace + N * gap / s**2) / 2
-        return Factored(value, by_factor, -N / (2 * s), by_noise)
+        return Factored(value, slope, by_noise, R)
 
 
 class NumberTargets(Targets):
@@ -128,9 +150,9 @@ class NumberTargets(Targets):
     def determinant(self, logs, n, noise):
         return -self.Y.shape[1] / 2 * (logs + n * np.log(2 * np.pi))
 
-    def residuals(self, T, noise):
-        m = T.shape[1]
-        R = (self.Y - T @ scipy.linalg.solve(T.T @ T + noise * np.eye(m), T.T @ self.Y)) / noise
+    def residuals(self, T, P, noise):
+        shifted = P + noise * np.eye(len(P))
+        R = (self.Y - T @ scipy.linalg.solve(shifted, T.T @ self.Y)) / noise
         return self._value(R), R
 
     def dense_residuals(self, K, inverse, noise):
@@ -146,15 +168,16 @@ class NumberTargets(Targets):
         a = self.amplitude(R)
         return -(float(np.sum(self.Y * R)) / a + self.Y.size * float(np.log(a))) / 2
 
-    def best_noise(self, T, gap, noise):
+    def best_noise(self, factor, noise):
         if not self.learnt:
             return noise
-        n, N = self.Y.shape
-        values, V = np.linalg.eigh(T.T @ T)
+        (n, N), (T, P, gap) = self.Y.shape, factor
+        values, V = np.linalg.eigh(P)
         values = np.maximum(values, 0)
         kept = values > 1e-12 * max(float(values[-1]), np.finfo(np.float64).tiny)
         values = values[kept]
-        squares = np.square((T @ (V[:, kept] / np.sqrt(values))).T @ self.Y).sum(axis=1)
+        along = (V[:, kept] / np.sqrt(values)).T @ (T.T @ self.Y)
+        squares = np.square(along).sum(axis=1)
         rest = max(float(np.square(self.Y).sum() - squares.sum()), 0.0)
 
         def cost(log_s: float) -> float:
@@ -194,7 +217,7 @@ class ClassTargets(Targets):
         C = self.Y.shape[1]
         return -C / 2 * (logs - n * np.log(C))
 
-    def residuals(self, T, noise):
+    def residuals(self, T, P, noise):
         newton = NewtonLogistic(1.0, tol=1e-13, fit_intercept=False)
         result = newton.solve(FeatureGram(T), self.Y)
         if result.reason is Reason.INTERRUPTED:
@@ -203,9 +226,10 @@ class ClassTargets(Targets):
 
     def dense_residuals(self, K, inverse, noise):
         values, V = np.linalg.eigh(K)
-        return self.residuals(V * np.sqrt(np.maximum(values, 0)), noise)
+        values = np.maximum(values, 0)
+        return self.residuals(V * np.sqrt(values), np.diag(values), noise)
 
-    def best_noise(self, T, gap, noise):
+    def best_noise(self, factor, noise):
         return noise
 
 

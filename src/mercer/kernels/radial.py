@@ -373,7 +373,11 @@ def exponential(D: np.ndarray, power: float, rate: float) -> np.ndarray:
 
 def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarray:
     """Derivative of `exponential` with respect to D, for D > 0; returns a new array."""
-    return -rate * power * D ** (power - 1) * np.exp(-rate * D**power)
+    slope = exponential(D.copy(), power, rate)
+    slope *= -rate * power
+    if power != 1:
+        slope *= D ** (power - 1)
+    return slope
 
 
 def check_positive(name: str, value: Any) -> None:
