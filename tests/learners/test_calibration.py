@@ -18,6 +18,7 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import LinearSVC
 
 import mercer
+from mercer.learners import calibration
 from mercer.learners.calibration import calibrate, fit_softmax
 
 METHODS = ["sigmoid", "isotonic", "temperature"]
@@ -348,6 +349,22 @@ def test_few_rows_for_each_class_have_one_slope_and_no_biases():
     assert not fit_softmax(S, codes).bias.any()
     assert fit_softmax(np.tile(S, (4, 1)), np.tile(codes, 4)).bias.any()
     assert fit_softmax(S, codes, with_bias=True).bias.any()
+
+
+def test_of_a_thousand_classes_some_rows_are_enough(monkeypatch):
+    """All rows of 1,000 classes took minutes, before a search had begun."""
+    codes = RNG.integers(0, 50, 4000)
+    S = RNG.normal(size=(4000, 50)) + 3 * np.eye(50)[codes]
+    all_rows = fit_softmax(S, codes)
+    read = []
+    counted = calibration.log_softmax
+    monkeypatch.setattr(calibration, "MOST_SCORES", 50_000)
+    monkeypatch.setattr(
+        calibration, "log_softmax", lambda x, axis: (read.append(len(x)), counted(x, axis))[1]
+    )
+    some = fit_softmax(S, codes)
+    assert set(read) == {1000}
+    assert_allclose(some.slope, all_rows.slope, rtol=0.1)
 
 
 def test_wrong_arguments_are_named():

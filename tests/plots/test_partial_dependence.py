@@ -39,10 +39,26 @@ def test_directions_are_those_of_the_function():
     ]  # fmt: skip
     assert found["noise"].span < 0.2 * found["up"].span
     assert sorted(found["level"].values) == ["high", "low", "middle"]
-    assert found["day"].kind == "date"
-    assert len(display.axes_) == 6
+    assert {"day", "day: month", "day: day of week"} >= set(found) - set(X.columns[:-1])
+    assert len(display.axes_) >= 7
     for each in display.dependences:
         assert (each.low <= each.high).all()
+
+
+def test_of_times_the_parts_are_shown_that_matter():
+    """Whole times mix hours and days: 20 of them drew a daily pattern as a zigzag."""
+    times = pd.date_range("2024-01-01", periods=1000, freq="h")
+    X = pd.DataFrame(
+        {"time": times.to_numpy(), "noise": np.random.default_rng(0).normal(size=1000)}
+    )
+    y = np.sin(2 * np.pi * times.hour / 24) + 0.5 * (times.day_of_week >= 5)
+    model = mercer.KernelRegressor(trials=3).fit(X, np.asarray(y))
+    hour, day = PartialDependenceDisplay.measured(model, X, ["time"]).dependences
+    assert (hour.column, hour.kind, hour.values) == ("time: hour", "number", list(range(24)))
+    assert np.corrcoef(hour.mean, np.sin(2 * np.pi * np.arange(24) / 24))[0, 1] > 0.95
+    assert day.column == "time: day of week"
+    assert day.values[0] == "Monday"
+    assert day.mean[5:].min() > day.mean[:5].max()
 
 
 @pytest.mark.parametrize("automatic", [True, False])

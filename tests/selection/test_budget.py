@@ -1,5 +1,7 @@
 """Budgets of time."""
 
+import time
+
 import pytest
 
 from mercer.selection import budget
@@ -30,3 +32,7 @@ def test_a_budget_runs_from_its_making(monkeypatch):
     now[0] = 112.0
     assert clock.left() == -2
     assert Budget().left() == float("inf")
+
+
+def test_a_budget_may_have_started_earlier():
+    assert 4 < Budget(10, time.monotonic() - 5).left() <= 5

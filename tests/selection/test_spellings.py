@@ -118,3 +118,15 @@ def test_columns_that_were_inferred_from_more_rows_are_kept():
     some = read_columns(table.iloc[::3])
     assert infer_columns(some)[0].kind == "number"
     assert infer_columns(some, {c.name: c for c in columns}) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [("03/04/2024 12:05 AM", "2024-03-04T00:05:00"), ("03/04/2024 12:05 PM", "2024-03-04T12:05:00"),
+     ("03/04/2024 1:05:09pm", "2024-03-04T13:05:09"), ("03/04/2024 11:59 p.m.",
+     "2024-03-04T23:59:00")],
+)  # fmt: skip
+def test_hours_may_be_those_of_half_a_day(text, moment):
+    assert spelled_date(text, "mdy") == np.datetime64(moment)
+    assert spelled_date("03/04/2024 13:05 PM", "mdy") is None
+    assert spelled_date("03/04/2024 0:05 AM", "mdy") is None

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, CycloptsPanel, Parameter, Token
@@ -149,6 +150,7 @@ def fit(
     quiet
         Print nothing but errors.
     """
+    started = monotonic()
     from mercer.cli.fit import fit_table
     from mercer.cli.options import FitOptions
 
@@ -159,7 +161,7 @@ def fit(
         decimal=decimal, more=more, resume=resume, force=force, json=json, quiet=quiet,
         no_rows=no_rows,
     )  # fmt: skip
-    return fit_table(options)
+    return fit_table(options, started)
 
 
 @app.command(sort_key=1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.cli.errors import check_columns, counted, of_option
 from mercer.cli.options import kinds_given
-from mercer.cli.problem import columns_of
+from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
@@ -26,6 +26,7 @@ from mercer.plots.contents import plain
 from mercer.samples import EncodedColumns
 from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
+from mercer.selection.metrics import default_metric
 from mercer.selection.review import (
     Finding,
     find_leaks,
@@ -80,6 +81,8 @@ def check_table(
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
         screen.print(line("Task: ", (task, "bold"), f", since {why}."))
         screen.print(_balance(y, task, target))
+        if judged := judged_by(default_metric(task, y), None, y):
+            screen.print(judged)
         if dropped:
             screen.print(left_out(dropped, target))
     for option, names in (("--kind", kinds), ("--drop", drop)):
@@ -118,7 +121,7 @@ def _findings(
     used = [column for column in columns if column.used]
     found: list[Finding] = []
     if y is not None:
-        found += review_target(y, task, target)
+        found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         found += find_leaks(used, values, y, task)
     found += find_order_in_time(used, values)
     found += find_variants(used, values)

@@ -41,10 +41,13 @@ KEPT_SHARE = 0.15  # of --time, that the fit to all rows leaves to the report an
 CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
 
 
-def fit_table(options: FitOptions) -> int:
-    """Run the command; returns its exit code."""
+def fit_table(options: FitOptions, started: float | None = None) -> int:
+    """Run the command; returns its exit code.
+
+    ``started`` is when it began, by `time.monotonic`: loading the libraries is a part of its time.
+    """
     options.check()
-    budget = Budget(seconds(options.time))
+    budget = Budget(seconds(options.time), started)
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 import mercer
 from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem
-from mercer.cli.screen import columns_facts, columns_table, leaderboard_table, number
+from mercer.cli.screen import (
+    columns_facts,
+    columns_table,
+    leaderboard_note,
+    leaderboard_table,
+    score_text,
+)
 from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
 from mercer.selection.holdout import HeldOut
+from mercer.selection.metrics import METRICS, RARE
 
 __all__ = ["Outcome", "show_files", "show_outcome", "summary"]
 
@@ -57,9 +67,14 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
         screen.print(f"• {notice}")
     screen.print()
     screen.print(leaderboard_table(model.leaderboard_, problem.metric))
+    screen.print(line((leaderboard_note(model.leaderboard_), "dim")))
     screen.print(line("\nWinner: ", (model.winner_name_, "bold"), f" ({model.solver_})."))
     if outcome.score is not None:
         _show_score(outcome.score, outcome.final_rows, options, screen)
+        _show_rare(outcome.score, model, screen)
+        _show_doubts([*problem.doubts, *outcome.doubts], screen)
+    else:
+        _show_better_baseline(model, problem.metric, screen)
     for text in [] if outcome.report is None else outcome.report.texts:
         screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
         for sentence in text.sentences():
@@ -72,21 +87,60 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
         if options.test
         else f"{score.rows} rows held out"
     )
+    text = partial(score_text, metric=score.metric)
     screen.print(
         line(
             "\n",
-            (f"{score.metric} {number(score.score)}", "bold"),
-            f"  (95% interval {number(score.low)} to {number(score.high)}), on {where}.",
+            (f"{score.metric} {text(score.score)}", "bold"),
+            f"  (95% interval {text(score.low)} to {text(score.high)}), on {where}.",
         )
     )
     for name, value in score.baselines.items():
-        screen.print(f"  baseline {name}: {number(value)}")
+        screen.print(f"  baseline {name}: {text(value)}")
     if score.as_good:
         screen.print(line((score.verdict(), "yellow")))
     if final_rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
             f"is the same kernel machine fitted on all {final_rows}."
+        )
+
+
+def _show_rare(score: HeldOut, model: Any, screen: Terminal) -> None:
+    """Both areas of two classes of which one is rare, whatever the metric is."""
+    if model.task == "regression" or len(model.classes_) != 2:
+        return
+    shares = [float(np.mean(score.y == c)) for c in model.classes_]
+    if not 0 < min(shares) < RARE:
+        return
+    for name, chance in (("average_precision", min(shares)), ("roc_auc", 0.5)):
+        value = METRICS[name](score.y, score.predicted, model.classes_)
+        screen.print(f"  {name} {score_text(value, name)}  (by chance {chance:.4f})")
+
+
+def _show_doubts(doubts: list[str], screen: Terminal) -> None:
+    """A reminder of what has long left the screen."""
+    if doubts:
+        these = "One thing speaks" if len(doubts) == 1 else f"{len(doubts)} things speak"
+        screen.print(
+            line(("! ", "yellow"), f"{these} against this score: see the lines with ! above.")
+        )
+
+
+def _show_better_baseline(model: Any, metric: str, screen: Terminal) -> None:
+    """Without rows to score on, what the search says of simpler models."""
+    rows = [row for row in model.leaderboard_ if not np.isnan(row["score"])]
+    own = next((row for row in rows if row["name"] == model.winner_name_), None)
+    simple = [row for row in rows if row["baseline"]]
+    if own is None or not simple:
+        return
+    sign = METRICS[metric].sign()
+    best = max(simple, key=lambda row: sign * row["score"])
+    if sign * best["score"] >= sign * own["score"]:
+        theirs, ours = (score_text(row["score"], metric) for row in (best, own))
+        screen.print(
+            f"In the search the baseline {best['name']!r} scored {theirs}, and the winner {ours}: "
+            "a simpler model does as well."
         )
 
 

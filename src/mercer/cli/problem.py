@@ -28,7 +28,7 @@ from mercer.selection.review import find_leaks, find_order_in_time, review_targe
 from mercer.selection.tasks import task_of
 from mercer.selection.values import read_columns
 
-__all__ = ["Problem", "Split", "columns_of", "read_problem", "split_rows"]
+__all__ = ["Problem", "Split", "columns_of", "judged_by", "read_problem", "split_rows"]
 
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
 MANY = 0.1  # of the rows: so many different values has a column that tells rows apart
@@ -108,7 +108,10 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
-    screen.print(line("Task: ", (task, "bold"), f", since {why}.\n"))
+    screen.print(line("Task: ", (task, "bold"), f", since {why}."))
+    if judged := judged_by(metric, options.metric, y):
+        screen.print(judged)
+    screen.print()
     X, extras = read_extras(X, options, tables.label)
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
@@ -135,6 +138,19 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices, doubts)
 
 
+def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
+    """The metric and why, where it is not the usual one and nobody asked for it; else ""."""
+    if asked is not None or metric != "average_precision":
+        return ""
+    classes, counts = np.unique(y, return_counts=True)
+    share = 100 * counts.min() / len(y)
+    return (
+        f"Judged by average_precision, since only {share:.3g}% of the rows are "
+        f"{classes[counts.argmin()]}: who never says so is right nearly always. --metric overrides "
+        "that."
+    )
+
+
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
     """What the columns of a table are; numbers that had decimal commas in the file remember it."""
     columns = infer_columns(values, kind, drop, tables.decimal)
@@ -144,14 +160,16 @@ def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> lis
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     split = _split(problem, options, screen)
-    doubts = _shared_rows(problem.columns, split)
+    doubts = _shared_rows(problem.columns, split, options.test is not None)
     for doubt in doubts:
         screen.print(line(("! ", "yellow"), f"{doubt}\n"))
     return replace(split, doubts=doubts)
 
 
-def _shared_rows(columns: list[Column], split: Split) -> list[str]:
+def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
     """What to say of rows that are on both sides, if that is no chance.
+
+    ``given`` says whether the rows to score on are a table of the user's.
 
     Where no column has many values, as in a table of a few categories, rows are equal by chance.
     """
@@ -164,10 +182,10 @@ def _shared_rows(columns: list[Column], split: Split) -> list[str]:
     count = int(np.isin(_row_hashes(new), _row_hashes(known)).sum())
     if count < SHARED * held.height:
         return []
+    remedy = " of one table" if given else ", or keep copies together with --group"
     return [
         f"{count} of the {held.height} rows to score on are equal to rows that the model learns "
-        "from. If these are copies, the score is too good: leave them out, or keep copies together "
-        "with --group."
+        f"from. If these are copies, the score is too good: leave them out{remedy}."
     ]
 
 

@@ -6,6 +6,7 @@ import time
 
 from rich.console import Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
@@ -16,10 +17,15 @@ __all__ = [
     "SearchBar",
     "columns_facts",
     "columns_table",
+    "leaderboard_note",
     "leaderboard_table",
     "number",
+    "score_text",
     "values_of",
 ]
+
+LOGGED = 0.05  # of the time, between two lines of a log
+SIZED = ("rmse", "mae")  # metrics in the units of the target
 
 STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}
 
@@ -31,6 +37,13 @@ def number(value: float | None) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:.3g}"
+
+
+def score_text(value: float | None, metric: str) -> str:
+    """A score with four digits behind the point, so that scores stand below each other."""
+    if value is None or value != value or metric in SIZED or abs(value) >= 10:
+        return number(value)
+    return f"{value:.4f}".replace("-0.0000", "0.0000")
 
 
 def columns_table(columns: list[Column], most: int = 40, values: bool = False) -> Table:
@@ -77,21 +90,36 @@ def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
             continue
         style = "yellow" if row["baseline"] else ("bold" if row["rank"] == 1 else "")
         name = f"baseline: {row['name']}" if row["baseline"] else row["name"]
-        spread = "" if row["spread"] is None else number(row["spread"])
+        spread = "" if row["spread"] is None else score_text(row["spread"], metric)
         table.add_row(
-            str(row["rank"]), name, number(row["score"]), spread, str(row["rows"]),
+            str(row["rank"]), name, score_text(row["score"], metric), spread, str(row["rows"]),
             f"{row['seconds']:.1f}", style=style,
         )  # fmt: skip
     return table
 
 
+def leaderboard_note(rows: list[dict]) -> str:
+    """How the rows of a leaderboard were scored, and the rule of their order."""
+    note = "Scored in cross-validation on the training rows; ± is the spread over its folds."
+    if len({row["rows"] for row in rows}) > 1:
+        note += (
+            " Those tried on more rows come first: only candidates that did well on few rows were "
+            "tried on more, and the winner is one of these."
+        )
+    return note
+
+
 class SearchBar:
-    """A live bar: share of the time budget, what is tried, the best so far."""
+    """A live bar: share of the time budget, what is tried, the best so far.
+
+    Where the output is no terminal, such as a log file, it is a line now and then.
+    """
 
     def __init__(self, console: Terminal, budget: float, metric: str):
         self.metric = metric
         self.budget = budget
         self.started = time.monotonic()
+        self.console, self.logged = console, -budget
         self.live = Live(console=console, refresh_per_second=8, transient=True)
         self.event: dict = {"trial": "reading", "done": 0, "of": 1, "leaderboard": []}
 
@@ -105,18 +133,30 @@ class SearchBar:
 
     def __call__(self, event: dict) -> None:
         self.event = event
+        if not self.console.is_terminal:
+            self._log(time.monotonic() - self.started)
+
+    def _log(self, spent: float) -> None:
+        if spent - self.logged >= LOGGED * self.budget:
+            self.logged = spent
+            self.console.print(line(f"[{spent:4.0f} s]{self._tried()} {self.event['trial']}"))
+
+    def _tried(self) -> str:
+        """How many candidates are done; nothing before the search and after it."""
+        done, of = self.event["done"], self.event["of"]
+        return f" {done} of {of} tried, now:" if of > 1 else ""
 
     def _draw(self) -> Group:
         spent = time.monotonic() - self.started
         left = max(0.0, self.budget - spent)
         share = max(spent / self.budget, self.event["done"] / max(self.event["of"], 1) * 0.65)
-        said = (
-            f" {self.event['done']} of {self.event['of']} tried, at most {left:.0f} s left; "
-            f"now: {self.event['trial']}"
-        )
+        tried = self._tried().removesuffix(", now:")
+        said = f"{tried or ' '}{', ' if tried else ''}at most {left:.0f} s left; now: "
+        said += self.event["trial"]
         rows = [r for r in self.event["leaderboard"] if not r["baseline"]]
         if rows:
             sign = -1 if self.metric in ("log_loss", "rmse", "mae") else 1
             best = max(rows, key=lambda r: sign * r["score"])
             said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"
-        return Group(ProgressBar(total=1.0, completed=min(share, 1.0), width=60), line(said))
+        bar = ProgressBar(total=1.0, completed=min(share, 1.0), width=60)
+        return Group(Padding(bar, 0), line(said))  # a bar does not end its line

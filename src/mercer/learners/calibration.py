@@ -32,6 +32,8 @@ LARGEST = 1e300  # differences and sums of scores do not overflow
 BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # 1 minus this is the first number above 1/2
 LEANING = 20.0  # on each side of 0, the common slope counts as much as so many rows
 ROWS_PER_BIAS = 10
+MOST_SCORES = 1_000_000  # that a fit reads: of a thousand classes, those of a thousand rows
+MANY_SCORES = 300_000  # from which on the last digits of slope and biases are not worth the time
 FLATTEST = 1e-3  # smallest slope, for scores of average size 1: keeps the order of the scores
 
 
@@ -209,13 +211,17 @@ def fit_softmax(
 ) -> SoftmaxCalibration:
     """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`.
 
-    None means biases where there are ten rows for each: those of fewer rows follow chance, and a
-    thousand of them take minutes.
+    None means biases where there are ten rows for each: those of fewer rows follow chance. Of
+    more than a million scores, those of so many rows at random are used; a thousand classes and
+    all of their rows would take minutes.
 
     A class without a row here has the mean of the other biases: that no row of it was judged does
     not tell that it is rare.
     """
     scores, codes, weights = _rows(scores, codes, weights)
+    if scores.size > MOST_SCORES:
+        rows = np.random.default_rng(0).permutation(len(codes))[: MOST_SCORES // scores.shape[1]]
+        scores, codes, weights = scores[rows], codes[rows], weights[rows]
     enough = len(codes) >= ROWS_PER_BIAS * scores.shape[1]
     T = _targets(codes, weights, scores.shape[1], 1)
     slope, bias = _most_likely(scores, T, weights, enough if with_bias is None else with_bias)
@@ -260,8 +266,8 @@ def _most_likely(
 
     bounds = [(FLATTEST, None)] + [(None, None) if with_bias else (0.0, 0.0)] * k
     start = np.append(1.0, np.zeros(k))
-    precise = {"ftol": 1e-15, "gtol": 1e-9}
-    theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=precise).x
+    how = {"ftol": 1e-15, "gtol": 1e-9} if S.size < MANY_SCORES else {"ftol": 1e-9, "gtol": 1e-6}
+    theta = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=how).x
     return float(theta[0] / size), theta[1:]
 
 

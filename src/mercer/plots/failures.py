@@ -357,6 +357,9 @@ def worst_rows(
 def _cell(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return "–" if value != value else brief(float(value))
+    if isinstance(value, np.datetime64):  # without the seconds, and the time of day of a mere date
+        text = str(value.astype("datetime64[s]")).replace("T", " ").removesuffix(":00")
+        return text.removesuffix(" 00:00")
     text = "–" if value is None else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
 

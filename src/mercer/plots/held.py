@@ -75,8 +75,13 @@ class EncodedRows(Rows):
     def cells(self, column: Any) -> np.ndarray:
         return self.table[column]
 
-    def with_cells(self, column: Any, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+    def with_cells(
+        self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
+    ) -> EncodedColumns:
+        """See `Rows`; with a ``label``, only that part of the column, such as an hour."""
         parts = self.parts.get(column, [])
+        if label is not None:
+            parts = [j for j in parts if self.features[j].label == label]
         numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
         numbers[:, parts] = other.data.numbers[rows][:, parts]
         objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}

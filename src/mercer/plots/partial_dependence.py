@@ -11,12 +11,15 @@ from sklearn.base import is_classifier
 
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
-from mercer.plots.held import Rows, rows_of
+from mercer.plots.held import EncodedRows, Rows, rows_of
+from mercer.selection.encoding import date_parts
 from mercer.selection.values import as_dates, as_numbers, missing_values
 from mercer.threads import blas_threads
 
 __all__ = ["Dependence", "PartialDependenceDisplay"]
 
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+DATE_PARTS = 2  # of a date that are shown, those that change the predictions most
 LEVELS = 12  # most values of a column that is no number
 FLAT = 0.02  # of the spread of the predictions: smaller changes are none
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
@@ -68,7 +71,9 @@ class PartialDependenceDisplay:
     Parameters
     ----------
     dependences : list of Dependence
-        One for each column.
+        One for each column. Of a date that an automatic estimator reads in parts, such as the hour
+        and the day of the week, there are the two parts that change the predictions most: whole
+        dates would mix all of them.
 
     Attributes
     ----------
@@ -147,6 +152,10 @@ class PartialDependenceDisplay:
             for name in names:
                 if found and not clock.left():
                     break
+                date = rows.kind(name) == "date"
+                if date and isinstance(rows, EncodedRows) and isinstance(some, EncodedRows):
+                    found += _date_dependences(estimator, rows, some, name, grid, spread)
+                    continue
                 each = _dependence(estimator, rows, some, name, grid, spread)
                 found += [] if each is None else [each]
         return cls(found)
@@ -206,13 +215,55 @@ def _dependence(
     kind, values, holders = _grid(rows, name, grid)
     if len(holders) < 2:
         return None
-    n = len(some)
-    if hasattr(model, "encoder_"):  # all values in one call
-        every = some[np.tile(np.arange(n), len(holders))]
-        answers = _answers(model, every.with_cells(name, rows, np.repeat(holders, n)))
-        answers = answers.reshape(len(holders), n, -1)
+    if isinstance(some, EncodedRows):
+        answers = _all_answers(model, rows, some, name, holders)
     else:
         answers = np.stack([_answers(model, some.held(name, rows, row)) for row in holders])
+    return _described(model, name, kind, values, answers, spread)
+
+
+def _all_answers(
+    model: Any, rows: Rows, some: Rows, name: Any, holders: np.ndarray, label: str | None = None
+) -> np.ndarray:
+    """The answers at all values in one call, (values, n, answers); with a label, of a part."""
+    n = len(some)
+    every: Any = some[np.tile(np.arange(n), len(holders))]
+    changed = every.with_cells(name, rows, np.repeat(holders, n), label)
+    return _answers(model, changed).reshape(len(holders), n, -1)
+
+
+def _date_dependences(
+    model: Any, rows: EncodedRows, some: EncodedRows, name: Any, grid: int, spread: float
+) -> list[Dependence]:
+    """Of the parts of a date that the model reads, those that change the predictions most."""
+    dates = as_dates(rows.cells(name))
+    known = np.flatnonzero(~np.isnat(dates))
+    read = {rows.features[j].label for j in rows.parts.get(name, [])}
+    found = []
+    for part, numbers in date_parts(dates[known]).items():
+        label = f"{name}: {part}"
+        values, first = np.unique(numbers, return_index=True)
+        if label not in read or len(values) < 2:
+            continue
+        if len(values) > max(grid, 24):  # all hours are shown
+            spaced = np.searchsorted(values, np.linspace(values[0], values[-1], grid))
+            keep = np.unique(spaced.clip(max=len(values) - 1))
+            values, first = values[keep], first[keep]
+        holders = known[first]
+        answers = _all_answers(model, rows, some, name, holders, label)
+        kind, shown = "number", values.tolist()
+        if part == "elapsed days":
+            kind, shown, label = "date", list(dates[holders]), str(name)
+        elif part == "day of week":
+            kind, shown = "category", [DAYS[int(day)] for day in values]
+        found.append(_described(model, label, kind, shown, answers, spread))
+    return sorted(found, key=lambda each: -each.span)[:DATE_PARTS]
+
+
+def _described(
+    model: Any, name: Any, kind: str, values: list, answers: np.ndarray, spread: float
+) -> Dependence:
+    """The dependence that the answers at some values show."""
     means = answers.mean(axis=1)
     shown = 1 if means.shape[1] == 2 else int(np.ptp(means, axis=0).argmax())
     low, high = np.quantile(answers[:, :, shown], [0.1, 0.9], axis=1)

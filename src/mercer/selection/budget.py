@@ -22,11 +22,13 @@ class Budget:
     ----------
     limit : float
         Seconds; infinite for a fit with a fixed number of trials or with a replay.
+    started : float, optional
+        When it started, if that was earlier, as `time.monotonic` told it then.
     """
 
-    def __init__(self, limit: float = np.inf):
+    def __init__(self, limit: float = np.inf, started: float | None = None):
         self.limit = limit
-        self.started = monotonic()
+        self.started = monotonic() if started is None else started
 
     def spent(self) -> float:
         """Seconds since the start."""

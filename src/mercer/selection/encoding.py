@@ -31,7 +31,7 @@ from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used
 from mercer.selection.spellings import is_missing_mark
 from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
-__all__ = ["Feature", "TableEncoder", "unreadable"]
+__all__ = ["Feature", "TableEncoder", "date_parts", "unreadable"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -318,18 +318,22 @@ def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
         return {str(column.name): as_numbers(values, column.decimal)}
     dates = as_dates(values, column.order)
     missing = np.isnat(dates)
+    return {
+        f"{column.name}: {part}": np.where(missing, np.nan, number)
+        for part, number in date_parts(dates).items()
+    }
+
+
+def date_parts(dates: np.ndarray) -> dict[str, np.ndarray]:
+    """The numbers that are read from dates, by their names; of a missing date any numbers."""
     days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
-    parts = {
+    return {
         "elapsed days": seconds / 86400,
         "year": days.astype("datetime64[Y]").astype(int) + 1970,
         "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
         "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
         "hour": seconds % 86400 // 3600,
         "minute": seconds % 3600 // 60,
-    }
-    return {
-        f"{column.name}: {part}": np.where(missing, np.nan, number)
-        for part, number in parts.items()
     }
 
 

@@ -105,6 +105,8 @@ def _average_precision(y, P, classes, w):
     """Of the rarer of two classes, or the mean of all classes against the others."""
     present = [c for c in range(len(classes)) if np.any(y == classes[c])]
     if len(classes) == 2:
+        if len(present) < 2:
+            return np.nan  # a class is absent from these rows, such as a draw of few
         rare = _rarer(y == classes[1], w)
         return skm.average_precision_score(y == classes[rare], P[:, rare], sample_weight=w)
     return np.mean(

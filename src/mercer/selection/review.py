@@ -38,7 +38,7 @@ FEW_OF_A_CLASS = 5
 RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one class
 MISSING_WORDS = MISSING_TEXTS - {"none"} | {  # "none" mostly is a level like others
     "unknown", "not available", "not known", "undefined", "n.a.", "n.a", "#n/a", "<na>", "(null)",
-    "not applicable", "none given", "tbd",
+    "not applicable", "none given", "tbd", "k.a.", "keine angabe", "n.d.", "s/d",
 }  # fmt: skip
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one

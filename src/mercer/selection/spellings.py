@@ -57,7 +57,8 @@ _LOOSE = re.compile(
 )
 _NOT_DIGITS = re.compile(rf"{CURRENCY}|[%'’{BLANKS}]", re.IGNORECASE)
 _SIGNS = re.compile(rf"%|{CURRENCY}")
-_TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)? ?(Z|[+-]\d{2}:?\d{2})?"
+_TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
+_TIME += r" ?(Z|[+-]\d{2}:?\d{2})?"
 _DATES = {
     "ymd": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
     "dmy": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}){_TIME}"),
@@ -144,6 +145,8 @@ def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
     --------
     >>> spelled_date("2024-02-29 12:30"), spelled_date("29.2.2024"), spelled_date("2023-02-29")
     (np.datetime64('2024-02-29T12:30:00'), None, None)
+    >>> spelled_date("2/29/2024 1:05 PM", "mdy")
+    np.datetime64('2024-02-29T13:05:00')
     >>> spelled_date("29.2.2024", "dmy"), spelled_date("2024-02-29T01:00+02:00")
     (np.datetime64('2024-02-29T00:00:00'), np.datetime64('2024-02-28T23:00:00'))
     """
@@ -151,7 +154,11 @@ def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
     if match is None:
         return None
     parts = dict(zip(order, match.group(1, 2, 3)))
-    hour, minute, second, zone = match.group(4, 5, 6, 7)
+    hour, minute, second, half, zone = match.group(4, 5, 6, 7, 8)
+    if half:  # 12 AM is midnight, 12 PM is noon
+        if not 1 <= int(hour) <= 12:
+            return None
+        hour = str(int(hour) % 12 + 12 * (half in "Pp"))
     clock = f"{int(hour):02d}:{minute}:{second or '00'}" if hour else "00:00:00"
     day = f"{parts['y']}-{int(parts['m']):02d}-{int(parts['d']):02d}"
     try:

@@ -1,0 +1,105 @@
+"""What a person reads on the screen of ``mercer fit``: the bar, the table of models, the score."""
+
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mercer.cli.app import run
+from mercer.cli.screen import SearchBar, leaderboard_note, score_text
+from mercer.cli.terminal import Terminal
+
+RANDOM = np.random.default_rng(0)
+SEARCHING = {
+    "trial": "gaussian of levels", "done": 3, "of": 12,
+    "leaderboard": [{"baseline": False, "name": "gaussian", "score": 0.5}],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    return tmp_path
+
+
+def said(capsys, *arguments):
+    with pytest.raises(SystemExit) as done:
+        run([str(a) for a in arguments])
+    printed = capsys.readouterr()
+    assert done.value.code == 0, printed.err
+    return " ".join(printed.out.split())
+
+
+def test_the_bar_has_a_line_of_its_own_and_nothing_is_cut(monkeypatch):
+    screen = Terminal()
+    screen.width, bar = 80, SearchBar(screen, 1e6, "r2")
+    bar.event = SEARCHING
+    lines = ["".join(part.text for part in each) for each in screen.render_lines(bar._draw())]
+    assert "tried" not in lines[0]
+    text = " ".join(" ".join(lines[1:]).split())
+    assert text.startswith("3 of 12 tried, at most ")
+    assert "now: gaussian of levels best so far: gaussian, r2 0.5000" in text
+    bar.event = {"trial": "score", "done": 1, "of": 1, "leaderboard": []}
+    lines = ["".join(part.text for part in each) for each in screen.render_lines(bar._draw())]
+    assert "tried" not in " ".join(lines)
+
+
+def test_a_log_file_tells_how_far_a_fit_is():
+    screen = Terminal()
+    screen.file = io.StringIO()
+    bar = SearchBar(screen, 1000, "r2")
+    for trial in ("first", "second"):
+        bar(SEARCHING | {"trial": trial})
+    assert screen.file.getvalue() == "[   0 s] 3 of 12 tried, now: first\n"
+    assert not screen.is_terminal
+
+
+def test_scores_are_written_alike():
+    assert [score_text(v, "r2") for v in (0.97536, -7.3e-5, 9e-5, None, -1e7)] == [
+        "0.9754", "-0.0001", "0.0001", "–", "-1e+07",
+    ]  # fmt: skip
+    assert score_text(-1e-5, "r2") == "0.0000"
+    assert score_text(3.2e-5, "rmse") == "3.2e-05"
+
+
+def test_the_order_of_the_models_is_said():
+    assert "more rows come first" not in leaderboard_note([{"rows": 5}, {"rows": 5}])
+    assert "more rows come first" in leaderboard_note([{"rows": 5}, {"rows": 9}])
+
+
+def test_few_positives_are_judged_and_shown_by_both_areas(capsys):
+    X = RANDOM.normal(size=400)
+    y = np.where(np.argsort(np.argsort(X + RANDOM.normal(size=400))) >= 380, "ill", "well")
+    pl.DataFrame({"a": X, "y": y}).write_csv("t.csv")
+    out = said(capsys, "fit", "t.csv", "--target", "y", "--trials", 1)
+    assert "Judged by average_precision, since only 5% of the rows are ill" in out
+    assert "roc_auc 0." in out
+    assert "(by chance 0.5000)" in out
+    out = said(capsys, "check", "t.csv", "--target", "y")
+    assert "Judged by average_precision" in out
+    assert "balanced_accuracy" not in out
+
+
+def test_what_speaks_against_a_score_is_said_again_beside_it(capsys):
+    X = RANDOM.normal(size=120)
+    pl.DataFrame({"a": X, "y": np.where(X > 0, "p", "q")}).write_csv("t.csv")
+    out = said(capsys, "fit", "t.csv", "--target", "y", "--trials", 1)
+    assert out.index("a tells the target") < out.index("One thing speaks against this score")
+
+
+def test_without_a_score_a_better_baseline_is_said(capsys):
+    x = np.arange(12.0)
+    pl.DataFrame({"x": x, "y": 2 * x + RANDOM.normal(size=12) / 9}).write_csv("t.csv")
+    out = said(capsys, "fit", "t.csv", "--target", "y", "--trials", 1)
+    assert ("a simpler model does as well" in out) == ("1 baseline: linear" in out)
+
+
+def test_rows_of_the_test_table_that_were_learnt_have_a_fitting_remedy(capsys):
+    table = pl.DataFrame({"a": RANDOM.normal(size=90), "y": RANDOM.normal(size=90)})
+    table.write_csv("t.csv")
+    table.head(30).write_csv("test.csv")
+    out = said(capsys, "fit", "t.csv", "--target", "y", "--test", "test.csv", "--trials", 1)
+    assert "leave them out of one table." in out
+    assert "--group" not in out
