@@ -203,3 +203,20 @@ def test_columns_of_one_range_are_scaled_alike():
     assert gaps.std() < 1e-6
     many = pd.DataFrame(rng.integers(0, 5, (200, 9)), columns=list("abcdefghi"))
     assert all(f.alike == -1 for f in TableEncoder().fit(many).features_)
+
+
+def test_a_piece_on_a_part_of_the_board_is_scaled_as_those_on_all_of_it():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "king": np.append([1, 4], rng.integers(1, 5, 60)),
+            "rook": np.append([1, 8], rng.integers(1, 9, 60)),
+            "pawn": np.append([1, 8], rng.integers(1, 9, 60)),
+            "few": np.append([1, 3], rng.integers(1, 4, 60)),  # less than a third of the range
+            "far": np.append([0, 7], rng.integers(0, 8, 60)),  # not within it
+        }
+    )
+    alike = {f.label: f.alike for f in TableEncoder().fit(table).features_ if f.kind == "scaled"}
+    assert alike == {"king": 0, "rook": 0, "pawn": 0, "few": -1, "far": -1}
+    two = TableEncoder().fit(table[["king", "rook"]]).features_  # nothing says that they are alike
+    assert all(f.alike == -1 for f in two)

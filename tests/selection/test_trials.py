@@ -580,12 +580,19 @@ def test_pieces_on_a_board_are_told_apart_by_their_distance():
     schedule = [
         {"family": "laplacian", "columns": columns, "machine": "svc", "rows": 300, "rank": 300,
          "steps": []}
-        for columns in ("scaled", "differences")
+        for columns in ("scaled", "differences", "pairs")
     ]  # fmt: skip
     model = KernelClassifier(replay=schedule).fit(board, near)
     assert model.winner_name_ == "SVC: laplacian of differences, scale 1"
     scores = {row["name"]: row["score"] for row in model.leaderboard_}
-    assert scores[model.winner_name_] > scores["SVC: laplacian, scale 1"] + 0.03
+    plain = scores["SVC: laplacian, scale 1"]
+    assert scores[model.winner_name_] > plain + 0.03
+    assert scores["SVC: laplacian of levels and differences, scale 1"] > plain
+    features = model.encoder_.features_
+    kernel = Candidate("laplacian", columns="pairs").kernel(features)
+    read = {features[j].kind for _, columns in kernel.parts for j in columns}
+    assert read == {"scaled", "level"}
+    assert "pairs" in [c.columns for c in candidates(features, "classification")]
     with_text = board.assign(e=RNG.normal(size=300))
     assert "differences" in repr(
         [c.columns for c in candidates(model.encoder_.features_, "regression")]

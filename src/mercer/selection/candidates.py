@@ -66,7 +66,10 @@ COLUMNS = {
     "levels": " of numbers and levels",
     "codes": " of levels",
     "differences": " of differences",
+    "pairs": " of levels and differences",
 }
+WITH_LEVELS = ("levels", "codes", "pairs")
+WITH_DIFFERENCES = ("differences", "pairs")
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,10 @@ class Candidate:
         Whether the weights of the columns, or which columns count, are learnt.
     text : str
         The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
-    columns : {"scaled", "normal", "levels", "codes", "differences"}
+    columns : {"scaled", "normal", "levels", "codes", "differences", "pairs"}
         How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
-        values as categories too ("levels") or instead ("codes"), or columns of one range by the
-        differences of all their pairs too.
+        values as categories too ("levels") or instead ("codes"), columns of one range by the
+        differences of all their pairs too, or both ("pairs").
     machine : {"ridge", "svc", "window"}
     form : {"", "absolute", "diagonal", "full"}
         Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
@@ -182,7 +185,7 @@ class Candidate:
         codes = sorted(codes + levels)
         if only is not None:
             scaled, codes = ([j for j in each if j in only] for each in (scaled, codes))
-        groups = _of_one_range(features, scaled) if self.columns == "differences" else []
+        groups = _of_one_range(features, scaled) if self.columns in WITH_DIFFERENCES else []
         pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
         width = len(scaled) + len(codes) + pairs
         for group in groups:
@@ -207,7 +210,7 @@ class Candidate:
         coded = {features[j].label for j in levels} if self.columns == "codes" else set()
         kind = "normal" if self.columns == "normal" else "scaled"
         read = [j for j, f in enumerate(features) if f.kind == kind and f.label not in coded]
-        return read, levels if self.columns in ("levels", "codes") else []
+        return read, levels if self.columns in WITH_LEVELS else []
 
     def suits(self, features: list[Feature]) -> bool:
         """Whether there is a column that the kernel reads."""
@@ -368,7 +371,8 @@ def _orders(kinds: Counter) -> dict[str, list[Candidate]]:
     ]
     if kinds["alike"]:
         differences = Candidate("laplacian", columns="differences")
-        margins[2:2] = [replace(differences, machine="svc")]
+        pairs = [svc("laplacian", 2.0, columns="pairs")] if kinds["level"] else []
+        margins[2:2] = [*pairs, replace(differences, machine="svc")]
         ridge[4:4] = [differences]
     if kinds["level"]:
         discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]

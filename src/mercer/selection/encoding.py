@@ -174,13 +174,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.features_.append(Feature(name, f"{label} is missing", "code"))
 
     def _scale_alike(self) -> None:
-        """Give columns of one range one centre and one spread, and their number."""
+        """Give columns of one range one centre and one spread, and their number.
+
+        Where two integers of few values share a range, others that have a part of it join them:
+        a piece that stays on one side of a board is on the same board.
+        """
         ranges: dict[tuple, list[str]] = {}
         whole = {str(c.name) for c in self.columns_ if c.kind == "number"}
         for label, (_, quantiles, *_) in self.numbers_.items():
             least, largest = quantiles[0], quantiles[-1]
             if label in whole and least < np.median(quantiles) < largest:
                 ranges.setdefault((least, largest), []).append(label)
+        few = [r for r, labels in ranges.items() if set(labels) <= set(self.values_)]
+        few = sorted(few, key=lambda r: r[0] - r[1])  # the widest first
+        for i, part in enumerate(few):
+            boards = [r for r in few[:i] if len(ranges.get(r, ())) >= 2 and _is_part(part, r)]
+            if boards:
+                ranges[boards[0]] += ranges.pop(part)
         groups = [each for each in ranges.values() if 2 <= len(each) <= MOST_ALIKE]
         number = {label: g for g, labels in enumerate(groups) for label in labels}
         for labels in groups:
@@ -298,6 +308,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         code_of = {level: code for code, level in enumerate(levels)}
         other = len(levels)  # one code for all rare and new levels
         return np.array([code_of.get(text, other) for text in _level_texts(values)], np.int32)
+
+
+def _is_part(part: tuple[float, float], whole: tuple[float, float]) -> bool:
+    """Whether a range is a third or more of another one."""
+    inside = whole[0] <= part[0] and part[1] <= whole[1]
+    return inside and part[1] - part[0] >= (whole[1] - whole[0]) / 3
 
 
 def _categories(codes: np.ndarray, count: int) -> Categories:
