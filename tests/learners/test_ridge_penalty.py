@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, Sigmoid
+from mercer.learners import ridge_penalty
 from mercer.learners.limits import LIMITS, Limits
 from mercer.learners.ridge_penalty import PENALTIES
 
@@ -182,3 +183,26 @@ def test_a_classifier_of_two_rows_and_three(n):
     model = KernelRidgeClassifier("auto", kernel=KERNEL).fit(X, np.arange(n) % 2)
     assert np.isfinite(model.decision_function(X)).all()
     assert model.left_out_.shape == (n,)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rank", [None, 60])
+def test_many_targets_are_judged_by_random_sums_of_them(rank, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, wide = rng.normal(size=(150, 4)), rng.normal(size=(4, 90))
+    Y = np.tanh(X @ wide) + 0.3 * rng.normal(size=(150, 90))
+    weights = rng.uniform(0.5, 2, 150) if weighted else None
+    solver = "auto" if rank is None else "low_rank"
+    settings = {"kernel": "rbf", "solver": solver, "rank": rank, "random_state": 0}
+    judged = KernelRidge("auto", **settings).fit(X, Y, weights)
+    monkeypatch.setattr(ridge_penalty, "MOST_OUTPUTS", 90)
+    by_all = KernelRidge("auto", **settings).fit(X, Y, weights)
+    assert judged.alpha_ == by_all.alpha_
+    assert_allclose(judged.left_out_, by_all.left_out_, atol=1e-8)
+    assert_allclose(judged.dual_coef_, by_all.dual_coef_)
+    for Z in (Y[:, :90], Y[:, 0]):
+        assert ridge_penalty.mixed_outputs(Z) is Z
+    monkeypatch.undo()
+    mixed = ridge_penalty.mixed_outputs(Y)
+    assert mixed.shape == (150, ridge_penalty.MOST_OUTPUTS)
+    assert_allclose(np.sum(mixed**2), np.sum(Y**2), rtol=0.2)

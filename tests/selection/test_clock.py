@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -12,6 +13,7 @@ from mercer.selection.baselines import fit_baseline
 from mercer.selection.candidates import Candidate
 from mercer.selection.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
 from mercer.selection.costs import AT_FIRST, CARE, LAST, Costs
+from mercer.selection.encoding import TableEncoder
 
 
 class Told(Clock):
@@ -56,3 +58,17 @@ def test_the_rows_that_a_baseline_sees_keep_their_weights(monkeypatch):
     model = fit_baseline("trivial", [], np.zeros((200, 0)), y, "regression", weights)
     wanted = np.average(y[rows], weights=weights[rows])
     assert_allclose(model.predict(np.zeros((1, 0))), wanted)
+
+
+def test_a_baseline_of_many_classes_takes_fewer_steps(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 12, 600)
+    X = pd.DataFrame(rng.normal(size=(600, 3)) + 0.2 * y[:, None], columns=["a", "b", "c"])
+    encoder = TableEncoder().fit(X)
+    parts = "linear (spline)", encoder.features_, encoder.transform(X), y, "classification"
+    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[1]
+    values = 3 * 8 * 600 * 12  # eight splines of each column
+    monkeypatch.setattr(baselines, "WORK", 30 * values)
+    assert fit_baseline(*parts)[-1].max_iter == pytest.approx(30, abs=10)
+    monkeypatch.setattr(baselines, "WORK", 1)
+    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[0]

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
+from mercer.learners import ridge_penalty
 from mercer.learners.limits import LIMITS, Limits
 from mercer.selection import budget, finals, trials
 from mercer.selection import clock as clocks
@@ -599,3 +600,16 @@ def test_pieces_on_a_board_are_told_apart_by_their_distance():
     )
     plain = TableEncoder().fit(with_text[["a", "e"]]).features_
     assert all(c.columns != "differences" for c in candidates(plain, "classification"))
+
+
+def test_folds_of_many_classes_agree_with_a_penalty_that_all_of_them_choose(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(700) % 70
+    X = pd.DataFrame(rng.normal(size=(70, 4))[y] + 0.3 * rng.normal(size=(700, 4)))
+    X.columns = list("abcd")
+    model = KernelClassifier(trials=2).fit(X, y)
+    monkeypatch.setattr(ridge_penalty, "MOST_OUTPUTS", 70)
+    same = KernelClassifier(trials=2).fit(X, y)
+    for one, other in zip(model.leaderboard_, same.leaderboard_, strict=True):
+        assert one["name"] == other["name"]
+        assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=1e-9)

@@ -35,6 +35,9 @@ SPARSE_COLUMNS = (3, 10, 30, 100)  # columns of a sparse baseline for classes
 SPARSE_VALUES = 2_000_000  # of the rows that a sparse baseline is fitted to
 ALPHAS = np.logspace(-3, 3, 7)
 MOST_ROWS = 20_000  # that a baseline is fitted to
+WORK = 3e10  # products of a value and a coefficient in all steps of a logistic regression
+STEPS = (10, 300)  # of it, at least and at most
+MEASURED_ROWS = 1000  # on which its values are counted
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
@@ -88,7 +91,7 @@ def fit_baseline(
     if texts:
         columns = FeatureUnion([("columns", columns), *texts] if levels else texts)
     if task == "classification":
-        learner = LogisticRegression(C=1.0, max_iter=300)
+        learner = LogisticRegression(C=1.0, max_iter=_steps(columns, M, y))
     elif not texts and sum(levels[j] for j in codes) < MANY_LEVELS:
         learner = RidgeCV(alphas=ALPHAS)
     else:
@@ -127,6 +130,14 @@ def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task:
         # of convergence, of constant columns, of classes of one row
         warnings.simplefilter("ignore")
         return Pipeline(steps).fit(M, y, **({} if weights is None else {weighted: weights}))
+
+
+def _steps(columns: Any, M: EncodedColumns, y: np.ndarray) -> int:
+    """Steps of a logistic regression, of a thousand classes no more than take some seconds."""
+    some = M[np.arange(0, len(M), max(1, len(M) // MEASURED_ROWS))]
+    X = columns.fit_transform(some)
+    each = (X.nnz if sp.issparse(X) else X.size) / len(some)
+    return int(np.clip(WORK / (each * len(y) * len(np.unique(y))), *STEPS))
 
 
 def _read(features: list[Feature]) -> list[int]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from mercer.gram import gram
 from mercer.kernels import Precomputed, TableKernel
-from mercer.learners.ridge_penalty import PENALTIES, affordable
+from mercer.learners.ridge_penalty import PENALTIES, affordable, mixed_outputs
 from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import MACHINES, Candidate, candidates
@@ -300,25 +300,31 @@ class Trials:
         X, w = kernel.encode(self.M[rows]), self._weights(rows)
         Y, y = self.Y[rows], self.y[rows]
         share = np.ones(len(rows)) if w is None else w
-        chosen, finishes = [], []
+        judged, chosen = mixed_outputs(Y), []
+        finishes: list = []
+
+        def calibrate(f: int, outputs: np.ndarray) -> None:
+            others = (folds != SPARED) & (folds != f)
+            v = None if w is None else w[others]
+            finishes.append(self.task.calibrate(outputs[others], y[others], v))
+
         with blas_limit(rank):
             K: Any = gram(
                 kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
             )
             cross = RidgeFolds(K, folds, w)
-            tried = affordable(PENALTIES, Y, self.memory)
+            tried = affordable(PENALTIES, judged, self.memory)
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
-            left_out = cross.leave_one_out(Y, sizes[:, None] * tried)
-            for f, outputs in enumerate(left_out):
+            for f, outputs in enumerate(cross.leave_one_out(judged, sizes[:, None] * tried)):
                 others = (folds != SPARED) & (folds != f)
-                squares = np.square(outputs[:, others] - Y[others]).sum(axis=2)
+                squares = np.square(outputs[:, others] - judged[others]).sum(axis=2)
                 best = int(np.argmin(squares @ share[others]))
                 chosen.append(tried[best])
-                finishes.append(
-                    self.task.calibrate(
-                        outputs[best, others], y[others], None if w is None else w[others]
-                    )
-                )
+                if judged is Y:
+                    calibrate(f, outputs[best])
+            if judged is not Y:
+                for f, outputs in enumerate(cross.leave_one_out(Y, (sizes * chosen)[:, None])):
+                    calibrate(f, outputs[0])
             outputs = cross.predict(Y, sizes * chosen)
         each = (finish(outputs[folds == f]) for f, finish in enumerate(finishes))
         return gathered(folds, each), float(np.median(chosen))
