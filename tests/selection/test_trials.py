@@ -607,9 +607,9 @@ def test_folds_of_many_classes_agree_with_a_penalty_that_all_of_them_choose(monk
     y = np.arange(700) % 70
     X = pd.DataFrame(rng.normal(size=(70, 4))[y] + 0.3 * rng.normal(size=(700, 4)))
     X.columns = list("abcd")
-    model = KernelClassifier(trials=2).fit(X, y)
+    model = KernelClassifier(trials=4).fit(X, y)
     monkeypatch.setattr(ridge_penalty, "MOST_OUTPUTS", 70)
-    same = KernelClassifier(trials=2).fit(X, y)
+    same = KernelClassifier(trials=4).fit(X, y)
     for one, other in zip(model.leaderboard_, same.leaderboard_, strict=True):
         assert one["name"] == other["name"]
         assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=1e-9)
