@@ -602,7 +602,7 @@ def test_pieces_on_a_board_are_told_apart_by_their_distance():
     assert all(c.columns != "differences" for c in candidates(plain, "classification"))
 
 
-def test_folds_of_many_classes_agree_with_a_penalty_that_all_of_them_choose(monkeypatch):
+def test_sums_of_many_classes_choose_as_good_a_penalty_as_all_of_them(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(700) % 70
     X = pd.DataFrame(rng.normal(size=(70, 4))[y] + 0.3 * rng.normal(size=(700, 4)))
@@ -612,4 +612,4 @@ def test_folds_of_many_classes_agree_with_a_penalty_that_all_of_them_choose(monk
     same = KernelClassifier(trials=4).fit(X, y)
     for one, other in zip(model.leaderboard_, same.leaderboard_, strict=True):
         assert one["name"] == other["name"]
-        assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=1e-9)
+        assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=0.02)
