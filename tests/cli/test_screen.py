@@ -103,3 +103,22 @@ def test_rows_of_the_test_table_that_were_learnt_have_a_fitting_remedy(capsys):
     out = said(capsys, "fit", "t.csv", "--target", "y", "--test", "test.csv", "--trials", 1)
     assert "leave them out of one table." in out
     assert "--group" not in out
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_dozen_rows_have_a_report_that_says_how_little_its_score_is_worth(task, folder, capsys):
+    x = RANDOM.normal(size=12).round(3)
+    y = ["yes", "no", "perhaps"] * 4 if task == "classification" else (2 * x).round(2)
+    pl.DataFrame({"x": x, "y": y}).write_csv("dozen.csv")
+    text = said(capsys, "fit", "dozen.csv", "--target", "y", "--trials", "2")
+    assert "score on, so the score says little" in text
+    assert "rows held out" in text
+    assert "so the score says little" in (folder / "model.html").read_text()
+
+
+def test_nine_rows_have_a_model_and_no_score(folder, capsys):
+    pl.DataFrame({"x": range(9), "y": ["yes", "no", "no"] * 3}).write_csv("nine.csv")
+    text = said(capsys, "fit", "nine.csv", "--target", "y", "--trials", "1")
+    assert "Fewer than 10 rows: none are held out, and there is no score." in text
+    assert (folder / "model.mercer").exists()
+    assert not (folder / "model.html").exists()

@@ -33,7 +33,8 @@ __all__ = ["Problem", "Split", "columns_of", "judged_by", "read_problem", "split
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
 MANY = 0.1  # of the rows: so many different values has a column that tells rows apart
 SHARED = 0.02  # of the rows to score on that are in the other table too, from which on it is said
-FEWEST_ROWS = 20  # with fewer, nothing is held out
+FEWEST_ROWS = 10  # with fewer, nothing is held out
+FEW_HELD = 10  # rows, from which on a score says something
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,20 @@ def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> lis
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     split = _split(problem, options, screen)
-    doubts = _shared_rows(problem.columns, split, options.test is not None)
+    doubts = _few_rows(split) + _shared_rows(problem.columns, split, options.test is not None)
     for doubt in doubts:
         screen.print(line(("! ", "yellow"), f"{doubt}\n"))
     return replace(split, doubts=doubts)
+
+
+def _few_rows(split: Split) -> list[str]:
+    """What to say where the score hangs on some rows."""
+    if split.X_held is None or split.X_held.height >= FEW_HELD:
+        return []
+    return [
+        f"Only {split.X_held.height} rows are there to score on, so the score says little: trust "
+        "the models' scores in cross-validation more, or collect more rows."
+    ]
 
 
 def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
