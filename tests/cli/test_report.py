@@ -59,6 +59,16 @@ def test_a_saved_model_is_scored_on_the_rows_that_have_a_target(folder, capsys):
     assert command("report", "model.mercer", "new.csv", "--target", "y") == 4  # it is there
 
 
+def test_a_model_knows_the_column_that_it_predicts(folder, capsys):
+    fit()
+    assert command("report", "model.mercer", "new.csv") == 0
+    assert "Predicting y" in embedded(folder / "report.html")[0]
+    mercer.save(mercer.KernelClassifier(trials=1).fit(TABLE.drop("y"), TABLE["y"]), "own.mercer")
+    assert command("report", "own.mercer", "new.csv", "-o", "own.html") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--target is missing, and the model does not know the name" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [(("new.csv", "--target", "x"), 3, "--target x"),

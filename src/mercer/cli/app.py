@@ -225,7 +225,7 @@ def report(
     table: Path,
     /,
     *more: Path,
-    target: str,
+    target: str | None = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
     encoding: str = "utf-8",
     sep: str | None = None,
@@ -244,7 +244,7 @@ def report(
     more
         More files with the same columns.
     target
-        The column that the model predicts.
+        The column that the model predicts. Default: as in training.
     output
         The report, a file that ends in .html.
     encoding

@@ -206,7 +206,7 @@ def _magic(content: bytes, known: dict[bytes, str]) -> str:
 
 def _read_stdin() -> bytes:
     """All of standard input."""
-    how = "Pipe a table into the command: cat t.csv | mercer check -"
+    how = "Pipe a table into the command, as in: cat t.csv | mercer check -"
     if sys.stdin is None or sys.stdin.closed:
         raise TableError(f"Standard input is closed. {how}")
     if sys.stdin.isatty():

@@ -19,9 +19,9 @@ from typing import Any
 
 from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.options import FitOptions
+from mercer.cli.origin import note_origin
 from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
-from mercer.cli.row_numbers import keep_numbers
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save
@@ -95,7 +95,7 @@ def search_and_refit(
     del encoded  # the fit to all rows needs the memory
     final = _refit(model, problem, split, options, steps, budget) or model
     rows = split.numbers[0] if final is model else problem.rows
-    keep_numbers(final, rows)
+    note_origin(final, options.target, rows)
     return Outcome(model, score, final, len(rows), doubts=split.doubts)
 
 

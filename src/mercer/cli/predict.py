@@ -16,7 +16,7 @@ import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.options import refuse_existing
-from mercer.cli.row_numbers import in_file
+from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.options import refuse_existing
+from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target
 from mercer.cli.terminal import Terminal
@@ -24,7 +25,7 @@ def report_table(
     model: Path,
     given: list[Path],
     *,
-    target: str,
+    target: str | None,
     output: Path,
     reading: Reading,
     no_rows: bool,
@@ -41,6 +42,7 @@ def report_table(
             f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
             "mercer fit writes it."
         )
+    target = target_of(estimator) if target is None else target
     tables = Tables(given, reading.after(estimator.columns_))
     refuse_existing([output], True, inputs=tables.paths)
     frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
