@@ -376,6 +376,14 @@ def test_a_kernel_of_zeros_has_no_weight(method):
             assert_allclose(model.weights_, [1, 0], atol=1e-9)
 
 
+def test_a_kernel_of_zeros_beside_one_whose_machine_has_hardly_a_free_variable():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    labels = rows[:, 0] * rows[:, 1] > 0  # no plane separates these: nearly all variables are at C
+    K = rows @ rows.T
+    model = MultipleKernelClassifier("precomputed", method="simple").fit([0 * K, K], labels)
+    assert_allclose(model.weights_, [0, 1], atol=1e-9)
+
+
 def test_ridge_says_what_memory_it_needs():
     with pytest.raises(MemoryError, match='give memory="1MB" or more, or method="alignf"'):
         MultipleKernelRegressor(KERNELS, method="simple", memory=50_000).fit(X, NUMBERS)

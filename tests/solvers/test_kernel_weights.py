@@ -84,6 +84,14 @@ def test_equal_columns_get_equal_numbers_and_the_objective_does_not_change():
     assert two.objective == pytest.approx(one.objective)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-8, 1e-20, 1e-38])
+def test_numbers_on_the_simplex_have_the_sum_1_however_small_the_quadratic_form(size):
+    c = np.array([0.0, 1.5, 1.0, 1.5])
+    found = nonnegative_minimum(size * np.eye(4), c, simplex=True)
+    assert found.converged
+    assert_allclose(found.coef, [0, 0.5, 0, 0.5], atol=1e-9)
+
+
 def test_a_quadratic_form_that_is_not_convex_is_refused():
     with pytest.raises(ValueError, match="not positive semidefinite"):
         nonnegative_minimum(np.array([[1.0, 3.0], [3.0, 1.0]]), np.ones(2))

@@ -96,6 +96,10 @@ def _on_the_free(Q: np.ndarray, c: np.ndarray, simplex: bool) -> tuple[np.ndarra
     """The optimum of the free numbers if their signs do not matter, and the multiplier."""
     if not len(c):
         return c, 0.0
+    # on the simplex c counts up to a constant: without its largest value, v = c + level does not
+    # cancel where Q is tiny beside c
+    shift = float(c.max()) if simplex else 0.0
+    c = c - shift
     L = np.array(Q, order="F")
     with blas_limit(len(c)):
         if not cholesky_factor(L):
@@ -105,4 +109,4 @@ def _on_the_free(Q: np.ndarray, c: np.ndarray, simplex: bool) -> tuple[np.ndarra
         return solved[:, 0], 0.0
     # Q v = c + level 1 with 1ᵀv = 1
     level = float((1 - solved[:, 0].sum()) / solved[:, 1].sum())
-    return solved[:, 0] + level * solved[:, 1], level
+    return solved[:, 0] + level * solved[:, 1], level - shift
