@@ -324,7 +324,7 @@ TAKEN = {
     ),
     "three rows": (
         TABLE.head(3).with_columns(y=pl.Series(["a", "b", "a"])),
-        ("3 rows, 3 columns besides y.", "Fewer than 20 rows: none are held out"),
+        ("3 rows, 3 columns besides y.", "Fewer than 10 rows: none are held out"),
     ),
     "one feature": (TABLE.select("size", "y"), ("60 rows, 1 column besides y.",)),
     "more features than rows": (
