@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.columns import Column
+from mercer.selection.metrics import METRICS
 
 __all__ = [
     "SearchBar",
@@ -155,8 +156,7 @@ class SearchBar:
         said += self.event["trial"]
         rows = [r for r in self.event["leaderboard"] if not r["baseline"]]
         if rows:
-            sign = -1 if self.metric in ("log_loss", "rmse", "mae") else 1
-            best = max(rows, key=lambda r: sign * r["score"])
+            best = max(rows, key=lambda r: METRICS[self.metric].sign() * r["score"])
             said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"
         bar = ProgressBar(total=1.0, completed=min(share, 1.0), width=60)
         return Group(Padding(bar, 0), line(said))  # a bar does not end its line

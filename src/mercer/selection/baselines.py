@@ -37,7 +37,6 @@ ALPHAS = np.logspace(-3, 3, 7)
 MOST_ROWS = 20_000  # that a baseline is fitted to
 WORK = 3e10  # products of a value and a coefficient in all steps of a logistic regression
 STEPS = (10, 300)  # of it, at least and at most
-MEASURED_ROWS = 1000  # on which its values are counted
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
@@ -90,20 +89,21 @@ def fit_baseline(
              for j, f in enumerate(features) if j in _read(features)]  # fmt: skip
     if texts:
         columns = FeatureUnion([("columns", columns), *texts] if levels else texts)
-    if task == "classification":
-        learner = LogisticRegression(C=1.0, max_iter=_steps(columns, M, y))
-    elif not texts and sum(levels[j] for j in codes) < MANY_LEVELS:
-        learner = RidgeCV(alphas=ALPHAS)
-    else:
-        # R² of the one row that a fold of few rows may have would be undefined
-        learner = GridSearchCV(
-            Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3, scoring="neg_mean_squared_error"
-        )
     # the matrices are small: several threads of BLAS would wait for each other
     with warnings.catch_warnings(), blas_threads(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline may stop a little early
-        given = {} if weights is None else {"learner__sample_weight": weights}
-        return Pipeline([("columns", columns), ("learner", learner)]).fit(M, y, **given)
+        X = columns.fit_transform(M)
+        if task == "classification":
+            learner: Any = LogisticRegression(C=1.0, max_iter=_steps(X, y))
+        elif not texts and sum(levels[j] for j in codes) < MANY_LEVELS:
+            learner = RidgeCV(alphas=ALPHAS)
+        else:
+            # R² of the one row that a fold of few rows may have would be undefined
+            learner = GridSearchCV(
+                Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3, scoring="neg_mean_squared_error"
+            )
+        learner.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+    return Pipeline([("columns", columns), ("learner", learner)])
 
 
 def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task: str, weights: Any):
@@ -132,12 +132,10 @@ def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task:
         return Pipeline(steps).fit(M, y, **({} if weights is None else {weighted: weights}))
 
 
-def _steps(columns: Any, M: EncodedColumns, y: np.ndarray) -> int:
+def _steps(X: Any, y: np.ndarray) -> int:
     """Steps of a logistic regression, of a thousand classes no more than take some seconds."""
-    some = M[np.arange(0, len(M), max(1, len(M) // MEASURED_ROWS))]
-    X = columns.fit_transform(some)
-    each = (X.nnz if sp.issparse(X) else X.size) / len(some)
-    return int(np.clip(WORK / (each * len(y) * len(np.unique(y))), *STEPS))
+    values = X.nnz if sp.issparse(X) else X.size
+    return int(np.clip(WORK / (values * len(np.unique(y))), *STEPS))
 
 
 def _read(features: list[Feature]) -> list[int]:

@@ -301,12 +301,12 @@ class Trials:
         Y, y = self.Y[rows], self.y[rows]
         share = np.ones(len(rows)) if w is None else w
         judged, chosen = mixed_outputs(Y), []
+        others = [(folds != SPARED) & (folds != f) for f in range(folds.max() + 1)]
         finishes: list = []
 
-        def calibrate(f: int, outputs: np.ndarray) -> None:
-            others = (folds != SPARED) & (folds != f)
-            v = None if w is None else w[others]
-            finishes.append(self.task.calibrate(outputs[others], y[others], v))
+        def calibrate(outputs: np.ndarray, own: np.ndarray) -> None:
+            v = None if w is None else w[own]
+            finishes.append(self.task.calibrate(outputs[own], y[own], v))
 
         with blas_limit(rank):
             K: Any = gram(
@@ -315,16 +315,15 @@ class Trials:
             cross = RidgeFolds(K, folds, w)
             tried = affordable(PENALTIES, judged, self.memory)
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
-            for f, outputs in enumerate(cross.leave_one_out(judged, sizes[:, None] * tried)):
-                others = (folds != SPARED) & (folds != f)
-                squares = np.square(outputs[:, others] - judged[others]).sum(axis=2)
-                best = int(np.argmin(squares @ share[others]))
+            for own, outputs in zip(others, cross.leave_one_out(judged, sizes[:, None] * tried)):
+                squares = np.square(outputs[:, own] - judged[own]).sum(axis=2)
+                best = int(np.argmin(squares @ share[own]))
                 chosen.append(tried[best])
                 if judged is Y:
-                    calibrate(f, outputs[best])
+                    calibrate(outputs[best], own)
             if judged is not Y:
-                for f, outputs in enumerate(cross.leave_one_out(Y, (sizes * chosen)[:, None])):
-                    calibrate(f, outputs[0])
+                for own, outputs in zip(others, cross.leave_one_out(Y, (sizes * chosen)[:, None])):
+                    calibrate(outputs[0], own)
             outputs = cross.predict(Y, sizes * chosen)
         each = (finish(outputs[folds == f]) for f, finish in enumerate(finishes))
         return gathered(folds, each), float(np.median(chosen))
