@@ -84,6 +84,17 @@ def test_equal_columns_get_equal_numbers_and_the_objective_does_not_change():
     assert two.objective == pytest.approx(one.objective)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_on_the_simplex_have_the_sum_1_however_near_to_singular_the_quadratic_form(seed):
+    rng = np.random.default_rng(seed)
+    T, rank = rng.integers(2, 9), rng.integers(1, 3)
+    A = 10.0 ** rng.uniform(-4, 4) * rng.normal(size=(rank, T))
+    found = nonnegative_minimum(A.T @ A, rng.normal(size=T), simplex=True)
+    assert found.converged
+    assert found.coef.sum() == pytest.approx(1, abs=1e-12)
+    assert (found.coef >= 0).all()
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-8, 1e-20, 1e-38])
 def test_numbers_on_the_simplex_have_the_sum_1_however_small_the_quadratic_form(size):
     c = np.array([0.0, 1.5, 1.0, 1.5])

@@ -94,19 +94,29 @@ def nonnegative_minimum(Q: np.ndarray, c: np.ndarray, *, simplex: bool = False) 
 
 def _on_the_free(Q: np.ndarray, c: np.ndarray, simplex: bool) -> tuple[np.ndarray, float]:
     """The optimum of the free numbers if their signs do not matter, and the multiplier."""
+    if not simplex:
+        return _solved(Q, c), 0.0
+    # v = 1/n + Z w, where the columns of Z span the vectors of sum 0: the sum stays 1 however near
+    # to singular Q is. There c counts up to a constant, and without it Zᵀc has no cancellation.
+    n = len(c)
+    centre, Z = np.full(n, 1 / n), _sum_zero(n)
+    v = centre + Z @ _solved(Z.T @ Q @ Z, Z.T @ (c - c.mean() - Q @ centre))
+    return v, float(np.mean(Q @ v - c))
+
+
+def _sum_zero(n: int) -> np.ndarray:
+    """An orthonormal basis of the vectors with sum 0: a Householder reflection of e₁ to 1/√n."""
+    u = np.full(n, 1 / np.sqrt(n))
+    u[0] += 1
+    return np.eye(n)[:, 1:] - np.outer(u, u[1:] / u[0])
+
+
+def _solved(Q: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The solution of Q v = c."""
     if not len(c):
-        return c, 0.0
-    # on the simplex c counts up to a constant: without its largest value, v = c + level does not
-    # cancel where Q is tiny beside c
-    shift = float(c.max()) if simplex else 0.0
-    c = c - shift
+        return c
     L = np.array(Q, order="F")
     with blas_limit(len(c)):
         if not cholesky_factor(L):
             raise ValueError("Q is not positive semidefinite: check the matrix that it is made of.")
-        solved = solve_factored(L, np.stack([c, np.ones(len(c))], axis=1))
-    if not simplex:
-        return solved[:, 0], 0.0
-    # Q v = c + level 1 with 1ᵀv = 1
-    level = float((1 - solved[:, 0].sum()) / solved[:, 1].sum())
-    return solved[:, 0] + level * solved[:, 1], level - shift
+        return solve_factored(L, c[:, None])[:, 0]
