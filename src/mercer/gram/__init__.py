@@ -5,6 +5,8 @@ from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.combined import CombinedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.labelled import LabelledGram
+from mercer.gram.leaves import Leaves, grow_leaves
+from mercer.gram.local import LocalGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
@@ -23,6 +25,8 @@ __all__ = [
     "FeatureGram",
     "GramOperator",
     "LabelledGram",
+    "Leaves",
+    "LocalGram",
     "LowRankGram",
     "MatrixPart",
     "Means",
@@ -34,6 +38,7 @@ __all__ = [
     "TiledGram",
     "TriangleGram",
     "gram",
+    "grow_leaves",
     "held_for_products",
     "low_rank_gram",
     "memory_budget",

@@ -299,15 +299,15 @@ class KernelLearner(BaseEstimator):
         return K.held_bytes + (matrices - 1) * one
 
     def make_low_rank_gram(
-        self, X: Any, rank: int, *, held: bool = False, fit_path: FitPath | None = None
+        self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
-        A default rank is as large as ``memory`` allows; with ``held`` the factor itself must fit
-        too, in half of it.
+        A default rank is as large as ``memory`` allows; with ``held`` so many matrices of the size
+        of the factor must fit too, in half of it.
         """
         n, size = X.shape[0], X.dtype.itemsize
-        rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size if held else 0)
+        rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size * held)
 
         def factor() -> Any:
             return gram(

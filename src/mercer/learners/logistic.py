@@ -191,7 +191,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
 
     def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
         rank = LIMITS["logistic"].rank
-        K = self.make_low_rank_gram(training.X, rank, held=True, fit_path=fit_path)
+        K = self.make_low_rank_gram(training.X, rank, held=1, fit_path=fit_path)
         self.keep_support(training.X[K.centres])
         factor = LowRankSolver().factorise(K)
         result = solver.solve(factor.features(), Y, training.weights)

@@ -18,11 +18,11 @@ def check_positive(name: str, value: Any, other: str = "") -> None:
         raise ValueError(f"{name}={value!r}: give a finite number > 0{other}.")
 
 
-def check_count(name: str, value: Any, *, optional: bool = True) -> None:
-    """Raise an error if a parameter is not a whole number >= 1, or None where it is optional."""
-    if not ((optional and value is None) or (is_whole(value) and value >= 1)):
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = True) -> None:
+    """Raise an error if a parameter is not a whole number >= ``least``, or None if ``optional``."""
+    if not ((optional and value is None) or (is_whole(value) and value >= least)):
         raise ValueError(
-            f"{name}={value!r}: give a whole number >= 1{', or None' if optional else ''}."
+            f"{name}={value!r}: give a whole number >= {least}{', or None' if optional else ''}."
         )
 
 

@@ -64,7 +64,7 @@ class PrincipalLearner(KernelLearner):
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
         found = self._exact(X, limits) if self.solver != "low_rank" else None
         if found is None:
-            low = self.make_low_rank_gram(X, limits.rank, held=True)
+            low = self.make_low_rank_gram(X, limits.rank, held=1)
             self.solver_, support = "low_rank", X[low.centres]
             found = components_of_low_rank(low, low.rank).positive()
             T = low_rank_scores(low, found)

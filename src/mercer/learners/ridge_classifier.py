@@ -29,7 +29,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, max_iter, rank
+    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, max_iter, rank, leaf_rows
         As in `KernelRidge`.
     memory, n_jobs, random_state
         As in `KernelRidge`.
@@ -42,9 +42,10 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n,) or (n, n_classes)
+    dual_coef_, leaf_coef_ : ndarray of shape (n,) or (n, n_classes), and so on
+        As in `KernelRidge`, with a class in place of a target.
     intercept_ : float or ndarray of shape (n_classes,)
-    X_fit_, centres_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
+    X_fit_, centres_, leaves_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
         As in `KernelRidge`, ``left_out_`` of the shape of ``decision_function``; with
         ``alpha="auto"`` the intercept is the mean of the targets.
 
@@ -72,6 +73,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         tol=1e-6,
         max_iter=None,
         rank=None,
+        leaf_rows=None,
         memory=None,
         n_jobs=None,
         random_state=None,
@@ -88,6 +90,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         self.tol = tol
         self.max_iter = max_iter
         self.rank = rank
+        self.leaf_rows = leaf_rows
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -140,14 +143,13 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
                     'alpha > 0, solver="cholesky" or fit_intercept=False.'
                 )
             b = sums[:-1] / sums[-1]
-            a = self.dual_coef_
-            self.dual_coef_ = a[:, :-1] - a[:, -1:] * b.astype(a.dtype)
+            self._change_outputs(lambda a: a[..., :-1] - a[..., -1:] * b.astype(a.dtype))
         else:
             result, _ = self._fit_dual(training, Y, fit_path)
             b = np.zeros(outputs)
         self.intercept_ = b if outputs > 1 else float(b[0])
         if outputs == 1:
-            self.dual_coef_ = self.dual_coef_[:, 0]
+            self._change_outputs(lambda a: a[..., 0])
             if self.alpha == "auto":
                 self.left_out_ = self.left_out_[:, 0]
         return result

@@ -134,7 +134,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             if X.dtype == np.float64 and self.tol >= 1e-4:
                 X = in_single_precision(self.kernel_, X, 1e-4)
             rank = LIMITS["support vectors"].rank
-            K = low = self.make_low_rank_gram(X, rank, held=True, fit_path=fit_path)
+            K = low = self.make_low_rank_gram(X, rank, held=1, fit_path=fit_path)
         self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
         if self.kernel_.positive_definite is False:
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"

@@ -54,10 +54,12 @@ TEXTS = {
 #: machine -> its learner in words
 MACHINES = {
     "ridge": "kernel ridge",
+    "local": "local kernel ridge",
     "svc": "support vector machine",
     "window": "mean over a window",
 }
-PREFIXES = {"ridge": "", "svc": "SVC: ", "window": "window: "}  # of the names of candidates
+#: of the names of candidates
+PREFIXES = {"ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: "}
 
 #: how numbers are read -> the words for it
 COLUMNS = {
@@ -93,7 +95,8 @@ class Candidate:
         How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
         values as categories too ("levels") or instead ("codes"), columns of one range by the
         differences of all their pairs too, or both ("pairs").
-    machine : {"ridge", "svc", "window"}
+    machine : {"ridge", "local", "svc", "window"}
+        "local" is ridge that is exact inside leaves of similar rows.
     form : {"", "absolute", "diagonal", "full"}
         Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
         or in a Euclidean distance, or a linear map.

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mercer.learners.limits import LEAF_ROWS
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs
@@ -62,6 +63,8 @@ class Clock:
         if candidate.machine == "svc":
             known = self.rungs.large(rows)  # C, from an earlier rung
             return learning + values + folds * self.costs.margin(train, 0, known)
+        if candidate.machine == "local":
+            return learning + folds * Costs.local(train, LEAF_ROWS, entry)
         if each:
             return learning + folds * Costs.eigenpairs(train, entry)
         if rank is None:

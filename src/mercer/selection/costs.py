@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.recipes import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+from mercer.learners.limits import LIMITS
+from mercer.selection.recipes import FOLDS, JUDGED_ROWS, PENALTY_ROWS, SMALL, costs_tried
 
 __all__ = ["Costs", "entry_seconds"]
 
@@ -76,7 +77,14 @@ class Costs:
     @staticmethod
     def exact(n: int, entry: float) -> float:
         """A fit by one Cholesky factor, whose penalty was chosen on 1,400 rows."""
-        return n * n * entry + n**3 / 3 / CHOLESKY + EIGEN * min(n, 1400) ** 3
+        return n * n * entry + n**3 / 3 / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
+
+    @staticmethod
+    def local(n: int, leaf_rows: int, entry: float) -> float:
+        """A local fit with its leave-one-out outputs."""
+        p, m = min(leaf_rows, n), LIMITS["local ridge"].rank
+        products = 2 * p**2 / 3 + 2 * p * m + 2 * m**2
+        return n * (p + m) * entry + n * products / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
 
     @staticmethod
     def eigenpairs(n: int, entry: float) -> float:

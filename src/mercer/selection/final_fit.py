@@ -77,8 +77,8 @@ class Fitter:
             numbers = numbers[np.sort(some)]
         recipe = Recipe(
             candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
-            plan["rank"], plan.get("exact", False), memory=self.memory, n_jobs=self.n_jobs,
-            seed=self.seed,
+            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"), memory=self.memory,
+            n_jobs=self.n_jobs, seed=self.seed,
         )  # fmt: skip
         whole = len(numbers) == len(self.M)
         X, y = (self.M, self.y) if whole else (self.M[numbers], self.y[numbers])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.learners.limits import LIMITS, SQUARES
+from mercer.learners.limits import LEAF_ROWS, LIMITS, SQUARES
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs, entry_seconds
@@ -17,6 +17,8 @@ __all__ = ["SMALLEST_RANK", "Finals"]
 EXACT_ROWS = 10_000  # with at most so many rows, ridge is exact if there is time
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
+LEAVES = (LEAF_ROWS, 1000, 500)  # most rows of the leaves of a local machine, in the same way
+MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 SMALLEST_RANK = 300  # the same if almost no time is left
 FEWEST_ROWS = 2000  # of a support vector machine or of windows if almost no time is left
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
@@ -31,6 +33,7 @@ class Finals:
 
     - ``rank``: the centres of a low-rank machine, else None;
     - ``exact``: whether ridge has one Cholesky factor of all rows;
+    - ``leaf_rows``: of a local machine the most rows of a leaf, else None;
     - ``penalty``: the C of a support vector machine, else None;
     - ``rows``: so many rows at random, if all would take too long, else None.
     """
@@ -46,6 +49,9 @@ class Finals:
         wanted = self._seconds(candidate, final)
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
+        if candidate.machine == "local":
+            sizes = [final | {"leaf_rows": size} for size in LEAVES]
+            return next((f for f in sizes if self._seconds(candidate, f) <= left), sizes[-1])
         if candidate.machine != "ridge":
             n = final["rows"] or len(self.M)
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
@@ -71,6 +77,12 @@ class Finals:
         objects = any(f.holds_objects for f in self.features)
         return n <= EXACT_ROWS and not objects and 16 * n * n <= self.memory / 2
 
+    def local(self, n: int) -> bool:
+        """Whether ridge on n rows should be tried with leaves, inside which it is exact."""
+        objects = any(f.holds_objects for f in self.features)
+        few = self.costs.outputs <= MOST_OUTPUTS
+        return n > LEAF_ROWS and few and not objects and not self.exact(n)
+
     def wanted(self, candidate: Candidate, penalty: float) -> float:
         """Seconds of the best final fit that the memory allows, with care."""
         return self._seconds(candidate, self._full(candidate, penalty))
@@ -95,6 +107,8 @@ class Finals:
             return final | {"penalty": penalty}
         if candidate.machine == "window":
             return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
+        if candidate.machine == "local":
+            return final | {"leaf_rows": LEAF_ROWS}
         if self.exact(n):
             return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:
@@ -110,6 +124,9 @@ class Finals:
             return self.costs.expected("svc", self.costs.margin(n, entry, known=True))
         if candidate.machine == "window":
             return self.costs.expected("window", self.costs.window(final["rows"] or n, entry))
+        if candidate.machine == "local":
+            seconds = self.costs.local(n, final["leaf_rows"], entry)
+            return self.costs.expected("local", seconds)
         if final["rank"] is not None:
             seconds = Costs.low_rank(n, final["rank"], entry)
         elif final["exact"]:

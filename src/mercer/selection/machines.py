@@ -107,10 +107,14 @@ class RidgeMachine(Machine):
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
-        coef = self.learner.dual_coef_.astype(np.float64)
-        return self.learner.cross_gram(M) @ coef + self.offset
+        out = np.empty((len(M), len(self.offset)))
+        for part in self.learner.expansions(M):
+            out[part.rows] = part.K @ part.coef.astype(np.float64)
+        return out + self.offset
 
     def again(self, share: float = 1.0) -> dict[str, Any]:
+        if self.learner.solver_ == "local":
+            return {"machine": "local", "leaf_rows": self.learner.leaf_rows}
         low = self.learner.solver_ == "low_rank"
         rank = max(1, int(len(self.stored) * share)) if low else None
         return {"machine": "ridge", "rank": rank}
@@ -126,14 +130,21 @@ class RidgeMachine(Machine):
         return "centres" if self.learner.solver_ == "low_rank" else "training rows"
 
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
-        coef = self.learner.dual_coef_.astype(np.float64)
-        return self.learner.cross_gram(M).dense() * coef[:, outputs].T
+        found = np.zeros((len(M), len(self.stored)))
+        for part in self.learner.expansions(M):
+            coef = part.coef.astype(np.float64)[:, outputs[part.rows]].T
+            # centres may be rows of the leaf too, and add both times
+            np.add.at(found, np.ix_(part.rows, part.stored), part.K.dense() * coef)
+        return found
 
     @property
     def description(self) -> str:
         solver = self.learner.solver_
         if solver == "low_rank":
             solver = f"low rank, {self.learner.X_fit_.shape[0]} centres"
+        elif solver == "local":
+            leaves, centres = self.learner.leaves_, len(self.learner.centres_)
+            solver = f"{leaves.count} leaves of {leaves.largest:,} rows, {centres} centres"
         return f"kernel ridge, {solver}, penalty {self.penalty:.3g} times the rows"
 
 

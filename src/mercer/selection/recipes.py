@@ -37,7 +37,7 @@ class Recipe:
 
     Attributes
     ----------
-    machine : {"ridge", "svc", "window"}
+    machine : {"ridge", "local", "svc", "window"}
     penalty : float, optional
         C of a support vector machine; None chooses it.
     rank : int, optional
@@ -45,6 +45,8 @@ class Recipe:
     exact : bool
         Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
         on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
+    leaf_rows : int, optional
+        Most rows of a leaf of a local machine; None is the learner's default.
     memory : int, optional
     n_jobs : int, optional
     seed : int
@@ -55,6 +57,7 @@ class Recipe:
     penalty: float | None = None
     rank: int | None = None
     exact: bool = False
+    leaf_rows: int | None = None
     memory: int | None = None
     n_jobs: int | None = None
     seed: int = 0
@@ -83,6 +86,7 @@ class Recipe:
     def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
         if not self.exact or len(y) <= PENALTY_ROWS:
             solver = "auto" if self.rank is None else "low_rank"
+            solver = "local" if self.machine == "local" else solver
             learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
             finish = task.calibrate(learner.left_out_ + offset, y, weights)
             return RidgeMachine(learner, finish, learner.alpha_ / total, offset)
@@ -100,8 +104,8 @@ class Recipe:
         offset = np.average(Y, axis=0, weights=weights)
         total = len(y) if weights is None else float(np.sum(weights))
         learner = KernelRidge(
-            penalty, kernel=kernel, solver=solver, rank=self.rank, memory=self.memory,
-            n_jobs=self.n_jobs, random_state=self.seed,
+            penalty, kernel=kernel, solver=solver, rank=self.rank, leaf_rows=self.leaf_rows,
+            memory=self.memory, n_jobs=self.n_jobs, random_state=self.seed,
         )  # fmt: skip
         return learner.fit(X, Y - offset, weights), offset, total
 

@@ -5,8 +5,8 @@ has ``solve(K, y, weights=None)`` for an operator K (n, n), targets y of shape (
 and weights that mean repetition, and returns a `Result`: coefficients, a certificate, and why it
 stopped. Solvers of ridge regression take one ``penalty``, or one for each output; `RidgeSweep`
 takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K,
-`SmoSolver` takes a `DualProblem` instead of y. `TopEigenSolver` takes no y: it finds the largest
-eigenvalues of K.
+`LocalSolver` solves on a `LocalGram`, `SmoSolver` takes a `DualProblem` instead of y.
+`TopEigenSolver` takes no y: it finds the largest eigenvalues of K.
 
 **A factorisation** is the part of the work that a solver can use again for other right sides or
 penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_one_out``. A
@@ -29,6 +29,7 @@ from mercer.solvers.dual import DualProblem
 from mercer.solvers.easy_weights import EasyWeights
 from mercer.solvers.eigenpairs import EigenFactor, EigenSolver
 from mercer.solvers.kernel_products import InnerProducts, inner_products
+from mercer.solvers.local_ridge import LocalSolver
 from mercer.solvers.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.margin_machines import HingeMachines, RidgeMachine
 from mercer.solvers.margin_weights import MarginWeights
@@ -65,6 +66,7 @@ __all__ = [
     "Eigenpairs",
     "HingeMachines",
     "InnerProducts",
+    "LocalSolver",
     "LowRankFactor",
     "LowRankSolver",
     "MarginWeights",
