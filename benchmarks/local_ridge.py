@@ -42,7 +42,7 @@ MOST = 20_000  # rows of exact machines
 
 
 def problem(name: str, rows: int):
-    """Rows in float32, targets (numbers, or ±1 for each class), new rows, and the score of outputs."""
+    """Rows in float32, their targets (of classes ±1), new rows, and the score of their outputs."""
     if name == "waves":
         (X, y), task = waves(rows + DATA[name]), "regression"
     elif name == "letters":
