@@ -188,6 +188,30 @@ def test_a_window_is_that_of_the_learner(kind, weights):
     assert_allclose(again(Z), machine(Z), atol=1e-6)
 
 
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_a_local_machine_is_that_of_the_learner(kind, weights):
+    task, y = (Regression(), f) if kind == "numbers" else (TASK3, Y3)
+    machine = Recipe("local", rank=9, leaf_rows=20).fit(task, KERNEL, X, y, weights)
+    Y = task.targets(y)
+    mean = np.average(Y, axis=0, weights=weights)
+    settings = {"solver": "local", "rank": 9, "leaf_rows": 20, "random_state": 0}
+    learner = KernelRidge("auto", kernel=KERNEL, **settings).fit(X, Y - mean, weights)
+    assert machine.learner.alpha_ == learner.alpha_
+    outputs = learner.predict(Z) + mean
+    assert_allclose(machine.outputs(Z), outputs, atol=1e-7)
+    finish = task.calibrate(learner.left_out_ + mean, y, weights)
+    assert_allclose(machine(Z), finish(outputs), atol=1e-6)
+    which = np.arange(9) % Y.shape[1]
+    parts = machine.contributions(Z, which)
+    assert parts.shape == (9, 60)
+    assert_allclose(parts.sum(axis=1), (outputs - mean)[np.arange(9), which], atol=1e-7)
+    assert machine.kind == "training rows"
+    assert machine.description.startswith("kernel ridge, 4 leaves of 15 rows, 9 centres, penalty")
+    again = Recipe(**machine.again(0.5)).fit(task, machine.kernel, X, y, weights)
+    assert again.learner.leaf_rows == 20
+
+
 def test_a_window_of_hardly_any_rows():
     """One row has no other that it could be predicted from."""
     assert_allclose(Recipe("window").fit(Regression(), KERNEL, X[:1], f[:1])(Z), f[0], rtol=1e-6)

@@ -223,6 +223,53 @@ def test_the_best_of_each_family_are_promoted_first(rungs):
     assert len(second) >= 3
 
 
+def test_ridge_is_local_on_more_rows(rungs, monkeypatch):
+    """The best ridge machine of the first rung is tried with low rank too, as it was there."""
+    monkeypatch.setattr(finals, "LEAF_ROWS", 60)
+    monkeypatch.setattr(finals, "LEAVES", (60, 30))
+    model = KernelRegressor(trials=6).fit(TABLE, WAVE)
+    *tried, final = model.schedule_
+    first = [Candidate.of(entry) for entry in tried if entry["rows"] == 120]
+    second = [Candidate.of(entry) for entry in tried if entry["rows"] == 200]
+    assert "local" not in {candidate.machine for candidate in first}
+    machines = [candidate.machine for candidate in second]
+    assert machines.count("ridge") == 1
+    local = [replace(c, machine="ridge") for c in second if c.machine == "local"]
+    assert len(local) >= 2
+    assert set(local) <= set(first)
+    assert {c for c in second if c.machine == "ridge"} <= set(local)
+    winner = Candidate.of(model.winner_)
+    if winner.machine == "local":
+        assert final["leaf_rows"] == 60
+        assert "8 leaves of 30 rows" in model.solver_ or "4 leaves of 60 rows" in model.solver_
+        assert len(model.stored_rows_) == 240
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    same_model(model, again)
+    assert_array_equal(model.predict(TABLE), again.predict(TABLE))
+
+
+@pytest.mark.parametrize(("left", "expected"), [(1e6, 2000), (50, 1000), (20, 500), (1e-3, 500)])
+def test_less_time_means_smaller_leaves(clock, left, expected):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    search = search_of(model, WAVE, seconds=left)
+    candidate = Candidate("gaussian", machine="local")
+    search.finals.M = np.empty((400_000, 1))
+    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    final = search.finals.plan(candidate, 1e-3)
+    assert final["leaf_rows"] == expected
+    assert final["rank"] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "outputs", "wanted"),
+    [(20_000, 1, True), (8000, 1, False), (20_000, 26, True), (20_000, 500, False)],
+)
+def test_where_leaves_are_tried(rows, outputs, wanted):
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    search.finals.memory, search.finals.costs.outputs = 10**10, outputs
+    assert search.finals.local(rows) == wanted
+
+
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
     left_out = clocks.Clock.expected
 

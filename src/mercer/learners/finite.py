@@ -23,7 +23,7 @@ P = ParamSpec("P")
 Learner = TypeVar("Learner")
 Outputs = TypeVar("Outputs")
 
-SOLUTION = ("dual_coef_", "coef_", "intercept_", "eigenvalues_", "projection_")
+SOLUTION = ("dual_coef_", "leaf_coef_", "coef_", "intercept_", "eigenvalues_", "projection_")
 #: what stops for numbers that are too large or too small; SciPy's are ValueErrors as well
 BROKEN = (np.linalg.LinAlgError, ArithmeticError)
 SHRINK = "divide {name} by its largest value"

@@ -42,6 +42,7 @@ from mercer.threads import blas_limit
 __all__ = ["Expansion", "RidgeLearner"]
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
+SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
 PENALTY_ROWS = 1400  # most rows that the penalty of a local machine is chosen from
 JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
@@ -82,13 +83,7 @@ class RidgeLearner(KernelLearner):
         with ``alpha="auto"``).
         """
         self._check_solver()
-        for name in (
-            "alpha_",
-            "left_out_",
-            "centres_",
-            "leaves_",
-            "leaf_coef_",
-        ):  # of an earlier fit
+        for name in SOMETIMES:  # of an earlier fit
             vars(self).pop(name, None)
         choose = isinstance(self.alpha, str) and self.alpha == "auto"
         penalty = np.nan if choose else check_penalty(self.alpha, y)
@@ -109,7 +104,7 @@ class RidgeLearner(KernelLearner):
         if choose:
             self.left_out_ = self.left_out_ * unit
         if self.solver_ == "local":
-            self.leaf_coef_ = (unit * self.leaf_coef_).astype(training.X.dtype)
+            self.leaf_coef_ = (unit * self.leaf_coef_).astype(training.X.dtype, copy=False)
         self.dual_coef_ = (unit * result.coef).astype(training.X.dtype, copy=False)
         self.n_iter_ = result.iterations
         self.residual_ = result.gap
@@ -186,7 +181,11 @@ class RidgeLearner(KernelLearner):
         """Coefficients of all rows, and of the centres for each leaf; None chooses the penalty."""
         X, w = training.X, training.weights
         low = self.make_low_rank_gram(X, LIMITS["local ridge"].rank, held=2, fit_path=fit_path)
-        K = local_gram(low, self.leaf_rows, self.memory, self.random_state)
+
+        def made() -> LocalGram:
+            return local_gram(low, self.leaf_rows, self.memory, self.random_state)
+
+        K = made() if fit_path is None else fit_path.shared(made, "local")
         self.keep_support(X)
         self.centres_, self.leaves_ = np.asarray(K.centres), K.leaves
         self.solver_, self.gram_ = "local", K.describe()

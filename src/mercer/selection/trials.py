@@ -44,6 +44,8 @@ __all__ = ["Trials"]
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
+TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
+MORE_EXACT = 4  # ridge machines that are tried again on the same rows, where they were of low rank
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 
 
@@ -146,8 +148,9 @@ class Trials:
                 self._try_baseline(baseline, first)
             share = self.clock.first_share(order, rest[0]) if rest else 1.0
             small = len(self.M) <= SMALL_ROWS
-            # if the last rung leaves time, a second turn tries what the first one had to leave out
-            for part in dict.fromkeys((share, (1 + share) / 2)):
+            # if the last rung leaves time, the next turn tries what the first rung had to leave out
+            turns = [1 - (1 - share) / 2**turn for turn in range(TURNS)]
+            for part in dict.fromkeys(turns):
                 known = len(self.schedule)
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
                 if len(self.schedule) == known:
@@ -166,6 +169,9 @@ class Trials:
         promoted = self._promoted(rows)
         if len(promoted) < 2:
             return  # there is nothing to choose from
+        if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
+            promoted = [candidate for candidate in promoted if candidate.machine == "ridge"]
+            promoted = promoted[:MORE_EXACT]
         more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
         if more < len(promoted):  # the best one so far may need less time in the end
             self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done + more)
@@ -205,17 +211,17 @@ class Trials:
             return found
         # on the rows of the first rung local machines are the same as exact ones, but on many rows
         # they take no more time than those of low rank, and were better on most tables
-        lowest = next((c for c in found if c.machine == "ridge"), None)
-        local = [replace(c, machine="local") if c.machine == "ridge" else c for c in found]
-        return local if lowest is None else [local[0], lowest, *local[1:]]
+        ridge = [c for c in found if c.machine == "ridge"]
+        local = [replace(c, machine="local") if c in ridge else c for c in found]
+        if ridge:
+            local.insert(found.index(ridge[0]) + 1, ridge[0])
+        return local
 
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
         tried, start = 0, len(self.schedule)
         before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.schedule]
         for i, candidate in enumerate(order):
-            if done and candidate.machine != "ridge" and rung[0] == self.schedule[0]["rows"]:
-                continue  # on the same rows it would be the same
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
                 tried += 1
                 continue  # it is known from an earlier search
