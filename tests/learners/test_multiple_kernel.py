@@ -329,6 +329,21 @@ def test_indefinite_kernels_can_be_averaged():
     assert_array_equal(model.weights_, [0.5, 0.5])
 
 
+@pytest.mark.parametrize("method", ["align", "alignf", "easy", "simple", "unsupervised"])
+def test_indefinite_matrices_are_named_whatever_the_method(method):
+    """A distance in place of a kernel, say: its diagonal is 0 and not negative."""
+    K = RBF()(X)
+    distance = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    model = MultipleKernelClassifier("precomputed", method=method)
+    with pytest.raises(
+        ValueError, match=r"'matrix-1' is not .*: K of 90 rows has the eigenvalue -"
+    ):
+        model.fit([K, distance], y)
+    low = X @ X.T  # of rank 2: rounding leaves eigenvalues below 0
+    model.fit([K, low], y)
+    model.fit([K.astype(np.float32), low.astype(np.float32)], y)
+
+
 def test_wrong_matrices_are_named():
     K = RBF()(X)
     model = MultipleKernelClassifier("precomputed")

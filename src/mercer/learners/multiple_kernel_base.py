@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -38,6 +39,7 @@ from mercer.threads import blas_limit, count_jobs, forget
 __all__ = ["MultipleKernelLearner"]
 
 NORMALISE = ("auto", "diagonal", "trace", None)
+JUDGED_ROWS = 300  # of a kernel of which it is not known whether it is positive semidefinite
 BESIDE = 3  # matrices beside those of the kernels, if all are kept
 
 
@@ -196,12 +198,7 @@ class MultipleKernelLearner(BaseEstimator):
         keep = rereads and needed <= memory_budget(self.memory, needed)
         grams = [self._gram(k, training, one if keep else 1) for k in kernels]
         for item, K in zip(items, grams):
-            least = float(K.diag().min())
-            if least < 0:
-                raise ValueError(
-                    f"the kernel {item.name!r} is not positive semidefinite: a value k(x, x) is "
-                    f"{least:.3g}. Leave it out, or repair it."
-                )
+            _refuse_indefinite(item, K)
         if keep:
             grams = [K.held() for K in grams]
         if self.method == "unsupervised":
@@ -320,6 +317,22 @@ class MultipleKernelLearner(BaseEstimator):
 
     def _check_targets(self, training: Training) -> None:
         """Refuse targets that the learner cannot learn, and keep what their encoding needs."""
+
+
+def _refuse_indefinite(item: Item, K: GramOperator) -> None:
+    """Raise ValueError if k(x, x) < 0, or if K of some rows has a negative eigenvalue."""
+    least, what = float(K.diag().min()), "a value k(x, x) is"
+    if least >= 0 and item.kernel.positive_definite is not True:
+        rows = np.unique(np.linspace(0, K.shape[0] - 1, JUDGED_ROWS).round().astype(int))
+        values = scipy.linalg.eigvalsh(K.block(rows, rows).astype(np.float64))
+        rounding = np.sqrt(np.finfo(K.dtype).eps) * float(np.abs(values).max())
+        if values[0] < -rounding:
+            least, what = float(values[0]), f"K of {len(rows)} rows has the eigenvalue"
+    if least < 0:
+        raise ValueError(
+            f"the kernel {item.name!r} is not positive semidefinite: {what} {least:.3g}. Leave it "
+            'out, repair it, or give method="average".'
+        )
 
 
 def _read_by(kernel: Kernel, X: Any) -> Any:
