@@ -25,7 +25,9 @@ SQUARES = 4  # matrices of the size of a leaf, for each thread
 FEWEST = 2  # rows of a leaf
 
 
-def local_gram(low: LowRankGram, leaf_rows: int | None, memory: Any, random_state: Any):
+def local_gram(
+    low: LowRankGram, leaf_rows: int | None, memory: Any, random_state: Any
+) -> LocalGram:
     """K̂, whose leaves have at most ``leaf_rows``; None means 2000, or fewer if memory is short."""
     budget = memory_budget(memory) / 2
     one = SQUARES * np.dtype(low.dtype).itemsize
