@@ -70,7 +70,7 @@ def test_predictions_without_a_row_are_those_of_a_refit(weighted):
 def test_float32_is_solved_again_in_float64_where_it_is_not_enough():
     K, y, _ = problem(400, 60, 100, np.float32)
     plain = LocalSolver(1.0).solve(K, y)
-    assert 1e-9 < plain.gap < 1e-3
+    assert 1e-9 < plain.gap < 1e-2
     assert plain.converged
     A = K.dense().astype(np.float64) + np.eye(400)
     assert_allclose(plain.coef, np.linalg.solve(A, y), rtol=1e-3, atol=1e-3)

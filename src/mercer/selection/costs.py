@@ -31,6 +31,7 @@ PAIR, PAIR_OUTPUT = 6e-9, 1.5e-9  # of each pair of its rows, and of each target
 EACH_STEP = 0.003  # a step of learning, however few the rows are
 PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
 SCREENING = 1e-6  # seconds for each value of a column and its features
+JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
 FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
 
@@ -84,6 +85,7 @@ class Costs:
         """A local fit with its leave-one-out outputs."""
         p, m = min(leaf_rows, n), LIMITS["local ridge"].rank
         products = 2 * p**2 / 3 + 2 * p * m + 2 * m**2
+        n += JUDGING * p
         return n * (p + m) * entry + n * products / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
 
     @staticmethod
