@@ -163,6 +163,10 @@ def test_strings():
 def test_memory_is_kept_or_named():
     small = local(memory="2MB", rank=None, leaf_rows=None).fit(X, y)
     assert len(small.centres_) <= 600
+    for memory in ("200kB", "1MB"):
+        chosen = local("auto", memory=memory, rank=None, leaf_rows=None).fit(X, y)
+        assert chosen.leaves_.count > 1
+        assert np.corrcoef(chosen.predict(Z), small.predict(Z))[0, 1] > 0.9
     with pytest.raises(MemoryError, match=r"leaves of 5,000 rows: give memory=.\d+MB. or more"):
         local(memory="2MB", leaf_rows=5000).fit(X, y)
 

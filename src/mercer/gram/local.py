@@ -33,12 +33,10 @@ class LocalGram(GramOperator):
     >>> X = np.array([[0.0], [9.0], [1.0], [8.0]])
     >>> K = DenseGram(np.exp(-np.abs(X - X.T) / 9), symmetric=True)
     >>> low = pivoted_cholesky(K, 1, random_state=0)
-    >>> local = LocalGram(low, grow_leaves(low, 2, random_state=0))
-    >>> (local.dense() == K.dense()).astype(int)  # but between the leaves, here of rank 1
-    array([[1, 0, 1, 1],
-           [0, 1, 0, 1],
-           [1, 0, 1, 1],
-           [1, 1, 1, 1]])
+    >>> leaves = grow_leaves(low, 2, random_state=0)
+    >>> values, leaf = LocalGram(low, leaves).dense(), leaves.numbers()
+    >>> bool(np.allclose(values[leaf[:, None] == leaf], K.dense()[leaf[:, None] == leaf]))
+    True
     """
 
     symmetric = True

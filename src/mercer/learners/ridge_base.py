@@ -232,9 +232,10 @@ class RidgeLearner(KernelLearner):
         return float(begin * np.sqrt(10.0) ** best)
 
     def _penalty_of_few(self, training: Training, y: np.ndarray) -> float:
-        """The λ that 1,400 rows choose among many."""
-        n = training.X.shape[0]
-        some = np.sort(check_random_state(self.random_state).permutation(n)[:PENALTY_ROWS])
+        """The λ that 1,400 rows choose among many, or fewer if memory is short."""
+        n, one = training.X.shape[0], LIMITS["leave one out"].matrices * 8
+        most = int(min(PENALTY_ROWS, np.sqrt(memory_budget(self.memory, one * n**2) / one)))
+        some = np.sort(check_random_state(self.random_state).permutation(n)[: max(most, 2)])
         w = None if training.weights is None else training.weights[some]
         K = gram(self.kernel_, training.X[some], memory=self.memory, n_jobs=self.n_jobs).held()
         factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
