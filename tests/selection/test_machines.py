@@ -212,6 +212,13 @@ def test_a_local_machine_is_that_of_the_learner(kind, weights):
     assert again.learner.leaf_rows == 20
 
 
+def test_a_local_machine_is_local_where_an_exact_one_would_do(monkeypatch):
+    """Its folds may be small enough to be exact, but memory for it may be short."""
+    monkeypatch.setattr(recipes, "PENALTY_ROWS", 40)
+    machine = Recipe("local", rank=9, exact=True, leaf_rows=20).fit(Regression(), KERNEL, X, f)
+    assert machine.learner.solver_ == "local"
+
+
 def test_a_window_of_hardly_any_rows():
     """One row has no other that it could be predicted from."""
     assert_allclose(Recipe("window").fit(Regression(), KERNEL, X[:1], f[:1])(Z), f[0], rtol=1e-6)

@@ -7,6 +7,7 @@ sample needs its similarities to the centres alone to find its leaf.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,10 @@ class Leaves:
     def rows(self, leaf: int) -> np.ndarray:
         """The rows of a leaf, ascending."""
         return np.sort(self.order[self.starts[leaf] : self.starts[leaf + 1]])
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """The rows of one leaf after the other."""
+        return map(self.rows, range(self.count))
 
     def numbers(self) -> np.ndarray:
         """The leaf of each row, (n,)."""

@@ -50,12 +50,8 @@ def leaf_jobs(K: LocalGram, memory: Any, n_jobs: int | None) -> int:
 
 def leaf_coefficients(K: LocalGram, coef: np.ndarray) -> np.ndarray:
     """c of each leaf, (leaves, centres, ...): that of Fᵀ a less what its own rows add to it."""
-    own = np.stack(
-        [
-            K.low.factor(rows).T @ coef[rows].astype(K.dtype)
-            for rows in map(K.leaves.rows, range(K.leaves.count))
-        ]
-    ).astype(np.float64)
+    parts = [K.low.factor(rows).T @ coef[rows].astype(K.dtype) for rows in K.leaves.parts()]
+    own = np.stack(parts).astype(np.float64)
     if len(own) == 1:
         return np.zeros_like(own)  # rounding would be left
     return np.stack([K.low.lift(rest) for rest in own.sum(axis=0) - own])

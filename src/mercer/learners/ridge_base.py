@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from mercer.gram import GramOperator, Leaves, LocalGram, gram, memory_budget
 from mercer.learners.base import FitPath, KernelLearner, Training
 from mercer.learners.finite import finite_values
-from mercer.learners.limits import LIMITS
+from mercer.learners.limits import LIMITS, PENALTY_ROWS
 from mercer.learners.local_ridge import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.parameters import check_count, check_positive
 from mercer.learners.ridge_penalty import (
@@ -43,7 +43,6 @@ __all__ = ["Expansion", "RidgeLearner"]
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
 SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
-PENALTY_ROWS = 1400  # most rows that the penalty of a local machine is chosen from
 JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
 

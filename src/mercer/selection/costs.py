@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.learners.limits import LIMITS
-from mercer.selection.recipes import FOLDS, JUDGED_ROWS, PENALTY_ROWS, SMALL, costs_tried
+from mercer.learners.limits import LIMITS, PENALTY_ROWS
+from mercer.selection.recipes import FOLDS, JUDGED_ROWS, SMALL, costs_tried
 
 __all__ = ["Costs", "entry_seconds"]
 

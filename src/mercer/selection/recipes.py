@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.kernels import Kernel
+from mercer.learners.limits import PENALTY_ROWS
 from mercer.learners.nadaraya_watson import NadarayaWatson
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.svc import SVC
@@ -26,7 +27,6 @@ __all__ = ["Recipe", "compressed"]
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
 USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value takes seconds
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
-PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for an exact one
 FEW = 10  # rows of a class, all of which take part in those fits
 SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, else a fifth
 
@@ -84,9 +84,9 @@ class Recipe:
     # --- ridge --------------------------------------------------------------------------------
 
     def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
-        if not self.exact or len(y) <= PENALTY_ROWS:
-            solver = "auto" if self.rank is None else "low_rank"
-            solver = "local" if self.machine == "local" else solver
+        local = self.machine == "local"
+        if local or not self.exact or len(y) <= PENALTY_ROWS:
+            solver = "local" if local else "auto" if self.rank is None else "low_rank"
             learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
             finish = task.calibrate(learner.left_out_ + offset, y, weights)
             return RidgeMachine(learner, finish, learner.alpha_ / total, offset)

@@ -139,7 +139,7 @@ class LocalSolver:
         )
         left_out = np.empty(0)
         if leave_out:  # y_i - z_i / (s_i [(Λ + F Fᵀ)⁻¹]_ii), as in `RidgeSystem`
-            for rows, _ in K.low.strips():
+            for rows in K.leaves.parts():
                 T = scipy.linalg.solve_triangular(L, features[rows].T, lower=True)
                 inverse[rows] -= np.einsum("ki,ki->i", T, T, dtype=np.float64)
             errors = z / (s * inverse)[:, None]
