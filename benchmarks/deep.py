@@ -149,4 +149,4 @@ def loop(quick: bool) -> Section:
 if __name__ == "__main__":
     arguments = options()
     for measure in (loop, shapes):
-        measure(arguments.quick).finish(arguments.write and not arguments.quick)
+        measure(arguments.quick).finish(arguments.write)

@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
 def options(*more: tuple[str, dict]) -> argparse.Namespace:
-    """--quick: smaller and fewer runs; --write: replace the section of RESULTS.md.
+    """--quick: smaller and fewer runs; --write: replace the section of RESULTS.md, not with both.
 
     ``more`` are the names and the arguments of further options.
     """
@@ -36,7 +36,10 @@ def options(*more: tuple[str, dict]) -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="replace the section of RESULTS.md")
     for name, settings in more:
         parser.add_argument(name, **settings)
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if chosen.quick and chosen.write:
+        parser.error("--quick measures too little for RESULTS.md: leave out --quick or --write")
+    return chosen
 
 
 def interleaved(runs: dict[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:

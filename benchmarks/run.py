@@ -1,4 +1,7 @@
-"""``make bench``: every benchmark in a process of its own, and RESULTS.md written anew."""
+"""``make bench``: every benchmark in a process of its own, and RESULTS.md written anew.
+
+With ``--quick`` all are run on less, and nothing is written.
+"""
 
 import subprocess
 import sys
@@ -13,10 +16,11 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "neighbours", "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
               "tables", "large_tables"]  # fmt: skip
 
+more = sys.argv[1:] if "--quick" in sys.argv else ["--write", *sys.argv[1:]]
 failed = []
 for name in BENCHMARKS:
     print(f"\n--- {name}", flush=True)
     script = Path(__file__).parent / f"{name}.py"
-    if subprocess.run([sys.executable, str(script), "--write", *sys.argv[1:]]).returncode:
+    if subprocess.run([sys.executable, str(script), *more]).returncode:
         failed.append(name)
 sys.exit(f"failed: {', '.join(failed)}" if failed else 0)

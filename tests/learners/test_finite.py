@@ -150,6 +150,13 @@ def test_a_parameter_out_of_scale_is_named():
         KernelRidge(kernel="poly", degree=2, coef0=1e200).fit(X, classes)
 
 
+def test_a_count_is_not_to_blame():
+    with pytest.raises(ValueError, match="column 1 of X reaches"):
+        KernelRidge(kernel="linear", max_iter=10**250).fit(scaled_column(1e200), classes)
+    with pytest.raises(ValueError, match=r"degree .*reaches 1e.05"):
+        KernelRidge(kernel="poly", degree=10**5, coef0=2.0).fit(X, classes)
+
+
 def test_conjugate_gradients_end_on_products_that_are_not_finite():
     with pytest.raises(ValueError, match="column 1 of X reaches"):
         KernelRidge(kernel="linear", solver="conjugate_gradient").fit(scaled_column(1e300), classes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -108,11 +109,10 @@ def _scales(learner: Any, X: Any, given: dict[str, Any]) -> Iterator[tuple[str, 
         values = np.asarray(given.get(name, ()))
         if values.dtype.kind in "fiu" and values.size:
             yield from _scale(name, np.abs(values.astype(np.float64)).max(), SHRINK)
-    if "kernel_" in vars(learner):
-        kernel = {f"{k} of the kernel": v for k, v in learner.kernel_.get_params().items()}
-    else:
-        kernel = {}
-    for name, value in {**kernel, **learner.get_params(deep=False)}.items():
+    # whole numbers of a learner are counts, such as max_iter, on which no scale depends
+    own = {k: v for k, v in learner.get_params(deep=False).items() if not isinstance(v, Integral)}
+    kernel = learner.kernel_.get_params() if "kernel_" in vars(learner) else {}
+    for name, value in {**{f"{k} of the kernel": v for k, v in kernel.items()}, **own}.items():
         if is_number(value):
             yield from _scale(name, abs(float(value)), "give a value nearer to 1")
 
