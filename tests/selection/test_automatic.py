@@ -1,5 +1,7 @@
 """The automatic estimators: scikit-learn's contract, hostile tables, probabilities, refits."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.candidates import Candidate
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -307,6 +310,17 @@ def test_little_memory_is_kept_to():
     model = KernelRegressor(trials=1, memory="200kB").fit(TABLE, NUMBERS)
     assert "low rank" in model.solver_
     assert model.score(TABLE, NUMBERS) > 0.5
+
+
+def test_little_memory_is_enough_for_many_rows():
+    """The machine of the start had 300 centres, and leaves 2,000 rows, whatever the memory."""
+    x, z = RNG.uniform(-3, 3, size=(2, 3000))
+    X, y = pd.DataFrame({"x": x, "z": z}), np.abs(x - z)
+    assert KernelRegressor(time=3, memory="1MB").fit(X, y).score(X, y) > 0.9
+    local = asdict(Candidate("gaussian", machine="local")) | {"rank": None, "steps": []}
+    model = KernelRegressor(replay=[local | {"rows": 3000}], memory="2MB").fit(X, y)
+    assert model.schedule_[-1]["leaf_rows"] < 200
+    assert model.score(X, y) > 0.9
 
 
 def test_too_little_memory_is_refused_at_once():

@@ -79,6 +79,28 @@ def test_float32_is_solved_again_in_float64_where_it_is_not_enough():
     assert hard.gap < 1e-8
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("penalty", [1e-7, 1e-3])
+def test_a_smooth_kernel_is_solved_as_well_as_its_rounding_allows(dtype, penalty):
+    """K - F Fᵀ is rounding alone then, which had eigenvalues below -λ."""
+    X = np.random.default_rng(0).uniform(-1.7, 1.7, size=(600, 2)).astype(dtype)
+    y = np.sin(2 * X[:, 0].astype(np.float64)) * X[:, 1]
+    for rank in (60, 200):
+        low = pivoted_cholesky(gram(RBF(0.5), X), rank, random_state=0)
+        K = LocalGram(low, grow_leaves(low, 100, 0))
+        found, left_out = LocalSolver(penalty).solve_and_leave_out(K, y)
+        assert found.converged
+        assert np.abs(K.dense() @ found.coef + penalty * found.coef - y).max() < 1e-2
+        assert np.abs(left_out - y).max() < 0.1
+
+
+def test_a_matrix_of_zeros_has_a_solution_of_any_size():
+    low = pivoted_cholesky(DenseGram(np.zeros((6, 6)), symmetric=True), 2, random_state=0)
+    found = LocalSolver(0.0).solve(LocalGram(low, grow_leaves(low, 3, 0)), np.ones(6))
+    assert np.isfinite(found.coef).all()
+    assert not found.converged
+
+
 def test_the_certificate_bounds_the_residual():
     for seed in range(5):
         K, y, _ = problem(300, 40, 60, np.float32, seed)

@@ -22,6 +22,9 @@ __all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
 
 STRIP = 2048  # most rows of a strip of F
 NUMBERS = 2**18  # most numbers in it if the rank is small
+#: units of K's rounding, of which a smaller pivot has too many: entries of K are wrong by some, and
+#: their errors grow with each pivot that is not far above them
+PIVOT = 256
 
 
 class LowRankGram(FactoredGram):
@@ -149,7 +152,7 @@ def pivoted_cholesky(
     n, dtype = K.shape[0], np.dtype(K.dtype)
     rank = min(rank, n)
     u = K.diag().astype(np.float64)
-    trace, floor = u.sum(), 16 * np.finfo(dtype).eps * u.max(initial=0)
+    trace, floor = u.sum(), PIVOT * np.finfo(dtype).eps * u.max(initial=0)
     if tol is None:
         tol = np.finfo(dtype).eps
     F = np.empty((n, rank), dtype)

@@ -19,7 +19,7 @@ from mercer.gram.memory import in_megabytes
 from mercer.learners.limits import LEAF_ROWS
 from mercer.threads import count_jobs
 
-__all__ = ["leaf_coefficients", "leaf_jobs", "local_gram"]
+__all__ = ["affordable_leaf", "leaf_coefficients", "leaf_jobs", "local_gram"]
 
 SQUARES = 4  # matrices of the size of a leaf, for each thread
 FEWEST = 2  # rows of a leaf
@@ -29,17 +29,20 @@ def local_gram(
     low: LowRankGram, leaf_rows: int | None, memory: Any, random_state: Any
 ) -> LocalGram:
     """K̂, whose leaves have at most ``leaf_rows``; None means 2000, or fewer if memory is short."""
-    budget = memory_budget(memory) / 2
-    one = SQUARES * np.dtype(low.dtype).itemsize
-    if leaf_rows is None:
-        leaf_rows = int(np.clip(np.sqrt(budget / one), FEWEST, LEAF_ROWS))
-    elif one * min(leaf_rows, low.shape[0]) ** 2 > budget:
-        least = in_megabytes(2 * one * min(leaf_rows, low.shape[0]) ** 2)
+    size = np.dtype(low.dtype).itemsize
+    most, leaf = affordable_leaf(memory, size), min(leaf_rows or 1, low.shape[0])
+    if leaf > most:
         raise MemoryError(
             f"memory={memory!r} is too small for leaves of {leaf_rows:,} rows: give "
-            f"memory={least} or more, or a smaller leaf_rows=."
+            f"memory={in_megabytes(2 * SQUARES * size * leaf**2)} or more, or a smaller leaf_rows=."
         )
+    leaf_rows = min(most, LEAF_ROWS) if leaf_rows is None else leaf_rows
     return LocalGram(low, grow_leaves(low, leaf_rows, random_state))
+
+
+def affordable_leaf(memory: Any, size: int) -> int:
+    """Most rows of a leaf that half of the memory has room for, of entries of ``size`` bytes."""
+    return max(FEWEST, int(np.sqrt(memory_budget(memory) / 2 / (SQUARES * size))))
 
 
 def leaf_jobs(K: LocalGram, memory: Any, n_jobs: int | None) -> int:

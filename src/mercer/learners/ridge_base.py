@@ -37,6 +37,7 @@ from mercer.solvers import (
     NystroemPreconditioner,
     Result,
 )
+from mercer.solvers.local_ridge import rounding_of
 from mercer.threads import blas_limit
 
 __all__ = ["Expansion", "RidgeLearner"]
@@ -191,8 +192,11 @@ class RidgeLearner(KernelLearner):
         jobs = leaf_jobs(K, self.memory, self.n_jobs)
         if penalty is None:
             self.alpha_ = self._penalty_of_leaves(K, training, y, jobs)
-            solver = LocalSolver(self.alpha_, jobs)
-            result, self.left_out_ = solver.solve_and_leave_out(K, y, w)
+            solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
+            if not solved[0].converged:  # the rounding of K is larger in some other leaf
+                self.alpha_ *= 10
+                solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
+            result, self.left_out_ = solved
         else:
             result = LocalSolver(penalty, jobs).solve(K, y, w)
         self.leaf_coef_ = leaf_coefficients(K, result.coef)
@@ -218,13 +222,16 @@ class RidgeLearner(KernelLearner):
         @cache
         def error(step: int) -> float:
             penalty = begin * np.sqrt(10.0) ** step
+            if penalty < least:
+                return np.inf  # it cannot be told from none
             solved, left_out = LocalSolver(penalty, jobs).solve_and_leave_out(some, judged, w)
             if not solved.converged:
                 return np.inf
             squares = np.square(left_out - judged).reshape(len(rows), -1).sum(axis=1)
             return float(squares @ share)
 
-        begin, best = self._penalty_of_few(training, y), 0
+        least = rounding_of(K, training.weights)
+        begin, best = max(self._penalty_of_few(training, y), least), 0
         for direction in (1, -1):
             while abs(best) < STEPS and error(best + direction) < error(best):
                 best += direction

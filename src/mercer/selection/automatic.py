@@ -185,7 +185,8 @@ class _AutomaticKernel(BaseEstimator, ABC):
         fitter = self._fitter(task, M, y, weights, memory)
         early = None
         if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and EARLY.suits(self.encoder_.features_):
-            early = fitter.fit(EARLY, {"rank": SMALLEST_RANK})  # from here on there is a model
+            # from here on there is a model
+            early = fitter.fit(EARLY, {"rank": search.finals.affordable(SMALLEST_RANK)})
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )

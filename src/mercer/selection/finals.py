@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.learners.limits import LEAF_ROWS, LIMITS, SQUARES
+from mercer.learners.local_ridge import affordable_leaf
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs, entry_seconds
@@ -50,7 +51,7 @@ class Finals:
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
         if candidate.machine == "local":
-            sizes = [final | {"leaf_rows": size} for size in LEAVES]
+            sizes = [final | {"leaf_rows": min(size, final["leaf_rows"])} for size in LEAVES]
             return next((f for f in sizes if self._seconds(candidate, f) <= left), sizes[-1])
         if candidate.machine != "ridge":
             n = final["rows"] or len(self.M)
@@ -108,7 +109,7 @@ class Finals:
         if candidate.machine == "window":
             return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
         if candidate.machine == "local":
-            return final | {"leaf_rows": LEAF_ROWS}
+            return final | {"leaf_rows": min(LEAF_ROWS, affordable_leaf(self.memory, 8))}
         if self.exact(n):
             return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:

@@ -23,12 +23,12 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge_system import refuse_overflow, solve_by_penalty
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["LocalSolver"]
+__all__ = ["LocalSolver", "rounding_of"]
 
 #: bound of a solution's relative residual, by the precision of K: far below the noise of targets,
 #: and one of float32 moves as much when K's entries are rounded
 TOLERANCES = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-4}
-ROUNDING = 4.0  # units of K - F Fᵀ, times the root of its rows, that a singular leaf is raised by
+ROUNDING = 8.0  # units of the largest entry of K, times the root of the rows of a leaf
 
 
 class Leaf(NamedTuple):
@@ -40,6 +40,7 @@ class Leaf(NamedTuple):
     inner: np.ndarray  # Fᵀ Λ⁻¹ F
     right: np.ndarray  # Fᵀ Λ⁻¹ b
     squares: tuple[float, float]  # ‖b - Λ (Λ⁻¹ b)‖², and an estimate of ‖F - Λ (Λ⁻¹ F)‖²
+    penalty: float  # λ, or more if Λ was indefinite
     diagonal: np.ndarray | None  # of Λ⁻¹
 
 
@@ -57,13 +58,13 @@ class LocalSolver:
     Notes
     -----
     For n rows, leaves of p and m centres O(n p² / 3 + 2 n p m + n m²) operations, and memory for
-    F, another matrix of its size, and for each thread three of the size of a leaf. A leaf that is
-    singular to K's precision is solved in float64, with the rounding of K's entries added to λ; a
-    float32 K whose residual is too large is solved again in float64.
+    F, another matrix of its size, and for each thread three of the size of a leaf. A smaller λ than
+    what the rounding of K's entries adds to the eigenvalues of a leaf is raised to that. A float32
+    K whose residual is too large is solved again in float64.
 
     The certificate (``Result.gap``) bounds the relative residual ‖b - (Λ + F Fᵀ) z‖ / ‖b‖ by those
-    of the leaves and of the sum: that of Λ⁻¹ b as computed, and that of Λ⁻¹ F as one random sum of
-    its columns tells.
+    of the leaves and of the sum: that of Λ⁻¹ b as computed, that of Λ⁻¹ F as one random sum of its
+    columns tells, and what was added to λ.
 
     Examples
     --------
@@ -97,9 +98,13 @@ class LocalSolver:
         return self._solve(K, y, weights, float(self.penalty), True)
 
     def _solve(self, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
-        found = self._solve_in(np.dtype(K.dtype), K, y, weights, penalty, leave_out)
-        if found[0].converged or K.dtype == np.float64:
-            return found
+        if K.dtype == np.float32:
+            try:
+                found = self._solve_in(np.dtype(K.dtype), K, y, weights, penalty, leave_out)
+                if found[0].converged:
+                    return found
+            except np.linalg.LinAlgError:
+                pass  # rounding has made A indefinite
         return self._solve_in(np.dtype(np.float64), K, y, weights, penalty, leave_out)
 
     def _solve_in(self, dtype, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
@@ -110,12 +115,15 @@ class LocalSolver:
 
         def leaf(number: int) -> Leaf:
             raise_if_stopped()
-            return _leaf(K, number, dtype, penalty, s, b, signs, leave_out)
+            return _leaf(K, number, dtype, least, s, b, signs, leave_out)
 
-        z, features, inverse = np.empty_like(b), np.empty((n, m), dtype), np.empty(n)
+        z, features = np.empty_like(b), np.empty((n, m), dtype)
+        raised, inverse = np.empty((n, 1)), np.empty(n)
+        least = max(penalty, rounding_of(K, weights))
         A, right, squares = np.eye(m), np.zeros((m, b.shape[1])), np.zeros(2)
         for found in ordered_map(leaf, range(K.leaves.count), self.n_jobs):
             z[found.rows], features[found.rows] = found.solved, found.features
+            raised[found.rows] = found.penalty - penalty
             if found.diagonal is not None:
                 inverse[found.rows] = found.diagonal
             A, right, squares = A + found.inner, right + found.right, squares + found.squares
@@ -126,7 +134,7 @@ class LocalSolver:
         for rows, F in K.low.strips():
             z[rows] -= features[rows] @ beta.astype(dtype)
             sums += F.T @ (s[rows, None] * z[rows]).astype(dtype)
-        gap = _gap(K, s, b, squares, beta, beta - sums)
+        gap = _gap(K, s, b, squares, beta, beta - sums, raised * z)
         converged = gap <= TOLERANCES[np.dtype(K.dtype)]
         result = Result(
             (s[:, None] * z).reshape(np.shape(y)),
@@ -147,6 +155,14 @@ class LocalSolver:
         return result, left_out
 
 
+def rounding_of(K: LocalGram, weights: np.ndarray | None = None) -> float:
+    """What rounding of K's entries may add to the eigenvalues of a leaf, as λ does."""
+    diagonal = K.diag() if weights is None else np.asarray(weights) * K.diag()
+    refuse_overflow(diagonal)
+    largest = float(diagonal.max(initial=0)) or 1.0
+    return ROUNDING * float(np.finfo(K.dtype).eps * np.sqrt(K.leaves.largest)) * largest
+
+
 def _leaf(K: LocalGram, number: int, dtype, penalty: float, s, b, signs, leave_out: bool) -> Leaf:
     """One leaf, solved."""
     rows = K.leaves.rows(number)
@@ -155,7 +171,7 @@ def _leaf(K: LocalGram, number: int, dtype, penalty: float, s, b, signs, leave_o
     system *= scale
     system *= scale.T
     F = F * scale
-    L, system = _factorised(system, penalty)
+    L, system, penalty = _factorised(system, penalty)
     solved = solve_factored(L, np.concatenate([b[rows], F], axis=1))
     outputs = b.shape[1]
     z, features, probe = solved[:, :outputs], solved[:, outputs:], signs.astype(L.dtype)
@@ -163,34 +179,34 @@ def _leaf(K: LocalGram, number: int, dtype, penalty: float, s, b, signs, leave_o
     products = (F.T @ solved.astype(dtype, copy=False)).astype(np.float64)
     return Leaf(
         rows, z, features, products[:, outputs:], products[:, :outputs],
-        (float(np.sum(np.square(rest[0]))), float(np.sum(np.square(rest[1])))),
+        (float(np.sum(np.square(rest[0]))), float(np.sum(np.square(rest[1])))), penalty,
         inverse_diagonal(L) if leave_out else None,
     )  # fmt: skip
 
 
-def _factorised(S: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-    """The lower factor of S + λ I, and S + λ I; S is overwritten."""
+def _factorised(S: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """The lower factor of S + λ I, this matrix, and λ; S is overwritten.
+
+    Where it is indefinite, since F has rounding of its own, λ is doubled until it is not.
+    """
     refuse_overflow(S)
     S.flat[:: len(S) + 1] += penalty
-    L = np.array(S, order="F")
-    if cholesky_factor(L):
-        return L, S
-    largest = max(float(S.diagonal().max(initial=0)), np.finfo(S.dtype).tiny)
-    rounding = ROUNDING * np.finfo(S.dtype).eps * np.sqrt(len(S)) * largest
-    S = S.astype(np.float64)
     while True:
         L = np.array(S, order="F")
-        L.flat[:: len(S) + 1] += rounding
         if cholesky_factor(L):
-            return L, S
-        rounding *= 10
+            return L, S, penalty
+        S = S.astype(np.float64, copy=False)
+        S.flat[:: len(S) + 1] += penalty
+        penalty *= 2
 
 
-def _gap(K: LocalGram, s, b, squares, beta, rest) -> float:
-    """‖b - (Λ + F Fᵀ) z‖ / ‖b‖ at most: the residuals of the leaves, and F (β - Fᵀ z)."""
+def _gap(K: LocalGram, s, b, squares, beta, rest, raised) -> float:
+    """‖b - (Λ + F Fᵀ) z‖ / ‖b‖ at most: the residuals of the leaves, F (β - Fᵀ z), and what was
+    added to λ times z.
+    """
     size = float(np.linalg.norm(b))
     if size == 0:
         return 0.0
     of_leaves = np.sqrt(squares[0]) + np.sqrt(squares[1]) * np.linalg.norm(beta)
     of_sum = sum(float(np.sum((s[i, None] * (F @ rest)) ** 2)) for i, F in K.low.strips())
-    return float(of_leaves + np.sqrt(of_sum)) / size
+    return float(of_leaves + np.sqrt(of_sum) + np.linalg.norm(raised)) / size
