@@ -270,6 +270,26 @@ def test_where_leaves_are_tried(rows, outputs, wanted):
     assert search.finals.local(rows) == wanted
 
 
+def test_ridge_is_tried_early_for_few_classes_of_many_rows():
+    features = TableEncoder().fit(RNG.normal(size=(30, 4))).features_
+
+    def early(classes, rows):
+        order = candidates(features, "classification", classes, rows)
+        assert sorted(map(str, order)) == sorted(map(str, candidates(features, "classification")))
+        return sum(candidate.machine == "ridge" for candidate in order[:6])
+
+    assert early(2, 20_000) == 5
+    assert early(2, 5000) == early(26, 20_000) == 2
+
+
+@pytest.mark.parametrize(("plan", "expected"), [({"rank": 500}, 6), ({"leaf_rows": 9}, 6), ({}, 9)])
+def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    model.final_seconds_ = 4.0
+    model.schedule_ = [plan | {"mean": [{"rank": 300}]}]
+    assert model.refit_seconds(1.5) == expected
+
+
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
     left_out = clocks.Clock.expected
 

@@ -37,8 +37,8 @@ __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
-KEPT_SHARE = 0.15  # of --time, that the fit to all rows leaves to the report and its pictures
-CARE = 1.5  # the fit on all rows begins only if so many times its predicted time is left
+KEPT_SHARE = 0.1  # of --time, that the fit to all rows leaves to the report and its pictures
+CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
 def fit_table(options: FitOptions, started: float | None = None) -> int:
@@ -211,7 +211,7 @@ def _refit(
         return None  # who cut that one short wants no longer one
     n, fitted = len(problem.y), len(split.y_train)
     timed = options.trials is None
-    wanted = CARE * model.final_seconds_ * (n / fitted) ** 2
+    wanted = CARE * model.refit_seconds(n / fitted)
     no_time = (
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."

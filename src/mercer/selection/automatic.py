@@ -241,6 +241,12 @@ class _AutomaticKernel(BaseEstimator, ABC):
         self.machine_, self._stored = mean_of(task, fitted)
         return self
 
+    def refit_seconds(self, times: float) -> float:
+        """Seconds of a `refit` to so many times the rows of the search, told by its final fits."""
+        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
+        linear = all(plan.get("rank") or plan.get("leaf_rows") for plan in plans)
+        return self.final_seconds_ * times ** (1 if linear else 2)
+
     @fitting
     def compress(self, X, rank: int) -> Self:
         """Replace the machine by one with ``rank`` centres, which predicts faster.

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.learners.limits import LEAF_ROWS
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs
-from mercer.selection.finals import Finals
+from mercer.selection.finals import TRIED_LEAF, Finals
 from mercer.selection.learning import FIRST_RUNG_SHARE, LEARNING_STEPS, LearntKernels
 from mercer.selection.rungs import Rung, Rungs
 
@@ -22,7 +21,7 @@ __all__ = ["HELD_ROWS", "PROMOTED", "Clock"]
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
 EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
-RESERVE, MOST_RESERVED = 0.05, 0.25  # parts of the time that are kept for the final fit
+RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
 
 
 class Clock:
@@ -64,7 +63,7 @@ class Clock:
             known = self.rungs.large(rows)  # C, from an earlier rung
             return learning + values + folds * self.costs.margin(train, 0, known)
         if candidate.machine == "local":
-            return learning + folds * Costs.local(train, LEAF_ROWS, entry)
+            return learning + folds * Costs.local(train, TRIED_LEAF, entry)
         if each:
             return learning + folds * Costs.eigenpairs(train, entry)
         if rank is None:

@@ -13,12 +13,13 @@ from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs, entry_seconds
 from mercer.selection.encoding import Feature
 
-__all__ = ["SMALLEST_RANK", "Finals"]
+__all__ = ["EXACT_ROWS", "SMALLEST_RANK", "TRIED_LEAF", "Finals"]
 
 EXACT_ROWS = 10_000  # with at most so many rows, ridge is exact if there is time
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 LEAVES = (LEAF_ROWS, 1000, 500)  # most rows of the leaves of a local machine, in the same way
+TRIED_LEAF = 1000  # the same in the search, as good a judge in half of the time
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 SMALLEST_RANK = 300  # the same if almost no time is left
 FEWEST_ROWS = 2000  # of a support vector machine or of windows if almost no time is left
@@ -51,7 +52,7 @@ class Finals:
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
         if candidate.machine == "local":
-            sizes = [final | {"leaf_rows": min(size, final["leaf_rows"])} for size in LEAVES]
+            sizes = [final | {"leaf_rows": self.leaf(size)} for size in LEAVES]
             return next((f for f in sizes if self._seconds(candidate, f) <= left), sizes[-1])
         if candidate.machine != "ridge":
             n = final["rows"] or len(self.M)
@@ -92,6 +93,10 @@ class Finals:
         """Centres of a final fit: ``rank``, or as many as the memory allows."""
         return max(1, int(min(rank, np.sqrt(self.memory / SQUARES))))
 
+    def leaf(self, rows: int) -> int:
+        """Most rows of a leaf: ``rows``, or as many as the memory allows."""
+        return min(rows, affordable_leaf(self.memory, 8))
+
     def entry(self, candidate: Candidate) -> float:
         """Seconds of one value of a candidate's kernel."""
         key = candidate.family, candidate.text, candidate.columns
@@ -109,7 +114,7 @@ class Finals:
         if candidate.machine == "window":
             return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
         if candidate.machine == "local":
-            return final | {"leaf_rows": min(LEAF_ROWS, affordable_leaf(self.memory, 8))}
+            return final | {"leaf_rows": self.leaf(LEAF_ROWS)}
         if self.exact(n):
             return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:

@@ -26,7 +26,7 @@ from mercer.selection.candidates import MACHINES, Candidate, candidates
 from mercer.selection.clock import HELD_ROWS, Clock
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
-from mercer.selection.finals import EXACT_ROWS, Finals
+from mercer.selection.finals import EXACT_ROWS, TRIED_LEAF, Finals
 from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.learning import LearntKernels
 from mercer.selection.machines import Machine
@@ -46,6 +46,7 @@ __all__ = ["Trials"]
 PATIENCE, SECOND_PATIENCE = 8, 5
 TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
 MORE_EXACT = 4  # ridge machines that are tried again on the same rows, where they were of low rank
+SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank waits for others
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 
 
@@ -140,7 +141,7 @@ class Trials:
 
         Returns the winner, and the entry of its final fit in the schedule.
         """
-        order = candidates(self.features, self.task.name, self.Y.shape[1])
+        order = candidates(self.features, self.task.name, self.Y.shape[1], len(self.M))
         order = [c for c in order if not (c.more and self.rungs.learns_each(c))][:trials]
         first, *rest = self.rungs.plan()
         try:
@@ -199,7 +200,8 @@ class Trials:
         """All candidates of a rung, those first that are likely to make the model.
 
         The best one, those whose mean with it is better, the best of each other family, the rest.
-        Ridge machines of a table of many rows become local; the best one is tried as it is as well.
+        Ridge machines of a table of many rows become local; the best one is tried as it is as well,
+        at once if its kernel is smooth.
         """
         ranked = self.board.ranked(rows)
         order = [Candidate.of(self.schedule[row["place"]]) for row in ranked]
@@ -211,10 +213,11 @@ class Trials:
             return found
         # on the rows of the first rung local machines are the same as exact ones, but on many rows
         # they take no more time than those of low rank, and were better on most tables
-        ridge = [c for c in found if c.machine == "ridge"]
-        local = [replace(c, machine="local") if c in ridge else c for c in found]
+        local = [replace(c, machine="local") if c.machine == "ridge" else c for c in found]
+        ridge = [place for place, c in enumerate(found) if c.machine == "ridge"]
         if ridge:
-            local.insert(found.index(ridge[0]) + 1, ridge[0])
+            best = found[ridge[0]]
+            local.insert(ridge[0] + (1 if best.family in SMOOTH else LATER), best)
         return local
 
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
@@ -351,8 +354,8 @@ class Trials:
         each = self.rungs.learns_each(candidate)
         recipe = Recipe(
             candidate.machine, self._penalty_before(candidate, len(rows)),
-            exact=len(rows) <= EXACT_ROWS and not each, memory=self.memory, n_jobs=self.n_jobs,
-            seed=self.seed,
+            exact=len(rows) <= EXACT_ROWS and not each, leaf_rows=self.finals.leaf(TRIED_LEAF),
+            memory=self.memory, n_jobs=self.n_jobs, seed=self.seed,
         )  # fmt: skip
         kernel: Any = None if each else self._shared_kernel(candidate, steps, taken)
         held = None if each else self._held(kernel, rows)
