@@ -262,7 +262,7 @@ def test_less_time_means_smaller_leaves(clock, left, expected):
 
 @pytest.mark.parametrize(
     ("rows", "outputs", "wanted"),
-    [(20_000, 1, True), (8000, 1, False), (20_000, 26, True), (20_000, 500, False)],
+    [(20_000, 1, True), (5000, 1, False), (20_000, 26, True), (20_000, 500, False)],
 )
 def test_where_leaves_are_tried(rows, outputs, wanted):
     search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
@@ -270,16 +270,16 @@ def test_where_leaves_are_tried(rows, outputs, wanted):
     assert search.finals.local(rows) == wanted
 
 
-def test_ridge_is_tried_early_for_few_classes_of_many_rows():
+def test_ridge_is_tried_early_where_it_is_local_and_classes_are_few():
     features = TableEncoder().fit(RNG.normal(size=(30, 4))).features_
 
-    def early(classes, rows):
-        order = candidates(features, "classification", classes, rows)
+    def early(classes, local):
+        order = candidates(features, "classification", classes, local)
         assert sorted(map(str, order)) == sorted(map(str, candidates(features, "classification")))
         return sum(candidate.machine == "ridge" for candidate in order[:6])
 
-    assert early(2, 20_000) == 5
-    assert early(2, 5000) == early(26, 20_000) == 2
+    assert early(2, True) == 5
+    assert early(2, False) == early(26, True) == 2
 
 
 @pytest.mark.parametrize(("plan", "expected"), [({"rank": 500}, 6), ({"leaf_rows": 9}, 6), ({}, 9)])
@@ -362,7 +362,7 @@ def test_less_time_means_fewer_centres(clock, left, expected):
     assert search.finals.plan(candidate, 1e-3)["rank"] == expected
 
 
-@pytest.mark.parametrize(("rows", "left", "exact"), [(8000, 100, True), (8000, 1, False)])
+@pytest.mark.parametrize(("rows", "left", "exact"), [(5000, 100, True), (5000, 0.5, False)])
 def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     search = search_of(model, WAVE, seconds=left)

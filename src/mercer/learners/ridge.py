@@ -104,8 +104,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     the direction in which the kernel's features of the centres vary most. With leaves of p rows a
     fit takes O(n p² / 3 + 2 n p · rank) operations: it grows with n, as that of low rank, and where
     near rows tell most, its error is near the exact one. A prediction compares a sample with the
-    centres and one leaf. With ``alpha="auto"``, 1,400 rows and two of the leaves
-    choose the penalty.
+    centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
 
     Examples
     --------

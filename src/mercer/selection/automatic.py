@@ -473,7 +473,7 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     width of a window are chosen by leave-one-out in closed form, the penalty of a support vector
     machine on a fifth of the rows. Probabilities are the
     softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
-    was not fitted to. With up to 10,000 rows ridge is exact if there is time; with more it is exact
+    was not fitted to. With up to 6,000 rows ridge is exact if there is time; with more it is exact
     inside leaves of up to 2,000 rows and costs O(n 2000²), or it has low rank with up to 4,000
     centres and costs O(n 4000²), whichever predicts held-out rows better.
 

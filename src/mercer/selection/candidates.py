@@ -39,7 +39,6 @@ SCREENED = (
     (40, 1.0),
 )  # how many, and the scale
 MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
-MANY_ROWS = 10_000  # with more rows, ridge is local, and the best for few classes
 MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 
@@ -276,7 +275,7 @@ FOR_MANY = Candidate("gaussian", 2.0, machine="svc")
 
 
 def candidates(
-    features: list[Feature], task: str = "regression", classes: int = 2, rows: int = 0
+    features: list[Feature], task: str = "regression", classes: int = 2, local: bool = False
 ) -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
@@ -284,18 +283,16 @@ def candidates(
     machines are as good as any and the fastest by far. For a single column, the other families are
     the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
     kernel for each column costs too much. More than 100 classes have too many pairs for support
-    vector machines. Texts are read in several ways. For few classes of many ``rows`` ridge machines
-    come first, which are local in the second rung.
+    vector machines. Texts are read in several ways. For few classes ridge machines come early where
+    they are ``local`` in the second rung.
     """
     objects = {f.source for f in features if f.kind in OBJECTS}
     kinds = Counter(f.kind for f in features)
     kinds["alike"] = sum(f.alike >= 0 for f in features)
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
-    local = rows > MANY_ROWS and classes <= MANY_CLASSES
-    plain = [
-        c for c in _orders(kinds, local)[task] if numbers and (by_column or c.family in WITHOUT)
-    ]
+    order = _orders(kinds, local and classes <= MANY_CLASSES)[task]
+    plain = [c for c in order if numbers and (by_column or c.family in WITHOUT)]
     if classes > MANY_CLASSES and FOR_MANY in plain:
         plain.remove(FOR_MANY)
         plain.insert(0, FOR_MANY)

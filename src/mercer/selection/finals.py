@@ -15,7 +15,7 @@ from mercer.selection.encoding import Feature
 
 __all__ = ["EXACT_ROWS", "SMALLEST_RANK", "TRIED_LEAF", "Finals"]
 
-EXACT_ROWS = 10_000  # with at most so many rows, ridge is exact if there is time
+EXACT_ROWS = 6_000  # with at most so many rows, ridge is exact if there is time
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 LEAVES = (LEAF_ROWS, 1000, 500)  # most rows of the leaves of a local machine, in the same way

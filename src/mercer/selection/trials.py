@@ -141,7 +141,8 @@ class Trials:
 
         Returns the winner, and the entry of its final fit in the schedule.
         """
-        order = candidates(self.features, self.task.name, self.Y.shape[1], len(self.M))
+        local = self.finals.local(len(self.M))
+        order = candidates(self.features, self.task.name, self.Y.shape[1], local)
         order = [c for c in order if not (c.more and self.rungs.learns_each(c))][:trials]
         first, *rest = self.rungs.plan()
         try:
