@@ -453,6 +453,34 @@ def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     same_model(model, again)
 
 
+def test_a_quick_fit_of_a_small_table_has_the_kernel_of_a_fold(told):
+    """It learnt one in a single step, which was much worse."""
+    model = KernelRegressor(trials=1)
+    model.fit_and_encode(TABLE, WAVE)
+    assert model.winner_["family"] == "interactions"
+    again = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    weights = np.array(model.kernel_.weights)
+    assert weights.std() > 0.1  # after one step they are nearly equal
+    assert not np.array_equal(weights, again.kernel_.weights)
+    assert len(told) == 3
+
+
+def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
+    """A small table has no rows to spare, so that it is learnt again, from as many as in a fold."""
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=1000.0)
+    learnt, plain = Candidate("interactions", learn=True), Candidate("gaussian")
+    assert search.clock.final_learning(plain) == 0
+    assert search.clock.final_learning(learnt) > 0
+    search.finals.costs.observe("ridge, learning", 0.01, 0.1)
+    before = search.clock.final_learning(learnt)
+    assert search.clock.reserve(learnt, 1e-3) >= before
+    winner, final = search.run(1)
+    assert winner == learnt
+    assert final["learning"] == 600  # of the 240 rows at most
+    assert search.finals.whole(winner, 1e-3, None, before=0.0) is not None
+    assert search.finals.whole(winner, 1e-3, None, before=1e6) is None
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     rungs, told, clock, monkeypatch, early

@@ -43,18 +43,7 @@ class Clock:
         entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
         learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):
-            count = self.rungs.count_learning(candidate)
-            if candidate.family == "screened":
-                learning = Costs.screening(rows, len(self.finals.features))
-            elif candidate.family == "metric":
-                count = min(count, self.rungs.learning_rows)
-                learning = Costs.metric(count, len(candidate.numbers(self.finals.features)))
-            elif candidate.family == "many":
-                parts = len(candidate.kernel(self.finals.features).parts)
-                learning = Costs.alignment(count, entry, parts)
-            else:
-                learning = Costs.interactions(count, entry, LEARNING_STEPS)
-            learning *= folds if each else 1
+            learning = (folds if each else 1) * self._learning(candidate, rows)
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
         values = rows * (rows if rows <= HELD_ROWS else train) * entry  # of the kernel
         if candidate.machine == "window":
@@ -69,6 +58,26 @@ class Clock:
         if rank is None:
             return learning + folds * Costs.exact(train, entry)
         return learning + EACH_FOLDS + Costs.low_rank(rows, rank, entry)
+
+    def _learning(self, candidate: Candidate, rows: int) -> float:
+        """Seconds in which a kernel is learnt once."""
+        entry, count = self.finals.entry(candidate), self.rungs.count_learning(candidate)
+        if candidate.family == "screened":
+            return Costs.screening(rows, len(self.finals.features))
+        if candidate.family == "metric":
+            count = min(count, self.rungs.learning_rows)
+            return Costs.metric(count, len(candidate.numbers(self.finals.features)))
+        if candidate.family == "many":
+            parts = len(candidate.kernel(self.finals.features).parts)
+            return Costs.alignment(count, entry, parts)
+        return Costs.interactions(count, entry, LEARNING_STEPS)
+
+    def final_learning(self, candidate: Candidate) -> float:
+        """Seconds, with care, in which a kernel is learnt again for the final fit."""
+        if not self.rungs.learns_each(candidate):
+            return 0.0
+        seconds = self._learning(candidate, len(self.finals.M))
+        return self.costs.expected(f"{candidate.machine}, learning", seconds)
 
     def expected(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial, with care; 0 without a limit."""
@@ -94,5 +103,5 @@ class Clock:
         least = RESERVE * self.budget.limit
         if best is None or np.isinf(self.budget.limit):
             return least
-        wanted = 2 * self.finals.wanted(best, penalty)
+        wanted = self.final_learning(best) + 2 * self.finals.wanted(best, penalty)
         return max(least, min(wanted, MOST_RESERVED * self.budget.limit))

@@ -15,7 +15,7 @@ from mercer.selection.budget import Deadline
 from mercer.selection.candidates import Candidate
 from mercer.selection.encoding import Feature
 from mercer.selection.finals import SMALLEST_RANK
-from mercer.selection.learning import LEARNING_STEPS, learn_kernel, learning_rows
+from mercer.selection.learning import learn_kernel, learning_rows
 from mercer.selection.machines import Machine
 from mercer.selection.means import MeanMachine
 from mercer.selection.recipes import Recipe
@@ -62,16 +62,14 @@ class Fitter:
         candidate: Candidate,
         plan: dict,
         kernel: TableKernel | None = None,
-        steps: int = LEARNING_STEPS,
         rows: np.ndarray | None = None,
     ) -> Fitted:
         """The machine of a candidate, fitted as a plan of `Finals` says.
 
-        A kernel that is not given is learnt, in at most ``steps`` steps. Only ``rows`` are used, if
-        they are given.
+        A kernel that is not given is learnt. Only ``rows`` are used, if they are given.
         """
         numbers = np.arange(len(self.M)) if rows is None else rows
-        kernel = kernel or self._learnt(candidate, numbers, steps)
+        kernel = kernel or self._learnt(candidate, numbers, plan.get("learning"))
         if plan.get("rows"):  # fewer, because all would take too long
             some = np.random.default_rng(self.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]
@@ -85,15 +83,15 @@ class Fitter:
         machine = recipe.fit(self.task, kernel, X, y, self._weights(numbers))
         return machine, numbers[machine.stored]
 
-    def _learnt(self, candidate: Candidate, numbers: np.ndarray, steps: int) -> TableKernel:
-        """The kernel of a candidate; its weights are learnt from at most 1,200 rows."""
+    def _learnt(self, candidate: Candidate, numbers: np.ndarray, count: int | None) -> TableKernel:
+        """The kernel of a candidate, learnt from at most so many rows; None means 1,200."""
         order = np.random.default_rng(self.seed).permutation(len(numbers))
-        rows = numbers[order[: learning_rows(self.memory)]]
+        rows = numbers[order[: count or learning_rows(self.memory)]]
         if not candidate.learn:
             return candidate.bound(self.features, self.M[np.sort(rows)])[0]
         return learn_kernel(
             candidate, self.features, self.M[rows], self.task.targets(self.y[rows]),
-            self._weights(rows), self.memory, self.n_jobs, steps=steps,
+            self._weights(rows), self.memory, self.n_jobs,
         )[0]  # fmt: skip
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
@@ -211,6 +209,7 @@ class FinalFit:
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
         rows = np.sort(self.search.rungs.order[:QUICK_ROWS])
-        kernel = self.search.learnt.of(winner)[0]
+        learnt = self.search.learnt
+        kernel = learnt.of(winner)[0] or learnt.of(winner, 0)[0]  # that of a fold is there already
         self.candidates = [winner]
-        self.fitted = [self.fitter.fit(winner, plan, kernel, steps=1, rows=rows)]
+        self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]

@@ -38,6 +38,8 @@ class Finals:
     - ``leaf_rows``: of a local machine the most rows of a leaf, else None;
     - ``penalty``: the C of a support vector machine, else None;
     - ``rows``: so many rows at random, if all would take too long, else None.
+
+    `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit.
     """
 
     def __init__(self, features: list[Feature], M: Any, budget: Budget, memory: int, costs: Costs):
@@ -45,9 +47,12 @@ class Finals:
         self.budget, self.memory, self.costs = budget, memory, costs
         self.entries: dict[tuple, float] = {}
 
-    def plan(self, candidate: Candidate, penalty: float) -> dict:
-        """The best final fit of a candidate that the time and the memory allow."""
-        final, left = self._full(candidate, penalty), self.budget.left()
+    def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
+        """The best final fit of a candidate that the memory and the time allow.
+
+        It begins ``before`` seconds from now.
+        """
+        final, left = self._full(candidate, penalty), self.budget.left() - before
         wanted = self._seconds(candidate, final)
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
@@ -64,14 +69,16 @@ class Finals:
                 return less
         return final | {"rank": self.affordable(SMALLEST_RANK), "exact": False}
 
-    def whole(self, candidate: Candidate, penalty: float, rank: int | None) -> dict | None:
+    def whole(
+        self, candidate: Candidate, penalty: float, rank: int | None, before: float = 0.0
+    ) -> dict | None:
         """A final fit with at least ``rank`` centres, of all rows; None if there is no time."""
         plan = self._full(candidate, penalty)
         if plan["rank"] is None:
             # a stop ends it if it is late, so it may begin with less care than others
             hoped = HOPE * self._seconds(candidate, plan)
-            return plan if hoped <= self.budget.left() else None
-        plan = self.plan(candidate, penalty)
+            return plan if hoped <= self.budget.left() - before else None
+        plan = self.plan(candidate, penalty, before)
         return plan if plan["rank"] >= (rank or self.affordable(RANKS[0])) else None
 
     def exact(self, n: int) -> bool:

@@ -62,7 +62,6 @@ def learn_kernel(
     memory: int,
     n_jobs: int | None,
     *,
-    steps: int = LEARNING_STEPS,
     on_step: Callable[[int, float], bool | None] | None = None,
 ) -> tuple[TableKernel, int]:
     """The kernel of a candidate with weights learnt from encoded rows, in random order.
@@ -70,8 +69,6 @@ def learn_kernel(
     Parameters
     ----------
     M, Y : the encoded rows, and the targets (n, outputs)
-    steps : int
-        Most steps of the weights of interactions.
     on_step : callable, optional
         Called with (step, error) after each step; if it returns True, the learning ends.
 
@@ -83,7 +80,7 @@ def learn_kernel(
         numbers, n = candidate.numbers(features), len(M)
         found = learn_metric(
             M.numbers[:, numbers], Y, weights, form=FORMS[candidate.form],
-            steps=min(METRIC_STEPS, steps), held=n // (2 if n > LEARNING_ROWS else 5),
+            steps=METRIC_STEPS, held=n // (2 if n > LEARNING_ROWS else 5),
             on_step=on_step,
         )  # fmt: skip
         kernel = candidate.kernel(features, found.kernel)
@@ -96,7 +93,9 @@ def learn_kernel(
     if candidate.family == "many":
         return learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1
     jobs = learning_jobs(memory, len(M), n_jobs)
-    learnt = learn_interactions(kernel, X, Y, weights, steps=steps, n_jobs=jobs, on_step=on_step)
+    learnt = learn_interactions(
+        kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
+    )
     return learnt.kernel, len(learnt.errors)
 
 

@@ -457,10 +457,13 @@ class Trials:
             self.partners = self.partners[: len(final.get("mean", []))]
         if candidate.learn and not self.rungs.learns_each(candidate):
             self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
-        final = dict(final) if final else self.finals.plan(candidate, winner["penalty"])
+        if final is None:
+            before = self.clock.final_learning(candidate)
+            final = self.finals.plan(candidate, winner["penalty"], before)
+            final["learning"] = self.rungs.count_learning(candidate)
         said = self.board.close()
         self.notices += [notice for notice in (self.room, said) if notice]
-        self.schedule.append(final)
+        self.schedule.append(dict(final))
         return candidate, final
 
     def _try_means(self, winner: dict) -> None:
@@ -486,8 +489,10 @@ class Trials:
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
         candidate, penalty = self.partners[number]
-        plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"])
-        return None if plan is None else asdict(candidate) | plan
+        before = self.clock.final_learning(candidate)
+        plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"], before)
+        learning = {"learning": self.rungs.count_learning(candidate)}
+        return None if plan is None else asdict(candidate) | plan | learning
 
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
