@@ -435,3 +435,19 @@ def test_weights_are_drawn():
         KernelWeightsDisplay([0.5, 0.5], ["a"])
     few = KernelWeightsDisplay(np.full(50, 0.02), most=5).plot()
     assert len(few.bars_) == 5
+
+
+def test_machines_are_solved_more_precisely_than_weights(monkeypatch):
+    """A step that gains less than the gap of its machines is taken for none: SimpleMKL stalled."""
+    from mercer.solvers import HingeMachines
+
+    gaps, solve = [], HingeMachines.solve
+
+    def recorded(self, K, last):
+        gaps.append(self.tol)
+        return solve(self, K, last)
+
+    monkeypatch.setattr(HingeMachines, "solve", recorded)
+    MultipleKernelClassifier(KERNELS, method="simple", tol=1e-3, C=100.0).fit(X, y)
+    assert len(gaps) > 1
+    assert max(gaps) <= 1e-6

@@ -26,6 +26,10 @@ from mercer.threads import fitting
 
 __all__ = ["MultipleKernelClassifier", "MultipleKernelRegressor"]
 
+#: of that of the weights: a step of SimpleMKL that lowers the value by less than the gap of its
+#: machines is taken for none, and a tenth stalled in four of 18 fits to titanic
+MACHINE_TOL = 1e-3
+
 
 class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     r"""Classification with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
@@ -197,7 +201,8 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
             own = np.flatnonzero(labels)
             rows.append(own)
             problems.append(DualProblem.classification(labels[own], bounds[own]))
-        hinges = HingeMachines(problems, rows, self.tol / 10, self.memory, self.n_jobs)
+        tol = MACHINE_TOL * self.tol
+        hinges = HingeMachines(problems, rows, tol, self.memory, self.n_jobs)
         return self._margin_weights().solve(grams, hinges)
 
 
@@ -221,7 +226,7 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
     ----------
     kernels, n_neighbors, normalise, tol, max_iter, memory, n_jobs
         As in `MultipleKernelClassifier`.
-    method : str, default="alignf"
+    method : str, default="align"
         As in `MultipleKernelClassifier`, without "easy"; "simple" and "one_norm" find the sum with
         the least penalised squared error.
     estimator : KernelLearner, optional
@@ -256,7 +261,7 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
         self,
         kernels: Any = None,
         *,
-        method: str = "alignf",
+        method: str = "align",
         estimator: Any = None,
         alpha: float = 1.0,
         n_neighbors: int = 10,

@@ -20,6 +20,7 @@ HALVINGS = 12  # of a step that does not lower the value
 LOWER = 1e-4  # part of the promised decrease that a step must reach (Armijo)
 LEAST = 1e-10  # a weight below is 0
 STILL = 1e-14  # relative decrease below which a step is no progress
+ROUNDED = 1e-6  # relative, what rounding of a float32 K may add to the value
 DAMPED = 1e-8  # of the mean second derivative, added to all
 
 
@@ -182,6 +183,11 @@ class MarginWeights:
                 if value - found.value <= STILL * abs(value):
                     return None
                 return self._state(grams, machines, mu, found)
+            noise = found.gap + state.optimum.gap + ROUNDED * abs(value)
+            if length == 1.0 and found.value <= value + noise:  # near the least value, which is
+                after = self._state(grams, machines, mu, found)  # flat, the gap still tells
+                if after.gap <= state.gap / 2:
+                    return after
             # the least value of a parabola through both values and the slope
             rise = found.value - value - length * slope
             length *= float(np.clip(-slope * length / (2 * rise), 0.1, 0.5))
