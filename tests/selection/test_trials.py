@@ -453,6 +453,31 @@ def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     same_model(model, again)
 
 
+def test_a_late_support_vector_machine_has_fewer_rows(rungs, told, clock, monkeypatch):
+    """The machine of the start took its place, which may be much worse."""
+    from mercer.selection import automatic, final_fit
+
+    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
+    monkeypatch.setattr(final_fit, "FEWEST_ROWS", 90)
+    told.cut = None
+
+    class Late(final_fit.Deadline):
+        def __enter__(self):
+            clock.now += 1000
+            raise Stopped
+
+    monkeypatch.setattr(final_fit, "Deadline", Late)
+    monkeypatch.setattr(trials, "candidates", lambda *_: [Candidate("gaussian", machine="svc")])
+    model = KernelClassifier(time=100, progress=clock).fit(TABLE, RING)
+    assert model.winner_["machine"] == "svc"
+    assert model.schedule_[-1]["rows"] == 90
+    assert any("repeated with 90 of the rows" in notice for notice in model.notices_)
+    assert model.score(TABLE, RING) > 0.7
+    monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
+    again = KernelClassifier(replay=model.schedule_).fit(TABLE, RING)
+    assert_array_equal(again.predict(TABLE), model.predict(TABLE))
+
+
 def test_a_quick_fit_of_a_small_table_has_the_kernel_of_a_fold(told):
     """It learnt one in a single step, which was much worse."""
     model = KernelRegressor(trials=1)

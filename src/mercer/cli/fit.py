@@ -37,7 +37,8 @@ __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
-KEPT_SHARE = 0.1  # of --time, that the fit to all rows leaves to the report and its pictures
+#: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures
+KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -216,10 +217,11 @@ def _refit(
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."
     )
-    if timed and wanted > budget.left() - KEPT_SHARE * budget.limit:
+    kept = max(KEPT_SHARE, LEAST_KEPT / budget.limit)  # of the time
+    if timed and wanted > budget.left() - kept * budget.limit:
         model.notices_.append(no_time)
         return None
-    deadline = Deadline(budget if timed else Budget(), -KEPT_SHARE)
+    deadline = Deadline(budget if timed else Budget(), -kept)
 
     def refitted() -> Any:
         final = copy(model)

@@ -14,7 +14,7 @@ from mercer.kernels import TableKernel
 from mercer.selection.budget import Deadline
 from mercer.selection.candidates import Candidate
 from mercer.selection.encoding import Feature
-from mercer.selection.finals import SMALLEST_RANK
+from mercer.selection.finals import FEWEST_ROWS, SMALLEST_RANK
 from mercer.selection.learning import learn_kernel, learning_rows
 from mercer.selection.machines import Machine
 from mercer.selection.means import MeanMachine
@@ -26,7 +26,8 @@ from mercer.threads import Stopped
 __all__ = ["EARLY", "FinalFit", "Fitted", "Fitter", "mean_of"]
 
 QUICK_ROWS = 5000  # most rows of a final fit after an interruption
-LATE = 0.05  # part of the time by which a final fit may exceed it
+#: part of the time, and least seconds, by which a final fit may exceed it
+LATE, LEAST_LATE = 0.05, 0.5
 EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
 
 #: a machine, and of each row that it has stored the number among all rows
@@ -152,7 +153,8 @@ class FinalFit:
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
-        deadline, tried = Deadline(self.search.budget, LATE), len(self.search.schedule) - 1
+        budget, tried = self.search.budget, len(self.search.schedule) - 1
+        deadline = Deadline(budget, max(LATE, LEAST_LATE / budget.limit))
         kernel = self.search.learnt.of(candidate)[0]
         try:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
@@ -186,7 +188,12 @@ class FinalFit:
     def _replace(self, winner: Candidate) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
         why = "Interrupted" if self.cut else "The time was over"
-        if not self.cut and self.early is not None:
+        if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
+            plan = self.plan | {"rows": min(FEWEST_ROWS, len(self.fitter.M))}
+            self.notices.append(
+                f"{why} in the final fit: it was repeated with {plan['rows']} of the rows."
+            )
+        elif not self.cut and self.early is not None:
             plan = {"final": True, "early": True, "rank": SMALLEST_RANK}
             self.notices.append(
                 f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
@@ -202,13 +209,13 @@ class FinalFit:
         self._fit_quickly(winner, plan)
 
     def _fit_quickly(self, winner: Candidate, plan: dict) -> None:
-        """The machine of the start, or few centres of few rows."""
+        """The machine of the start, few rows, or few centres of few rows."""
         self.plan = plan
         if plan.get("early"):
             self.candidates = [EARLY]
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
-        rows = np.sort(self.search.rungs.order[:QUICK_ROWS])
+        rows = np.sort(self.search.rungs.order[:QUICK_ROWS]) if plan.get("quick") else None
         learnt = self.search.learnt
         kernel = learnt.of(winner)[0] or learnt.of(winner, 0)[0]  # that of a fold is there already
         self.candidates = [winner]

@@ -13,7 +13,7 @@ from mercer.selection.candidates import Candidate
 from mercer.selection.costs import Costs, entry_seconds
 from mercer.selection.encoding import Feature
 
-__all__ = ["EXACT_ROWS", "SMALLEST_RANK", "TRIED_LEAF", "Finals"]
+__all__ = ["EXACT_ROWS", "FEWEST_ROWS", "SMALLEST_RANK", "TRIED_LEAF", "Finals"]
 
 EXACT_ROWS = 6_000  # with at most so many rows, ridge is exact if there is time
 TEXT_RANK = 4000  # centres of ridge on texts or sets
