@@ -441,13 +441,13 @@ def test_machines_are_solved_more_precisely_than_weights(monkeypatch):
     """A step that gains less than the gap of its machines is taken for none: SimpleMKL stalled."""
     from mercer.solvers import HingeMachines
 
-    gaps, solve = [], HingeMachines.solve
+    tolerances, solve = [], HingeMachines.solve
 
     def recorded(self, K, last):
-        gaps.append(self.tol)
+        tolerances.append(self.tol)
         return solve(self, K, last)
 
     monkeypatch.setattr(HingeMachines, "solve", recorded)
     MultipleKernelClassifier(KERNELS, method="simple", tol=1e-3, C=100.0).fit(X, y)
-    assert len(gaps) > 1
-    assert max(gaps) <= 1e-6
+    assert len(tolerances) > 1
+    assert max(tolerances) <= 1e-6

@@ -25,7 +25,7 @@ def test_the_weights_are_those_of_the_public_learner():
     Y, w = np.sin(6 * X[:, :1]) + X[:, 1:2] * X[:, 2:], RNG.integers(1, 4, 150).astype(float)
     found = learn_sum(kernel, kernel.encode(X), Y, w)
     named = [(str(j), *part) for j, part in enumerate(PARTS)]
-    theirs = MultipleKernelRegressor(named).fit(X, Y, sample_weight=w)
+    theirs = MultipleKernelRegressor(named, method="alignf").fit(X, Y, sample_weight=w)
     used = [PARTS[j] for j in np.flatnonzero(theirs.weights_)]
     assert [columns for _, columns in found.parts] == [columns for _, columns in used]
     assert_allclose(found.weights, theirs.weights_[theirs.weights_ > 0], rtol=1e-6)

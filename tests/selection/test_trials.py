@@ -437,6 +437,22 @@ def told(monkeypatch):
     return told
 
 
+@pytest.fixture
+def late(told, clock, monkeypatch):
+    """The first final fit is over its time; called, all later ones have theirs."""
+    from mercer.selection import final_fit
+
+    told.cut = None
+
+    class Late(final_fit.Deadline):
+        def __enter__(self):
+            clock.now += 1000
+            raise Stopped
+
+    monkeypatch.setattr(final_fit, "Deadline", Late)
+    return lambda: monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
+
+
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     model = KernelRegressor(trials=1)
     model.fit_and_encode(TABLE, WAVE)  # does not raise: the command asks for what there is
@@ -453,27 +469,19 @@ def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     same_model(model, again)
 
 
-def test_a_late_support_vector_machine_has_fewer_rows(rungs, told, clock, monkeypatch):
+def test_a_late_support_vector_machine_has_fewer_rows(rungs, late, clock, monkeypatch):
     """The machine of the start took its place, which may be much worse."""
     from mercer.selection import automatic, final_fit
 
     monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
     monkeypatch.setattr(final_fit, "FEWEST_ROWS", 90)
-    told.cut = None
-
-    class Late(final_fit.Deadline):
-        def __enter__(self):
-            clock.now += 1000
-            raise Stopped
-
-    monkeypatch.setattr(final_fit, "Deadline", Late)
     monkeypatch.setattr(trials, "candidates", lambda *_: [Candidate("gaussian", machine="svc")])
     model = KernelClassifier(time=100, progress=clock).fit(TABLE, RING)
     assert model.winner_["machine"] == "svc"
     assert model.schedule_[-1]["rows"] == 90
     assert any("repeated with 90 of the rows" in notice for notice in model.notices_)
     assert model.score(TABLE, RING) > 0.7
-    monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
+    late()
     again = KernelClassifier(replay=model.schedule_).fit(TABLE, RING)
     assert_array_equal(again.predict(TABLE), model.predict(TABLE))
 
@@ -508,30 +516,35 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
 
 @pytest.mark.parametrize("early", [True, False])
 def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
-    rungs, told, clock, monkeypatch, early
+    rungs, late, clock, monkeypatch, early
 ):
     """The machine that was fitted at the start of a large table, else a quick one."""
     from mercer.selection import automatic, final_fit
 
     monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100 if early else 10**6)
-    told.cut = None
-
-    class Late(final_fit.Deadline):
-        def __enter__(self):
-            clock.now += 1000
-            raise Stopped
-
-    monkeypatch.setattr(final_fit, "Deadline", Late)
     model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
     assert model.interrupted_ is None
     assert any(notice.startswith("The time was over") for notice in model.notices_)
     assert model.schedule_[-1].get("early", False) == early
     assert (model.winner_name_ == final_fit.EARLY.name) == early
     assert model.score(TABLE, WAVE) > 0.1
-    monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
+    late()
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
     assert again.winner_ == model.winner_
     assert again.schedule_ == model.schedule_
+
+
+def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock, monkeypatch):
+    """Its first fit did, but a repeated one and that to all rows asked for 300 centres."""
+    from mercer.selection import automatic
+
+    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
+    model = KernelRegressor(time=100, memory="1MB", progress=clock).fit(TABLE, WAVE)
+    assert model.schedule_[-1]["early"]
+    late()
+    replayed = KernelRegressor(replay=model.schedule_, memory="1MB").fit(TABLE, WAVE)
+    assert_array_equal(replayed.predict(TABLE), model.predict(TABLE))
+    model.refit(TABLE, WAVE)
 
 
 def test_an_interrupt_before_anything_was_tried_is_passed_on():

@@ -217,7 +217,7 @@ def _refit(
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."
     )
-    kept = max(KEPT_SHARE, LEAST_KEPT / budget.limit)  # of the time
+    kept = budget.part(KEPT_SHARE, LEAST_KEPT)
     if timed and wanted > budget.left() - kept * budget.limit:
         model.notices_.append(no_time)
         return None

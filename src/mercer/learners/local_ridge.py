@@ -30,13 +30,15 @@ def local_gram(
 ) -> LocalGram:
     """K̂, whose leaves have at most ``leaf_rows``; None means 2000, or fewer if memory is short."""
     size = np.dtype(low.dtype).itemsize
-    most, leaf = affordable_leaf(memory, size), min(leaf_rows or 1, low.shape[0])
+    most = affordable_leaf(memory, size)
+    if leaf_rows is None:
+        leaf_rows = min(most, LEAF_ROWS)
+    leaf = min(leaf_rows, low.shape[0])
     if leaf > most:
         raise MemoryError(
             f"memory={memory!r} is too small for leaves of {leaf_rows:,} rows: give "
             f"memory={in_megabytes(2 * SQUARES * size * leaf**2)} or more, or a smaller leaf_rows=."
         )
-    leaf_rows = min(most, LEAF_ROWS) if leaf_rows is None else leaf_rows
     return LocalGram(low, grow_leaves(low, leaf_rows, random_state))
 
 

@@ -38,6 +38,10 @@ class Budget:
         """Seconds until the limit; negative after the limit."""
         return self.limit - self.spent()
 
+    def part(self, share: float, least: float) -> float:
+        """The part of the limit that is ``share``, or ``least`` seconds where they are more."""
+        return max(share, least / self.limit)
+
 
 class Deadline(Stop):
     """A stop that is set when the time of a budget is over.

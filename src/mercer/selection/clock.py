@@ -21,6 +21,7 @@ __all__ = ["HELD_ROWS", "PROMOTED", "Clock"]
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
 EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
+LEARNING = ", learning"  # in the names of kinds of trials
 RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
 
 
@@ -77,7 +78,7 @@ class Clock:
         if not self.rungs.learns_each(candidate):
             return 0.0
         seconds = self._learning(candidate, len(self.finals.M))
-        return self.costs.expected(f"{candidate.machine}, learning", seconds)
+        return self.costs.expected(candidate.machine + LEARNING, seconds)
 
     def expected(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial, with care; 0 without a limit."""
@@ -88,7 +89,7 @@ class Clock:
     def kind(self, candidate: Candidate) -> str:
         """Trials of one kind are slower or faster than predicted in the same way."""
         learns = candidate.learn and not self.learnt.known(candidate)
-        return f"{candidate.machine}{', learning' if learns else ''}"
+        return candidate.machine + (LEARNING if learns else "")
 
     def first_share(self, order: list[Candidate], rung: Rung) -> float:
         """Part of the time for the first rung: what the second one is sure to leave."""

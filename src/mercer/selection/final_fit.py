@@ -154,7 +154,7 @@ class FinalFit:
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
         budget, tried = self.search.budget, len(self.search.schedule) - 1
-        deadline = Deadline(budget, max(LATE, LEAST_LATE / budget.limit))
+        deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
         kernel = self.search.learnt.of(candidate)[0]
         try:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
@@ -188,19 +188,19 @@ class FinalFit:
     def _replace(self, winner: Candidate) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
         why = "Interrupted" if self.cut else "The time was over"
+        rank = self.search.finals.affordable(SMALLEST_RANK)
         if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
             plan = self.plan | {"rows": min(FEWEST_ROWS, len(self.fitter.M))}
             self.notices.append(
                 f"{why} in the final fit: it was repeated with {plan['rows']} of the rows."
             )
         elif not self.cut and self.early is not None:
-            plan = {"final": True, "early": True, "rank": SMALLEST_RANK}
+            plan = {"final": True, "early": True, "rank": rank}
             self.notices.append(
                 f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
                 "fitted to all rows at the start."
             )
         else:
-            rank = self.search.finals.affordable(SMALLEST_RANK)
             plan = {"final": True, "rank": rank, "quick": True}
             self.notices.append(
                 f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} centres on "
