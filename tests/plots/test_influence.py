@@ -81,8 +81,22 @@ def test_the_closed_form_is_that_of_fits_without_the_row():
         assert_allclose(display.influence[at], change, rtol=2e-3, atol=1e-5)
 
 
-def test_a_short_time_takes_fewer_rows():
+def test_a_short_time_takes_fewer_rows(monkeypatch):
+    """And measures them once: what tells how many rows there is time for is not thrown away."""
+    from mercer.plots import influence
+
     X, y, _ = planted("classification", 1500)
     model = mercer.KernelClassifier(trials=1).fit(X, y)
+    automatic, sizes = influence._automatic, []
+
+    def counted(model, X, y, *rest):
+        sizes.append(len(y))
+        return automatic(model, X, y, *rest)
+
+    monkeypatch.setattr(influence, "_automatic", counted)
     display = InfluenceDisplay.measured(model, X, y, time=1e-6)
     assert len(display.rows) == 400
+    assert sizes == [400]
+    display = InfluenceDisplay.measured(model, X, y, time=1000.0)
+    assert len(display.rows) == 1500
+    assert sizes == [400, 400, 1500]

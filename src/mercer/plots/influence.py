@@ -21,6 +21,7 @@ from mercer.threads import blas_limit
 __all__ = ["InfluenceDisplay"]
 
 EXACT_ROWS = 3000  # most rows of an inverse
+PILOT = 400  # rows that are measured first where the time is limited
 UNLIKELY = 0.1  # a label is suspected if its probability is smaller
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
@@ -124,16 +125,21 @@ class InfluenceDisplay:
         y = np.asarray(y)
         size = min(len(y), max_samples)
         measure = _automatic if hasattr(estimator, "encoder_") else _cloned
+
+        def of_rows(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+            rows = sample_rows(len(y), size, random_state)
+            return rows, *measure(estimator, take(X, rows), y[rows], folds, random_state)
+
         with blas_limit(size):
-            if time is not None and size > 400:
-                few = sample_rows(len(y), 400, random_state)
-                measure(estimator, take(X, few), y[few], folds, random_state)
+            if time is None or size <= PILOT:
+                rows, answers, influence = of_rows(size)
+            else:
+                rows, answers, influence = of_rows(PILOT)
                 # a fit takes between the square and the cube of its rows
                 more = (clock.left() / max(clock.spent(), 1e-6)) ** 0.4
-                size = int(np.clip(400 * more, 400, size))
-            rows = sample_rows(len(y), size, random_state)
-            X, y = take(X, rows), y[rows]
-            answers, influence = measure(estimator, X, y, folds, random_state)
+                if more > 1:
+                    rows, answers, influence = of_rows(int(min(PILOT * more, size)))
+        y = y[rows]
         if is_classifier(estimator):
             classes = estimator.classes_
             own = answers[np.arange(len(y)), np.searchsorted(classes, y)]
