@@ -42,6 +42,11 @@ struct RadialLoops {
     // d[i] <- (1 + t) exp(-t) when order is 3, (1 + t + t^2 / 3) exp(-t) when 5, t = scale * d[i]
     // >= 0; 0 if t is infinite.
     void (*matern)(T* d, size_t n, T scale, int order);
+    // out[i, j] <- the least of u_x[i] v_z[j], v_x[i] u_z[j] and 1; out is (n, m).
+    void (*ratios)(const T* u_x, const T* v_x, const T* u_z, const T* v_z, T* out, size_t n,
+                   size_t m);
+    // K[i] <- K[i] (1 - share + share k[i]), n values.
+    void (*interact)(T* K, const T* k, size_t n, T share);
 };
 
 // References, so that the compiler completes each table: code that filled it when the module loads

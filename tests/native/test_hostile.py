@@ -155,7 +155,7 @@ def profile(name, order):
 
 def test_no_function_is_missing():
     functions = {name for name in dir(_native) if not name.startswith("__")}
-    tested = {*TILES, *(name for name, _ in IN_PLACE), "squares"}
+    tested = {*TILES, *(name for name, _ in IN_PLACE), "squares", "exp_gaps", "interact"}
     tested |= {"arc_cosine"}  # test_hostile_layers.py
     tested |= {"kmer_keys", "kmer_count", "kmer_join", "match_runs"}  # test_hostile_kmers.py
     tested |= {"smo_solve", "smo_block", "smo_add_rows", "smo_narrow"}
@@ -236,6 +236,73 @@ def test_squared_distances_of_every_size(dtype, shift):
     for convert in REFUSED.values():
         with pytest.raises(TypeError, match="incompatible function arguments"):
             _native.squares(convert(np.ones((2, 3))), np.ones(2), np.ones(3))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_of_gaps_of_every_size(dtype, shift):
+    """Exactly 1 where numbers are equal, and the same for a pair whatever is beside it."""
+    rng = np.random.default_rng(0)
+    for n, m in itertools.product([0, 1, 3], WIDTHS):
+        x, z = (place(rng.normal(0, 3, size).astype(dtype), shift) for size in (n, m))
+        z[: min(n, m)] = x[: min(n, m)]
+        out = place(np.full((n, m), 5, dtype), shift)
+        _native.exp_gaps(x, z, 1.5, out)
+        assert_allclose(out, np.exp(-1.5 * abs(x[:, None].astype(float) - z)), rtol=TINY[dtype])
+        assert (out.diagonal() == 1).all()
+        assert_guarded(out, shift)
+        far = np.append(z, dtype(1e4))
+        beside = np.empty((n, m + 1), dtype)
+        _native.exp_gaps(x, far, 1.5, beside)
+        assert_array_equal(beside[:, :m], out)
+        assert (beside[:, m:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_of_gaps_of_strange_numbers(dtype):
+    f = np.finfo(dtype)
+    x = np.array(
+        [0, -0.0, f.smallest_subnormal, f.tiny, 1, 39.9, -40, 40.1, 80, 1e10, f.max], dtype
+    )
+    x = np.concatenate([x, -x, [np.inf, np.nan]]).astype(dtype)
+    out = np.empty((len(x), len(x)), dtype)
+    _native.exp_gaps(x, x, 1.0, out)
+    with np.errstate(all="ignore"):
+        expected = np.exp(-abs(np.subtract.outer(x, x)))
+    assert_allclose(out, expected, rtol=10 * TINY[dtype], atol=10 * f.smallest_subnormal)
+    assert_array_equal(out, out.T)
+    for rate in (0.0, 1e-300, 1e300):
+        _native.exp_gaps(x, x, rate, out)
+        assert (out[:4, :4] >= 0).all()
+        assert (out.diagonal()[:-2] == 1).all()
+    with pytest.raises(ValueError, match="shapes must be"):
+        _native.exp_gaps(x, x, 1.0, out[:2])
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _native.exp_gaps(x, x, 1.0, out.T[:, ::-1])
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_interactions_of_every_size(dtype, shift):
+    rng = np.random.default_rng(0)
+    for m in WIDTHS:
+        K, k = (place(rng.random(m).astype(dtype), shift) for _ in range(2))
+        expected = K * (0.25 + 0.75 * k)
+        _native.interact(K, k, 0.75)
+        assert_allclose(K, expected, rtol=TINY[dtype])
+        assert_guarded(K, shift)
+        assert_guarded(k, shift)
+    ones = np.ones(33, dtype)
+    for share in rng.random(100):
+        _native.interact(ones, np.ones(33, dtype), share)
+        assert (ones == 1).all()  # exactly
+    _native.interact(ones, np.full(33, np.nan, dtype), 0.5)
+    assert np.isnan(ones).all()
+    with pytest.raises(ValueError, match="same size"):
+        _native.interact(np.ones(3), np.ones(4), 0.5)
+    for convert in REFUSED.values():
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _native.interact(convert(np.ones((2, 3))), np.ones((2, 3)), 0.5)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

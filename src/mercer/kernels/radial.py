@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Minkowski
+from mercer.distances.products import dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
 from mercer.samples import is_number
@@ -176,6 +177,16 @@ class Laplacian(OfMetric):
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 1)
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        if self.metric is not None or X.shape[1] != 1:
+            return super().block(X, Z)
+        # of single numbers: no power for each pair
+        x, z = (dense_rows(side)[:, 0] for side in (X, Z))
+        K = np.empty((len(x), len(z)), np.result_type(x, z))
+        x, z = (np.require(side, K.dtype, ["C", "ALIGNED"]) for side in (x, z))
+        _native.exp_gaps(x, z, float(bound_gamma(self.gamma, self)), K)
+        return K
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, 1 / self.distance.exponent, bound_gamma(self.gamma, self))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from mercer import _native
 from mercer.distances.comparison import Composite, Member, encode_groups
 from mercer.distances.mixed import check_columns, check_parts
 from mercer.distances.products import dense_rows
@@ -231,8 +232,13 @@ class TableKernel(Composite, Kernel):
             return reduce(
                 lambda K, k: np.add(K, k, out=K), (w * k for w, k in zip(weights, values))
             )
-        factors = ((1 + w * k) / (1 + w) for w, k in zip(weights, values))
-        return reduce(lambda K, k: np.multiply(K, k, out=K), factors)
+        shares = weights / (1 + weights)
+        first = next(values)
+        K = shares[0] * first
+        K += 1 - shares[0]  # exactly 1 where the part is
+        for share, k in zip(shares[1:], values):
+            _native.interact(K, np.require(k, K.dtype, ["C", "ALIGNED"]), float(share))
+        return K
 
 
 def _default_parts(X: Table) -> list[tuple[Kernel, list]]:

@@ -380,6 +380,8 @@ def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     values, quantiles = _quarters(values), _quarters(quantiles)
     grid = np.linspace(0, 1, len(quantiles))
     below = np.interp(values, quantiles, grid)
+    if (np.diff(quantiles) > 0).all():  # no values are equal
+        return below
     above = 1 - np.interp(-values, -quantiles[::-1], grid)
     return (below + above) / 2
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg.lapack as lapack
 
+from mercer import _native
 from mercer.kernels import On, TableKernel
 from mercer.threads import blas_limit, ordered_map
 
@@ -167,11 +168,7 @@ def _error_and_slope(
     w, penalty = np.exp(theta[:-1]).astype(dtype), dtype.type(np.exp(theta[-1]))
     K = np.ones((n, n), dtype)
     for j, weight in enumerate(w):
-        k = block(j)
-        k *= weight
-        k += 1
-        k /= 1 + weight
-        K *= k
+        _native.interact(K, block(j), float(weight / (1 + weight)))
     C = _inverse(K, penalty / share[:, 0])
     alpha = C @ y
     diagonal = C.diagonal()[:, None]

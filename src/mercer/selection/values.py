@@ -142,7 +142,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
 
 def _objects(values: list, name: Any) -> np.ndarray:
     """A column of Python values: numbers or dates if all values are, else objects."""
-    missing = np.array([_is_null(v) for v in values], dtype=bool)
+    missing = np.array([type(v) is not str and _is_null(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
         if issubclass(kind, dict):
