@@ -22,8 +22,8 @@ T narrowed(double scale) {
     return static_cast<T>(scale > most ? most : scale);
 }
 
-// Of numbers x: u = exp(rate x) and v = exp(-rate x), with u v >= 1 after rounding, where both are far
-// from the limits of T and exact enough. Elsewhere u and v are 1, and `near` is false.
+// Of numbers x: u = exp(rate x) and v = exp(-rate x), with u v >= 1 after rounding, where both are
+// far from the limits of T and exact enough. Elsewhere u and v are 1, and `near` is false.
 template <class T>
 struct Powers {
     static constexpr double most = 40;
@@ -76,7 +76,8 @@ void bind_radial_as(nb::module_& m) {
            nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
             check_aligned(x, z, out);
             const size_t n = x.shape(0), m = z.shape(0);
-            wants(out.shape(0) == n && out.shape(1) == m, "shapes must be x (n,), z (m,), out (n, m)");
+            wants(out.shape(0) == n && out.shape(1) == m,
+                  "shapes must be x (n,), z (m,), out (n, m)");
             const T *left = x.data(), *right = z.data();
             T* values = out.data();
             nb::gil_scoped_release release;

@@ -1,5 +1,5 @@
-// Radial profiles applied in place to a tile of distances, the exponential of the distances of single
-// numbers, and the product of a tile with another one; called by kernels/ and gram/.
+// Radial profiles applied in place to a tile of distances, the exponential of the distances of
+// single numbers, and the product of a tile with another one; called by kernels/ and gram/.
 #include "exp.hpp"
 #include "loops.hpp"
 
