@@ -36,6 +36,7 @@ from mercer.threads import Stopped, paying_threads
 __all__ = ["fit_table"]
 
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
+START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
@@ -162,7 +163,8 @@ class Steps:
 def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
     """The automatic estimator of the task, not yet fitted."""
     automatic: Any = KernelClassifier if problem.task == "classification" else KernelRegressor
-    limit = max(SEARCH_SHARE * budget.limit - budget.spent(), 0.1 * budget.limit)
+    spent = max(budget.spent() - START, 0.0)
+    limit = max(SEARCH_SHARE * budget.limit - spent, 0.1 * budget.limit)
     return automatic(
         time=limit, memory=options.memory, trials=options.trials,
         metric=problem.metric, kind=problem.kinds, drop=options.drop, random_state=options.seed,

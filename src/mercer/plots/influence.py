@@ -128,7 +128,8 @@ class InfluenceDisplay:
 
         def of_rows(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
             rows = sample_rows(len(y), size, random_state)
-            return rows, *measure(estimator, take(X, rows), y[rows], folds, random_state)
+            found = measure(estimator, take(X, rows), y[rows], folds, random_state)
+            return rows, found[0], found[1]
 
         with blas_limit(size):
             if time is None or size <= PILOT:
