@@ -351,12 +351,16 @@ def test_one_fold_is_predicted_with_a_penalty_that_the_other_rows_choose(rungs, 
 
 def test_sums_of_many_classes_choose_as_good_a_penalty_as_all_of_them(monkeypatch):
     rng = np.random.default_rng(0)
-    y = np.arange(700) % 70
-    X = pd.DataFrame(rng.normal(size=(70, 4))[y] + 0.3 * rng.normal(size=(700, 4)))
+    y = np.arange(350) % 70
+    X = pd.DataFrame(rng.normal(size=(70, 4))[y] + 0.3 * rng.normal(size=(350, 4)))
     X.columns = list("abcd")
-    model = KernelClassifier(trials=4).fit(X, y)
+    schedule = [
+        {"family": family, "machine": "ridge", "rows": 350, "rank": 350, "steps": []}
+        for family in ("gaussian", "laplacian")
+    ]
+    model = KernelClassifier(replay=schedule).fit(X, y)
     monkeypatch.setattr(ridge_penalty, "MOST_OUTPUTS", 70)
-    same = KernelClassifier(trials=4).fit(X, y)
+    same = KernelClassifier(replay=schedule).fit(X, y)
     for one, other in zip(model.leaderboard_, same.leaderboard_, strict=True):
         assert one["name"] == other["name"]
         assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=0.02)
