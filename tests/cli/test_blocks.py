@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 
 N = 60
 RANDOM = np.random.default_rng(0)
@@ -28,26 +28,23 @@ NEW = TABLE.drop("y").with_columns(
 )
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.fixture
+def folder(folder):
     model = mercer.KernelClassifier(trials=1, kind={"note": "category"})
     mercer.save(model.fit(TABLE.drop("y"), TABLE["y"].to_numpy()), "model.mercer")
     NEW.write_csv("new.csv")
     NEW.write_parquet("new.parquet")
     NEW.write_ipc("new.arrow")
     NEW.write_ndjson("new.jsonl")
-    (tmp_path / "new.csv.gz").write_bytes(gzip.compress((tmp_path / "new.csv").read_bytes()))
-    return tmp_path
+    (folder / "new.csv.gz").write_bytes(gzip.compress((folder / "new.csv").read_bytes()))
+    return folder
 
 
 def predicted(capsys, table, output, *options):
     """The file that is written, and what is said."""
-    with pytest.raises(SystemExit) as done:
-        run(["predict", "model.mercer", table, "-o", output, "--force", *options])
+    code = command("predict", "model.mercer", table, "-o", output, "--force", *options)
     said = capsys.readouterr()
-    assert done.value.code == 0, said.err
+    assert code == 0, said.err
     read = pl.read_parquet if output.endswith("parquet") else pl.read_csv
     return read(output), said.out
 
@@ -72,9 +69,7 @@ def test_a_column_that_no_block_can_read_is_refused(capsys, monkeypatch, folder)
     NEW.with_columns(size=pl.lit("big")).write_csv("new.csv")
     monkeypatch.setattr("mercer.cli.predict.WHOLE", 0)
     monkeypatch.setattr("mercer.cli.predict.BLOCK", 7)
-    with pytest.raises(SystemExit) as done:
-        run(["predict", "model.mercer", "new.csv", "-o", "p.csv"])
-    assert done.value.code == 3
+    assert command("predict", "model.mercer", "new.csv", "-o", "p.csv") == 3
     said = " ".join(capsys.readouterr().err.split())
     assert "none of its values is a number now, the first is 'big'" in said
     assert not (folder / "p.csv").exists()
@@ -92,7 +87,5 @@ def test_wrong_rows_are_found_in_blocks(end, folder, capsys, monkeypatch):
         ("size,colour,code,x~" + "1,a,1,2~" * 8 + "inf,a,1,2~", "row 9 below the header"),
     ):
         (folder / "new.csv").write_bytes(text.replace("~", end).encode(errors="surrogateescape"))
-        with pytest.raises(SystemExit) as done:
-            run(["predict", "model.mercer", "new.csv", "-o", "p.csv"])
-        assert done.value.code == 3
+        assert command("predict", "model.mercer", "new.csv", "-o", "p.csv") == 3
         assert message in " ".join(capsys.readouterr().err.split())

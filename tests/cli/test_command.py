@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.selection.budget import Deadline
 from mercer.selection.encoding import TableEncoder
 from mercer.threads import Stopped
@@ -23,18 +23,9 @@ PENGUINS = files("mercer").joinpath("data/penguins.csv")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    (tmp_path / "penguins.csv").write_bytes(PENGUINS.read_bytes())
-    return tmp_path
-
-
-def command(*arguments):
-    """Exit code of a command line."""
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    return done.value.code
+def folder(folder):
+    (folder / "penguins.csv").write_bytes(PENGUINS.read_bytes())
+    return folder
 
 
 @pytest.fixture

@@ -8,12 +8,6 @@ import pytest
 from mercer.cli.tables import read_table
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def fields(text):
     """The cells of a table of texts, with None for an empty field."""
     with open("t.csv", "w", newline="") as file:

@@ -7,15 +7,14 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 
 RNG = np.random.default_rng(0)
 N = 200
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     place = np.repeat(np.arange(40), 5)
     x = RNG.normal(size=40)[place] + 0.01 * RNG.normal(size=N)
     table = {
@@ -27,14 +26,14 @@ def folder(tmp_path, monkeypatch):
         "y": RNG.normal(size=40)[place],
     }
     pl.DataFrame(table).write_csv("t.csv")
-    return tmp_path
+    return folder
 
 
 def fitted(capsys, *options):
-    with pytest.raises(SystemExit) as done:
-        run(["fit", "t.csv", "--target", "y", "--trials", "2", "--force", "--json", *options])
+    fit = ("fit", "t.csv", "--target", "y", "--trials", 2, "--force", "--json")
+    code = command(*fit, *options)
     said = capsys.readouterr()
-    return done.value.code, json.loads(said.out) if said.out else None, said.err
+    return code, json.loads(said.out) if said.out else None, said.err
 
 
 def test_copies_within_groups_do_not_flatter_the_score(folder, capsys):
@@ -90,13 +89,11 @@ def test_what_cannot_be_is_refused(folder, capsys, options, message):
 
 
 @pytest.mark.parametrize("kind", [pl.Duration("ms"), pl.List(pl.Int64), pl.Date])
-def test_groups_of_any_kind(tmp_path, monkeypatch, capsys, kind):
-    monkeypatch.chdir(tmp_path)
+def test_groups_of_any_kind(capsys, kind):
     numbers = pl.Series(np.arange(N) % 7)
     nested = kind == pl.List(pl.Int64)
     values = pl.Series([[n, 1] for n in numbers]) if nested else numbers.cast(kind)
     table = pl.DataFrame({"x": RNG.normal(size=N), "g": values, "y": RNG.normal(size=N)})
     table.write_parquet("t.parquet")
-    with pytest.raises(SystemExit) as done:
-        run(["fit", "t.parquet", "--target", "y", "--group", "g", "--trials", "1", "--quiet"])
-    assert done.value.code == 0, capsys.readouterr().err
+    fit = ("fit", "t.parquet", "--target", "y", "--group", "g", "--trials", 1, "--quiet")
+    assert command(*fit) == 0, capsys.readouterr().err

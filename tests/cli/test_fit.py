@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.selection.holdout import hold_out
 
 N = 90
@@ -16,18 +16,16 @@ SIZE, WEIGHT = RANDOM.normal(size=(2, N)).round(3)
 TABLE = pl.DataFrame({"size": SIZE, "weight": WEIGHT, "y": np.where(SIZE > 0, "yes", "no")})
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def folder(folder):
     TABLE.write_csv("t.csv")
-    return tmp_path
+    return folder
 
 
 def fit(capsys, *options):
     """Exit code, standard output and standard error of a fit."""
-    with pytest.raises(SystemExit) as done:
-        run(["fit", "t.csv", "--target", "y", "--trials", "1", *map(str, options)])
-    return done.value.code, *capsys.readouterr()
+    code = command("fit", "t.csv", "--target", "y", "--trials", 1, *options)
+    return code, *capsys.readouterr()
 
 
 def broken(*_, **__):

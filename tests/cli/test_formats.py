@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mercer.cli.app import run
+from cli.runner import printed
 from mercer.cli.delimited import DelimitedText
 from mercer.cli.errors import TableError
 from mercer.cli.files import Source
@@ -17,21 +17,6 @@ from mercer.cli.tables import Reading, Tables, read_table
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
 ROWS = FRAME.to_dict(as_series=False)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return tmp_path
-
-
-def command(capsys, *arguments):
-    """Exit code and all that was printed, on one line."""
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    said = capsys.readouterr()
-    return done.value.code, " ".join((said.out + said.err).split())
 
 
 def workbook(rows, sheets=("One",)):
@@ -220,16 +205,16 @@ def test_several_files_are_one_table_with_one_type_for_each_column(folder, capsy
     frame = Tables([Path("part-*.csv")]).frame()
     assert frame.to_dict(as_series=False) == {"a": [1.0, 2.0, 2.5], "b": ["x", "y", "7"]}
     assert pl.concat(Tables([Path("part-*.csv")]).blocks(1)).equals(frame)
-    code, said = command(capsys, "check", "part-1.csv", "part-2.csv")
+    code, said = printed(capsys, "check", "part-1.csv", "part-2.csv")
     assert (code, "Read from 2 files." in said) == (0, True)
     (folder / "part-3.csv").write_text("a,c\n1,2\n")
-    code, said = command(capsys, "check", "part-*.csv")
+    code, said = printed(capsys, "check", "part-*.csv")
     assert code == 3
     assert "part-3.csv has other columns than part-1.csv: it lacks 'b' and has 'c' besides." in said
-    code, said = command(capsys, "check", "absent-*.csv")
+    code, said = printed(capsys, "check", "absent-*.csv")
     assert (code, "no name fits the pattern" in said) == (3, True)
     pl.DataFrame({"a": [1], "b": [[1]]}).write_parquet("part-3.parquet")
-    code, said = command(capsys, "check", "part-1.csv", "part-3.parquet")
+    code, said = printed(capsys, "check", "part-1.csv", "part-3.parquet")
     assert code == 3
     assert "column 'b' holds List(Int64) and String in different files" in said
 
@@ -257,23 +242,23 @@ def test_a_table_from_a_pipe(content, monkeypatch, capsys):
         (frame.write_parquet if content == "parquet" else frame.write_ipc)(buffer)
         content = buffer.getvalue()
     piped(monkeypatch, content)
-    code, said = command(capsys, "check", "-")
+    code, said = printed(capsys, "check", "-")
     assert code == 0, said
     assert "1 row, 2 columns." in said
 
 
 def test_a_pipe_that_is_closed_or_empty_or_torn(monkeypatch, capsys):
     piped(monkeypatch, b"")
-    code, said = command(capsys, "check", "-")
+    code, said = printed(capsys, "check", "-")
     assert (code, "Standard input is empty: the program before" in said) == (3, True)
     piped(monkeypatch, b"a,b\n1,2\n3")
-    code, said = command(capsys, "check", "-")
+    code, said = printed(capsys, "check", "-")
     assert (code, "Standard input is ragged: row 3 has 1 fields" in said) == (3, True)
     sys.stdin.close()
-    code, said = command(capsys, "check", "-")
+    code, said = printed(capsys, "check", "-")
     assert (code, "Standard input is closed." in said) == (3, True)
     monkeypatch.setattr(sys, "stdin", None)
-    assert command(capsys, "check", "-")[0] == 3
+    assert printed(capsys, "check", "-")[0] == 3
 
 
 # --- files that change ------------------------------------------------------------------------
@@ -329,10 +314,10 @@ def test_options_decide_where_the_text_does_not(folder, capsys):
     assert Tables([Path("t.csv")], Reading(usual=",")).frame()["a"].to_list() == [1234.0, 2345.0]
     assert read_table("t.csv", separator=",").columns == ["a;b"]
     for option, message in (("--sep=;;", "give one character"), ("--decimal=x", "decimal")):
-        code, said = command(capsys, "check", "absent.csv", option)
+        code, said = printed(capsys, "check", "absent.csv", option)
         assert code in (2, 3)
         assert message in said
-    assert command(capsys, "check", "t.csv", "--sep", "semicolon", "--decimal", ",")[0] == 0
+    assert printed(capsys, "check", "t.csv", "--sep", "semicolon", "--decimal", ",")[0] == 0
 
 
 def test_a_nul_is_no_matter_of_encoding(folder):

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import printed
 
 N = 60
 RANDOM = np.random.default_rng(0)
@@ -29,26 +29,6 @@ TABLE = pl.DataFrame(
     }
 )
 FIT = ("fit", "t.csv", "--target", "y", "--trials", 1)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return tmp_path
-
-
-@pytest.fixture
-def command(capsys):
-    """(exit code, what it printed and complained, on one line) of a command line."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as done:
-            run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return done.value.code, " ".join((said.out + said.err).split())
-
-    return call
 
 
 def names(folder):
@@ -119,9 +99,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
-def test_refused_tables(content, message, folder, command):
+def test_refused_tables(content, message, folder, capsys):
     (folder / "t.csv").write_bytes(content)
-    code, said = command(*FIT)
+    code, said = printed(capsys, *FIT)
     assert code == 3
     assert message in said
     assert names(folder) == ["t.csv"]
@@ -162,13 +142,13 @@ def test_refused_tables(content, message, folder, command):
         ),
     ],
 )
-def test_refused_options(arguments, code, message, folder, command):
+def test_refused_options(arguments, code, message, folder, capsys):
     TABLE.write_csv("t.csv")
     if arguments[0] != "fit":
         arguments = ("fit", "t.csv", "--target", "y", "--quiet", *arguments)
         if arguments.count("--target") == 2:
             arguments = (*arguments[:2], *arguments[4:])
-    ended, said = command(*arguments)
+    ended, said = printed(capsys, *arguments)
     assert ended == code
     assert message in said
     assert names(folder) == ["t.csv"]
@@ -182,42 +162,41 @@ def test_refused_options(arguments, code, message, folder, command):
         ("no/m.mercer", "no: there is no such folder; create it first."),
     ],
 )
-def test_outputs_that_even_force_does_not_write(output, message, folder, command):
+def test_outputs_that_even_force_does_not_write(output, message, folder, capsys):
     TABLE.write_csv("t.csv")
-    code, said = command(*FIT, "-o", output, "--force")
+    code, said = printed(capsys, *FIT, "-o", output, "--force")
     assert code == 4
     assert message in said
     assert (folder / "t.csv").read_bytes() == TEXT
 
 
-def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder, command):
+def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder, capsys):
     TABLE.write_csv("t.csv")
     test = (*FIT, "--time", "1h", "--test", "test.csv")
     TABLE.drop("weight").write_csv("test.csv")
-    code, said = command(*test)
+    code, said = printed(capsys, *test)
     assert (code, "test.csv lacks the column 'weight' of the training table." in said) == (3, True)
     TABLE.with_columns(y=pl.lit("maybe")).write_csv("test.csv")
-    code, said = command(*test)
+    code, said = printed(capsys, *test)
     assert (code, "its target holds 'maybe', which the training target never is" in said) == (
         3,
         True,
     )
-    code, said = command(
-        "fit", "t.csv", "--target", "size", "--test", "test.csv", "--trials", 1, "-o", "a.mercer"
-    )
+    fit = ("fit", "t.csv", "--target", "size", "--test", "test.csv")
+    code, said = printed(capsys, *fit, "--trials", 1, "-o", "a.mercer")
     assert code == 0
     TABLE.with_columns(size=pl.lit("big")).write_csv("test.csv")
-    code, said = command("fit", "t.csv", "--target", "size", "--test", "test.csv")
+    code, said = printed(capsys, *fit)
     assert (code, "its target holds 'big', but the training target holds numbers" in said) == (
         3,
         True,
     )
 
 
-def test_a_test_table_of_one_row(command):
+def test_a_test_table_of_one_row(capsys):
     TABLE.write_csv("t.csv")
     TABLE.head(1).write_csv("test.csv")
-    code, said = command(*FIT, "--test", "test.csv")
+    code, said = printed(capsys, *FIT, "--test", "test.csv")
     assert code == 0
     assert "on the 1 row of test.csv" in said
 
@@ -337,37 +316,37 @@ TAKEN = {
 
 
 @pytest.mark.parametrize(("frame", "said"), TAKEN.values(), ids=TAKEN)
-def test_tables_that_are_taken(frame, said, command):
+def test_tables_that_are_taken(frame, said, capsys):
     frame.write_csv("t.csv")
-    code, printed = command(*FIT)
-    assert code == 0, printed
+    code, shown = printed(capsys, *FIT)
+    assert code == 0, shown
     for part in said:
-        assert part in printed
+        assert part in shown
     features = frame.drop("y")
     assert len(mercer.load("model.mercer").predict(features)) == frame.height
 
 
-def test_trailing_empty_lines_are_no_rows(folder, command):
+def test_trailing_empty_lines_are_no_rows(folder, capsys):
     (folder / "t.csv").write_bytes(TEXT + b"\n\n\n")
-    code, said = command("check", "t.csv", "--target", "y")
+    code, said = printed(capsys, "check", "t.csv", "--target", "y")
     assert code == 0
     assert "60 rows, 4 columns." in said
     assert "left out" not in said
 
 
-def test_ten_thousand_levels(command):
+def test_ten_thousand_levels(capsys):
     codes = np.arange(32_000) % 10_000
     frame = pl.DataFrame({"level": [f"level {c}" for c in codes], "y": codes / 1000})
     frame.write_csv("t.csv")
-    code, said = command(*FIT, "--memory", "20MB")
+    code, said = printed(capsys, *FIT, "--memory", "20MB")
     assert code == 0
     assert re.search(r"level category 10000 different values", said)
     assert np.isfinite(mercer.load("model.mercer").predict(frame[:100])).all()
 
 
-def test_another_encoding_is_read_when_told(folder, command):
+def test_another_encoding_is_read_when_told(folder, capsys):
     (folder / "t.csv").write_bytes(TEXT.replace(b"green", "grün".encode("latin-1")))
-    assert command(*FIT, "--encoding", "latin-1")[0] == 0
+    assert printed(capsys, *FIT, "--encoding", "latin-1")[0] == 0
     assert "grün" in mercer.load("model.mercer").columns_[2].levels
 
 
@@ -375,15 +354,15 @@ def test_another_encoding_is_read_when_told(folder, command):
 
 
 @pytest.fixture
-def fitted(command, folder):
+def fitted(capsys, folder):
     TABLE.write_csv("t.csv")
-    assert command(*FIT, "--quiet")[0] == 0
+    assert printed(capsys, *FIT, "--quiet")[0] == 0
     return folder
 
 
-def test_unseen_levels_are_predicted_for_and_said(fitted, command):
+def test_unseen_levels_are_predicted_for_and_said(fitted, capsys):
     TABLE.with_columns(colour=pl.Series(["red", "pink", None] * (N // 3))).write_csv("new.csv")
-    code, said = command("predict", "model.mercer", "new.csv", "-o", "out.csv")
+    code, said = printed(capsys, "predict", "model.mercer", "new.csv", "-o", "out.csv")
     assert code == 0
     assert "colour: 1 level that training had not, or hardly: pink." in said
     assert pl.read_csv("out.csv")["prediction"].null_count() == 0
@@ -404,27 +383,28 @@ def test_unseen_levels_are_predicted_for_and_said(fitted, command):
         ),
     ],
 )
-def test_columns_that_are_lacking_or_something_else_at_prediction(frame, message, fitted, command):
+def test_columns_that_are_lacking_or_something_else_at_prediction(frame, message, fitted, capsys):
     frame.write_csv("new.csv")
-    code, said = command("predict", "model.mercer", "new.csv", "-o", "out.csv")
+    code, said = printed(capsys, "predict", "model.mercer", "new.csv", "-o", "out.csv")
     assert code == 3
     assert message in said
     assert not (fitted / "out.csv").exists()
 
 
-def test_columns_to_keep_must_be_there(fitted, command):
-    code, said = command("predict", "model.mercer", "t.csv", "-o", "out.csv", "--keep", "Colour")
+def test_columns_to_keep_must_be_there(fitted, capsys):
+    predict = ("predict", "model.mercer", "t.csv", "-o", "out.csv")
+    code, said = printed(capsys, *predict, "--keep", "Colour")
     assert code == 3
     assert "--keep Colour: t.csv has no such column" in said
     assert "Did you mean 'colour'?" in said
 
 
 @pytest.mark.parametrize("output", ["model.mercer", "t.csv"])
-def test_predictions_replace_no_file_that_is_read(output, fitted, command):
+def test_predictions_replace_no_file_that_is_read(output, fitted, capsys):
     (fitted / "model.csv").write_bytes((fitted / "model.mercer").read_bytes())
     output = output.replace(".mercer", ".csv")
     before = (fitted / output).read_bytes()
-    code, said = command("predict", "model.csv", "t.csv", "-o", output, "--force")
+    code, said = printed(capsys, "predict", "model.csv", "t.csv", "-o", output, "--force")
     assert code == 4
     assert "--output would replace a file that is read" in said
     assert (fitted / output).read_bytes() == before
@@ -458,10 +438,10 @@ def archive(**members):
     ],
     ids=["pickle", "archive", "header alone", "truncated"],
 )
-def test_foreign_and_truncated_models_run_no_code(content, message, fitted, command):
+def test_foreign_and_truncated_models_run_no_code(content, message, fitted, capsys):
     whole = (fitted / "model.mercer").read_bytes()
     (fitted / "foreign.mercer").write_bytes(content or whole[: len(whole) // 2])
-    code, said = command("predict", "foreign.mercer", "t.csv", "-o", "out.csv")
+    code, said = printed(capsys, "predict", "foreign.mercer", "t.csv", "-o", "out.csv")
     assert code == 3
     assert message in said
     assert not (fitted / "out.csv").exists()
@@ -469,18 +449,18 @@ def test_foreign_and_truncated_models_run_no_code(content, message, fitted, comm
 
 
 @pytest.mark.parametrize("target", ["^y.$", "*"])
-def test_a_target_whose_name_polars_reads_as_a_pattern(target, command):
+def test_a_target_whose_name_polars_reads_as_a_pattern(target, capsys):
     TABLE.rename({"y": target}).write_csv("t.csv")
-    code, said = command("fit", "t.csv", f"--target={target}", "--trials", 1)
+    code, said = printed(capsys, "fit", "t.csv", f"--target={target}", "--trials", 1)
     assert code == 0, said
     assert mercer.load("model.mercer").n_features_in_ == 3
 
 
-def test_a_target_of_integers_of_128_bits(command):
+def test_a_target_of_integers_of_128_bits(capsys):
     for size, expected in ((3, 0), (2**70, 3)):
         y = pl.Series([size * (i % 2) for i in range(N)], dtype=pl.Int128)
         TABLE.with_columns(y=y).write_parquet("t.parquet")
-        code, said = command("fit", "t.parquet", "--target", "y", "--trials", 1, "--force")
+        code, said = printed(capsys, "fit", "t.parquet", "--target", "y", "--trials", 1, "--force")
         assert code == expected, said
     assert "its numbers reach 1.18e+21" in said
 
@@ -492,13 +472,13 @@ NESTED = {
 
 
 @pytest.mark.parametrize("cells", NESTED.values(), ids=NESTED)
-def test_cells_that_are_tables_themselves(cells, command):
+def test_cells_that_are_tables_themselves(cells, capsys):
     TABLE.with_columns(nest=cells).write_parquet("t.parquet")
-    code, said = command("check", "t.parquet", "--target", "y")
+    code, said = printed(capsys, "check", "t.parquet", "--target", "y")
     assert code == 0
     assert "60 rows, 4 columns." in said
     assert "Left out: nest, which holds" in said
-    code, said = command("fit", "t.parquet", "--target", "nest")
+    code, said = printed(capsys, "fit", "t.parquet", "--target", "nest")
     assert code == 3
     assert "--target nest holds" in said
     assert "give a column of numbers or classes" in said
@@ -512,48 +492,49 @@ def test_cells_that_are_tables_themselves(cells, command):
         ([timedelta(1), timedelta(2)], "--target y holds durations; turn them into a number"),
     ],
 )
-def test_targets_that_are_neither_numbers_nor_classes(cells, message, command):
+def test_targets_that_are_neither_numbers_nor_classes(cells, message, capsys):
     TABLE.with_columns(y=pl.Series(cells * (N // 2))).write_parquet("t.parquet")
-    code, said = command("fit", "t.parquet", "--target", "y")
+    code, said = printed(capsys, "fit", "t.parquet", "--target", "y")
     assert code == 3
     assert message in said
 
 
-def test_brackets_in_names_are_printed_as_they_are(command, folder):
+def test_brackets_in_names_are_printed_as_they_are(capsys, folder):
     TABLE.rename({"y": "[red]y[/b]"}).write_csv("t.csv")
-    code, said = command("fit", "t.csv", "--target", "[red]y[/b]", "--trials", 1)
+    code, said = printed(capsys, "fit", "t.csv", "--target", "[red]y[/b]", "--trials", 1)
     assert code == 0
     assert "60 rows, 3 columns besides [red]y[/b]." in said
-    assert command("check", "t.csv", "--target", "[red]y[/b]")[0] == 0
+    assert printed(capsys, "check", "t.csv", "--target", "[red]y[/b]")[0] == 0
 
 
-def test_codes_keep_their_zeros(command, folder):
+def test_codes_keep_their_zeros(capsys, folder):
     codes = np.where(SIZE > 0, "01", "1")
     TABLE.with_columns(y=pl.Series(codes)).write_csv("t.csv")
-    assert command(*FIT)[0] == 0
-    assert command("predict", "model.mercer", "t.csv", "-o", "p.csv")[0] == 0
+    assert printed(capsys, *FIT)[0] == 0
+    assert printed(capsys, "predict", "model.mercer", "t.csv", "-o", "p.csv")[0] == 0
     assert set(pl.read_csv("p.csv", infer_schema=False)["prediction"]) == {"01", "1"}
 
 
-def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(command, folder):
+def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(capsys, folder):
     labels = np.array(["1", "2", "3a"])[np.digitize(SIZE, [-0.5, 0.5])]
     table = TABLE.with_columns(y=pl.Series(labels))
     table.write_csv("t.csv")
     table.filter(pl.col("y") != "3a").write_csv("held.csv")
-    code, said = command(*FIT, "--test", "held.csv")
+    code, said = printed(capsys, *FIT, "--test", "held.csv")
     assert code == 0, said
 
 
 # --- texts and sets ---------------------------------------------------------------------------
 
 
-def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(command):
+def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     notes = [
         f"{'good' if size > 0 else 'bad'} things, some words and {i}" for i, size in enumerate(SIZE)
     ]
     frame = TABLE.with_columns(note=pl.Series(notes), bag=pl.Series(["a b", "b c", "c"] * (N // 3)))
     frame.write_csv("t.csv")
-    code, said = command(*FIT, "--kind", "bag=set", "--kind", "size=drop", "--kind", "weight=drop")
+    kinds = ("--kind", "bag=set", "--kind", "size=drop", "--kind", "weight=drop")
+    code, said = printed(capsys, *FIT, *kinds)
     assert code == 0, said
     assert "bag set as you said; sets of 3 different items, separated by blanks" in said
     assert "size dropped left out on request" in said
@@ -563,33 +544,33 @@ def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(command):
     assert {c.name: c.kind for c in model.columns_ if c.used} == {
         "colour": "category", "note": "text", "bag": "set",
     }  # fmt: skip
-    code, said = command(*FIT, "--force", "--kind", "note=words")
+    code, said = printed(capsys, *FIT, "--force", "--kind", "note=words")
     assert code == 2
     assert "kind: note='words'; kinds are number, category, date, text, set, identifier" in said
-    assert command("check", "t.csv", "--kind", "note=category", "--kernel", "rbf")[0] == 0
-    code, said = command("check", "t.csv", "--kind", "bag=set", "--kernel", "rbf")
+    assert printed(capsys, "check", "t.csv", "--kind", "note=category", "--kernel", "rbf")[0] == 0
+    code, said = printed(capsys, "check", "t.csv", "--kind", "bag=set", "--kernel", "rbf")
     assert code == 0
     assert "Mercer's condition for rbf" in said
 
 
-def test_a_nul_in_a_text_of_a_parquet_file(command):
+def test_a_nul_in_a_text_of_a_parquet_file(capsys):
     frame = TABLE.with_columns(
         note=pl.Series([f"some\0words, \0 and number {i}" for i in range(N)])
     )
     frame.write_parquet("t.parquet")
-    assert command("fit", "t.parquet", "--target", "y", "--trials", 1)[0] == 0
-    code, said = command("predict", "model.mercer", "t.parquet", "-o", "p.csv")
+    assert printed(capsys, "fit", "t.parquet", "--target", "y", "--trials", 1)[0] == 0
+    code, said = printed(capsys, "predict", "model.mercer", "t.parquet", "-o", "p.csv")
     assert code == 0
     assert "60 predictions are in p.csv." in said
 
 
-def test_texts_that_are_numbers_in_the_new_table(command):
+def test_texts_that_are_numbers_in_the_new_table(capsys):
     frame = TABLE.with_columns(note=pl.Series([f"some words, and number {i}" for i in range(N)]))
     frame.write_csv("t.csv")
-    assert command(*FIT)[0] == 0
+    assert printed(capsys, *FIT)[0] == 0
     frame.with_columns(note=pl.arange(N, eager=True)).write_csv("new.csv")
-    assert command("predict", "model.mercer", "new.csv", "-o", "p.csv")[0] == 0
+    assert printed(capsys, "predict", "model.mercer", "new.csv", "-o", "p.csv")[0] == 0
     frame.drop("note").write_csv("new.csv")
-    code, said = command("predict", "model.mercer", "new.csv", "-o", "q.csv")
+    code, said = printed(capsys, "predict", "model.mercer", "new.csv", "-o", "q.csv")
     assert code == 3
     assert "lacks the column 'note', which the training table had" in said

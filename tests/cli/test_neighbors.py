@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.cli.tables import read_table
 
 COLOURS = ["red", "green", "blue", None]
@@ -34,22 +34,15 @@ ITEMS, QUERIES = table(60, 0), table(9, 1)
 KINDS = ("--kind", "name=text", "--kind", "tags=set")
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def folder(folder):
     ITEMS.write_csv("items.csv")
     QUERIES.write_csv("queries.csv")
-    return tmp_path
-
-
-def command(*arguments):
-    with pytest.raises(SystemExit) as done:
-        run(["neighbors", *map(str, arguments)])
-    return done.value.code
+    return folder
 
 
 def neighbours(*arguments):
-    assert command(*arguments, "--force") == 0
+    assert command("neighbors", *arguments, "--force") == 0
     return read_table("neighbors.csv")
 
 
@@ -154,7 +147,7 @@ def test_texts_as_sets(way):
 
 @pytest.mark.parametrize("output", ["n.tsv", "n.parquet"])
 def test_other_formats(output):
-    assert command("items.csv", "-k", 2, "-o", output, "--quiet") == 0
+    assert command("neighbors", "items.csv", "-k", 2, "-o", output, "--quiet") == 0
     assert read_table(output).columns == ["row", "neighbour", "distance", "rank"]
     assert read_table(output).height == 120
 
@@ -184,11 +177,10 @@ def test_other_formats(output):
     ],
 )
 def test_wrong_commands_are_refused(arguments, code, said, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
     pl.DataFrame({"price": [1.5]}).write_csv("other.csv")
     QUERIES.with_columns(price=pl.lit("cheap")).write_csv("words.csv")
     pl.DataFrame({"a": ["x"], "b": [1.0]}).write_csv("one.csv")
-    assert command(*arguments) == code
+    assert command("neighbors", *arguments) == code
     printed = "".join(capsys.readouterr())
     assert said in " ".join(printed.split())
     assert not Path("neighbors.csv").exists()

@@ -8,25 +8,13 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.cli.tables import read_table
 
 N = 90
 RANDOM = np.random.default_rng(3)
 # the rows of a file differ in size by more than the kernel reaches, so each is its own reason
 SIZE = RANDOM.permutation(N).astype(float)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def command(*arguments):
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    return done.value.code
 
 
 def table(y, **more):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.cli.tables import read_table
 
 LIVE = [
@@ -30,19 +30,12 @@ TABLE = pl.DataFrame(
 )
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def folder(folder):
     TABLE.write_parquet("t.parquet")
     fit = ("fit", "t.parquet", "--target", "y", "--trials", "1", "--quiet", "--drop", "=name")
     assert command(*fit) == 0
-    return tmp_path
-
-
-def command(*arguments):
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    return done.value.code
+    return folder
 
 
 def predict(output, *options):

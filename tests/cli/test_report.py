@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.selection.holdout import hold_out
 
 N = 120
@@ -20,20 +20,13 @@ TABLE = pl.DataFrame({
 })  # fmt: skip
 
 
-def command(*arguments):
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    return done.value.code
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def folder(folder):
     TABLE.write_csv("t.csv")
     TABLE[:40].with_columns(y=pl.when(pl.col("size") > 1).then(None).otherwise("y")).write_csv(
         "new.csv"
     )
-    return tmp_path
+    return folder
 
 
 def fit(*options):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import mercer
-from mercer.cli.app import run
+from cli.runner import command, printed
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import read_problem
 from mercer.cli.terminal import Terminal
@@ -30,19 +30,10 @@ TABLE = pl.DataFrame(
 ).with_columns(y=pl.when(pl.col("row") == 7).then(pl.lit("null")).otherwise(pl.col("y")))
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
+@pytest.fixture
+def folder(folder):
     TABLE.write_csv("t.csv", separator=";")
-    return tmp_path
-
-
-def command(capsys, *arguments):
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    said = capsys.readouterr()
-    return done.value.code, said.out, " ".join((said.out + said.err).split())
+    return folder
 
 
 def options(**given):
@@ -58,10 +49,10 @@ def options(**given):
 def test_the_screen_and_json_say_the_same(capsys):
     TABLE.head(4).write_csv("test.csv")
     check = ("check", "t.csv", "--target", "y", "--test", "test.csv")
-    code, _, said = command(capsys, *check)
+    code, said = printed(capsys, *check)
     assert code == 0
-    code, out, _ = command(capsys, *check, "--json")
-    facts = json.loads(out)
+    assert command(*check, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
     kinds = [finding["kind"] for finding in facts["findings"]]
     assert kinds == ["variants", "shared"]
     for finding in facts["findings"]:
@@ -71,18 +62,17 @@ def test_the_screen_and_json_say_the_same(capsys):
     assert facts["columns"][1]["values"] in said
     assert "1 row without a y is left out." in said
     assert f"yes {facts['target']['classes']['yes']} (" in said
-    target = json.loads(command(capsys, "check", "t.csv", "--target", "size", "--json")[1])[
-        "target"
-    ]
-    size = TABLE["size"]
-    assert target == {"low": size.min(), "high": size.max(), "median": size.median()}
+    assert command("check", "t.csv", "--target", "size", "--json") == 0
+    facts, size = json.loads(capsys.readouterr().out), TABLE["size"]
+    assert facts["target"] == {"low": size.min(), "high": size.max(), "median": size.median()}
 
 
 def test_check_and_fit_agree_on_every_column(capsys):
     """On the whole table, before the split: the counter is one, and commas stay commas."""
-    _, out, _ = command(capsys, "check", "t.csv", "--target", "y", "--json")
+    assert command("check", "t.csv", "--target", "y", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
     problem = read_problem(options(), Terminal(quiet=True))
-    said = [(c["name"], c["kind"], c["reason"]) for c in json.loads(out)["columns"]]
+    said = [(c["name"], c["kind"], c["reason"]) for c in facts["columns"]]
     assert said == [(c.name, c.kind, c.reason) for c in problem.columns]
     assert said[0][1:] == ("identifier", "counts the rows: integers from 0 that rise")
     train, _ = hold_out(len(problem.y), problem.y, "classification")
@@ -106,11 +96,11 @@ def test_decimal_commas_of_training_are_those_of_prediction(capsys):
     mercer.save(model, "m.mercer")
     new = ["1.234", "2.345"]  # 1234 and 2345, since the training table has decimal commas
     pl.DataFrame({"a": new, "size": [0, 1]}).write_csv("new.csv", separator=";")
-    code, _, said = command(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv")
+    code, said = printed(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv")
     assert code == 0
     assert "a: 2 of 2 values lie far from the training range 0 to 89.77, such as 1234." in said
     pl.DataFrame({"a": ["1.2", "2.3"], "size": [0, 1]}).write_csv("new.csv", separator=";")
-    code, _, said = command(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv", "--force")
+    code, said = printed(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv", "--force")
     assert "Numbers have decimal points here, and had commas in training." in said
 
 
@@ -138,7 +128,7 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
     )
     table = TABLE.select("size", "copy", hour=hours, y=np.where(SIZE > 0, "yes", "no"))
     table.write_parquet("t.parquet")
-    code, _, said = command(
+    code, said = printed(
         capsys, "fit", "t.parquet", "--target", "y", "--trials", 1, "--json", "-o", "a.mercer"
     )
     assert code == 0
@@ -164,7 +154,7 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
 )
 def test_wrong_options_are_refused_before_the_table_is_read(given, message, capsys, monkeypatch):
     monkeypatch.setattr("mercer.cli.problem.Tables", None)
-    code, _, said = command(capsys, "fit", "t.csv", "--target", "y", *given)
+    code, said = printed(capsys, "fit", "t.csv", "--target", "y", *given)
     assert code == 2
     assert message in said
 
@@ -173,22 +163,19 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(capsys, monk
     (folder / "locked").mkdir()
     monkeypatch.setattr("mercer.cli.problem.Tables", None)
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    code, _, said = command(capsys, "fit", "t.csv", "--target", "y", "-o", "locked/m.mercer")
+    code, said = printed(capsys, "fit", "t.csv", "--target", "y", "-o", "locked/m.mercer")
     assert code == 4
     assert "locked: the folder cannot be written to." in said
 
 
-def test_copies_on_both_sides_of_the_split_are_said(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_copies_on_both_sides_of_the_split_are_said(capsys):
     random = np.random.default_rng(0)
     table = pl.DataFrame({"a": random.normal(size=100), "y": random.normal(size=100)})
     few = table.with_columns(a=pl.Series([i % 4 for i in range(100)]))
     doubled = pl.concat([table, table])
     for frame, said in ((doubled, True), (table, False), (pl.concat([few, few]), False)):
         frame.write_csv("t.csv")
-        with pytest.raises(SystemExit) as done:
-            run(["fit", "t.csv", "--target", "y", "--trials", "1", "--force"])
-        assert done.value.code == 0
+        assert command("fit", "t.csv", "--target", "y", "--trials", 1, "--force") == 0
         text = " ".join(capsys.readouterr().out.split())
         assert ("are equal to rows that the model learns from" in text) is said
         page = Path("model.html").read_text("utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.cli.screen import SearchBar, leaderboard_note, score_text
 from mercer.cli.terminal import Terminal
 
@@ -17,18 +17,9 @@ SEARCHING = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
-    return tmp_path
-
-
 def said(capsys, *arguments):
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    assert done.value.code == 0, printed.err
+    code, printed = command(*arguments), capsys.readouterr()
+    assert code == 0, printed.err
     return " ".join(printed.out.split())
 
 

@@ -7,29 +7,27 @@ import polars as pl
 import pytest
 
 import mercer
+from cli.runner import command
 from mercer.cli import fit
-from mercer.cli.app import run
 from mercer.selection.automatic import KernelRegressor
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     rng = np.random.default_rng(0)
     x, z = rng.uniform(0, 6, size=(2, 120))
     table = pl.DataFrame({"x": x, "z": z, "y": np.sin(x) + 0.3 * rng.normal(size=120)})
     table[:80].write_csv("train.csv")
     table[80:].write_csv("test.csv")
-    return tmp_path
+    return folder
 
 
 def fitted(capsys, *options, seed=None, code=0):
     """What --json tells of a fit, without times and names of files."""
     given = [] if seed is None else ["--seed", str(seed)]
-    with pytest.raises(SystemExit) as done:
-        run(["fit", "train.csv", "--target", "y", "--json", "--force",
-             *([] if "--trials" in options else ["--trials", "2"]), *options, *given])  # fmt: skip
-    assert done.value.code == code
+    usual = ["fit", "train.csv", "--target", "y", "--json", "--force"]
+    trials = [] if "--trials" in options else ["--trials", "2"]
+    assert command(*usual, *trials, *options, *given) == code
     facts = json.loads(capsys.readouterr().out)
     for name in ("seconds", "command"):
         del facts[name]
@@ -79,7 +77,6 @@ def test_the_search_leaves_time_for_the_score_and_the_fit_to_all_rows(folder, mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(KernelRegressor, "fit_and_encode", stop)
-    with pytest.raises(SystemExit):
-        run(["fit", "train.csv", "--target", "y", "--time", "100s", "--quiet"])
+    command("fit", "train.csv", "--target", "y", "--time", "100s", "--quiet")
     assert given == [pytest.approx(100 * fit.SEARCH_SHARE, abs=2)]  # less what reading took
     assert 50 <= given[0] <= 80

@@ -7,26 +7,17 @@ import sys
 import polars as pl
 import pytest
 
-from mercer.cli.app import run
+from cli.runner import command
 from mercer.cli.terminal import Terminal, line
 
 ESCAPE, SHOWN = "\x1b[31m\x9b5m\x07", r"\x1b[31m\x9b5m\x07"
 MARKUP = "[bold][/][red]:smile:"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
-    return tmp_path
-
-
 def said(capsys, *arguments):
     """What a command line prints and complains, and its exit code."""
-    with pytest.raises(SystemExit) as done:
-        run([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return printed.out + printed.err, done.value.code
+    code, printed = command(*arguments), capsys.readouterr()
+    return printed.out + printed.err, code
 
 
 def table(name, target):
