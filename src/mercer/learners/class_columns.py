@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import Training
+from mercer.learners.classes import check_labels
 from mercer.learners.neighbour_targets import Classes
 
 __all__ = ["ClassColumns"]
@@ -26,7 +26,7 @@ class ClassColumns(MultiOutputMixin, ClassifierMixin):
         self.outputs_2d_ = training.y.ndim == 2 and training.y.shape[1] > 1
         if not self.outputs_2d_:
             training = training._replace(y=column_or_1d(training.y, warn=True))
-        check_classification_targets(training.y)
+        check_labels(training.y)
         return training
 
     def keep_classes(self, y: np.ndarray, votes: np.ndarray | None = None) -> Classes:

@@ -7,7 +7,26 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = ["encode_classes", "weigh_classes"]
+from mercer.samples.frames import is_missing
+
+__all__ = ["check_labels", "encode_classes", "weigh_classes"]
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Raise ValueError if the values of y cannot be classes: one is missing, or has a fraction.
+
+    Examples
+    --------
+    >>> check_labels(np.array(["a", "b"]))
+    """
+    if y.dtype.kind == "O":
+        rows = np.flatnonzero(is_missing(y.ravel()).reshape(len(y), -1).any(axis=1))
+        if len(rows):
+            raise ValueError(
+                f"Input y contains NaN: {len(rows):,} of {len(y):,} rows have no label, the first "
+                f"is row {rows[0]}. Leave these rows out."
+            )
+    check_classification_targets(y)
 
 
 def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +43,7 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (array([1, 3]), array([1, 0, 1]))
     """
     if y.dtype.kind not in "biuU" or y.ndim != 1:  # integers and strings are classes, always
-        check_classification_targets(y)
+        check_labels(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(

@@ -19,12 +19,12 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski
 from mercer.distances.products import from_origin, squared_euclidean
 from mercer.gram import memory_budget
+from mercer.learners.classes import check_labels
 from mercer.learners.parameters import check_count, check_positive, check_seed
 from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
 
@@ -72,7 +72,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         forget(self)
         self._check_common()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        check_classification_targets(y)
+        check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         dtype, origin = X.dtype, X.mean(axis=0, dtype=np.float64)
         X = X.astype(np.float64) - origin

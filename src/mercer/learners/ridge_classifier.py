@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelBinarizer
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.learners.base import FitPath, Training
-from mercer.learners.classes import weigh_classes
+from mercer.learners.classes import check_labels, weigh_classes
 from mercer.learners.finite import finite_fit
 from mercer.learners.ridge_base import RidgeLearner
 from mercer.solvers import Result
@@ -103,7 +102,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         """Fit to samples X (n) and classes y (n), or to (n, labels) indicators 0 and 1."""
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, w = training.y, training.weights
-        check_classification_targets(y)
+        check_labels(y)
         if np.ndim(self.alpha):
             raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
         self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)

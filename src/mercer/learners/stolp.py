@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from mercer.learners.classes import check_labels
 from mercer.learners.distance_learner import DistanceLearner
 from mercer.learners.finite import finite_fit
 from mercer.learners.kept_rows import take_rows
@@ -127,7 +127,7 @@ class Stolp(DistanceLearner):
             raise ValueError(f"max_error={self.max_error!r}: give a number in [0, 1).")
         training = self.make_training(X, y, numeric=False)
         y = column_or_1d(training.y, warn=True)
-        check_classification_targets(y)
+        check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         own, other = self._distances_to_classes(training.X, codes)
         self.margins_ = _margins(own[:, -1], other[:, -1])

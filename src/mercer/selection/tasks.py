@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
+from mercer.learners.classes import check_labels
 
 __all__ = ["LARGEST", "Classification", "FirstOutput", "Regression", "Task", "task_of"]
 
@@ -89,7 +89,7 @@ class Classification(Task):
         """The task, and the target after checks against n rows."""
         y = _column(y, reader)
         _check_target(y, n)
-        check_classification_targets(y)
+        check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -216,7 +216,7 @@ def _check_target(y: np.ndarray, n: int) -> None:
             f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
             f"{len(y)} values."
         )
-    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None for v in y.tolist()])
+    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.zeros(n, bool)
     if bad.any():
         value = y[np.argmax(bad)]
         what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import as_objects, describe
+from mercer.samples.frames import is_missing_value
 from mercer.selection.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
 __all__ = [
@@ -84,7 +85,7 @@ def is_object_list(X: Any) -> bool:
         column, kinds = column.to_list(), (*kinds, list)
     elif not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.ndim == 1):
         return False
-    first = next((item for item in column if not _is_null(item)), None)
+    first = next((item for item in column if not is_missing_value(item)), None)
     return isinstance(first, kinds)
 
 
@@ -142,7 +143,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
 
 def _objects(values: list, name: Any) -> np.ndarray:
     """A column of Python values: numbers or dates if all values are, else objects."""
-    missing = np.array([type(v) is not str and _is_null(v) for v in values], dtype=bool)
+    missing = np.array([is_missing_value(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
         if issubclass(kind, dict):
@@ -164,12 +165,6 @@ def _objects(values: list, name: Any) -> np.ndarray:
     column[:] = values
     column[missing] = None
     return column
-
-
-def _is_null(value: Any) -> bool:
-    if isinstance(value, (Set, list, tuple, np.ndarray)):
-        return False
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def missing_values(values: np.ndarray) -> np.ndarray:

@@ -1,0 +1,36 @@
+"""Labels that are missing: every classifier names the row, as sorting them would fail."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+
+import mercer
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+CLASSIFIERS = [
+    learner
+    for name in mercer.__all__
+    if inspect.isclass(learner := getattr(mercer, name)) and "Classifier" in repr(learner.__mro__)
+]
+
+
+def test_there_are_classifiers():
+    assert len(CLASSIFIERS) > 10
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("learner", CLASSIFIERS)
+def test_a_missing_label_is_named_with_its_row(learner, missing):
+    y = np.array(["a", "b"] * 15, dtype=object)
+    y[3] = missing
+    try:
+        model = learner()
+    except TypeError:  # needs kernels
+        model = learner([("rbf", mercer.kernels.RBF(), [0, 1])])
+    if not is_classifier(model):
+        pytest.skip("no classifier")
+    with pytest.raises(ValueError, match=r"NaN: 1 of 30 rows have no label, the first is row 3"):
+        model.fit(X, y)
