@@ -167,6 +167,13 @@ def test_targets_that_are_none(fit, y, message):
         fit(trials=1).fit(TABLE, y)
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_classes_that_are_missing_among_texts_are_named(missing):
+    y = np.array(["yes", "no", missing] * (N // 3), dtype=object)
+    with pytest.raises(ValueError, match="Input y contains NaN in row 2; 40 rows have no finite"):
+        KernelClassifier(trials=1).fit(TABLE, y)
+
+
 def test_a_regression_needs_numbers_and_a_classification_classes():
     with pytest.raises(ValueError, match="y has 'no' in row 0, which is not a number"):
         KernelRegressor(trials=1).fit(TABLE, np.sort(LABELS))

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.calibration import SoftmaxCalibration, fit_softmax
+from mercer.samples.frames import is_missing
 
 __all__ = ["LARGEST", "Classification", "FirstOutput", "Regression", "Task", "task_of"]
 
@@ -216,7 +217,10 @@ def _check_target(y: np.ndarray, n: int) -> None:
             f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
             f"{len(y)} values."
         )
-    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([v is None for v in y.tolist()])
+    if y.dtype.kind == "f":
+        bad = ~np.isfinite(y)
+    else:  # a missing text is None or, in a column of pandas, NaN
+        bad = is_missing(y)
     if bad.any():
         value = y[np.argmax(bad)]
         what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"
