@@ -32,5 +32,5 @@ def test_a_missing_label_is_named_with_its_row(learner, missing):
         model = learner([("rbf", mercer.kernels.RBF(), [0, 1])])
     if not is_classifier(model):
         pytest.skip("no classifier")
-    with pytest.raises(ValueError, match=r"NaN: 1 of 30 rows have no label, the first is row 3"):
+    with pytest.raises(ValueError, match="NaN in row 3; 1 of 30 rows have no label"):
         model.fit(X, y)

@@ -160,6 +160,13 @@ def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():
     assert single.meaning.endswith("It reads 2 columns together: age, sex.")
 
 
+def test_only_parts_of_one_column_each_are_said_to_be_additive():
+    alone = TableKernel([(Laplacian(1.0), [0]), (Match(), [1])], "sum")
+    assert "do not act on one another" in kernel_words(alone, str).meaning
+    together = TableKernel([(RBF(1.0), [0, 1]), (Laplacian(1.0), [0])], "sum")
+    assert "do not act on one another" not in kernel_words(together, str).meaning
+
+
 def within(points, bottom=BOTTOM):
     """Whether all points lie between the axes of a drawing."""
     x, y = np.array(points).T
@@ -179,6 +186,20 @@ def test_curves_and_their_bands_lie_between_the_axes(scale, answer):
     assert np.argmin(heights) == 3  # the highest
     assert drawn["line"][0][0] == LEFT
     assert drawn["line"][-1][0] == RIGHT
+
+
+@pytest.mark.parametrize("kind", ["number", "category"])
+def test_a_mean_above_the_range_of_most_rows_is_drawn_inside(kind):
+    mean = np.array([0.019, 0.022])  # of a rare class: a tenth of the rows has most of it
+    values = [0.0, 1.0] if kind == "number" else ["FR", "DE"]
+    each = Dependence("a", "yes", kind, values, mean, mean / 4, mean / 2, "rises")
+    drawn = dependence_drawing(each)
+    if kind == "number":
+        assert within(drawn["line"], LOWER)
+    else:
+        assert drawn["low"] <= mean.min()
+        assert mean.max() <= drawn["high"]
+        assert all(0 <= row["at"] <= 100 for row in drawn["rows"])
 
 
 def test_the_last_fit_of_a_learning_curve_is_in_its_figure():

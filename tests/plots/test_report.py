@@ -350,6 +350,10 @@ def test_a_baseline_within_the_interval_does_as_well(wine, metric, linear, enoug
     )
     assert bool(data.simpler) == enough
     assert ("A simpler model is enough" in render(data)) == enough
+    if enough:
+        better = linear in (0.99, 0.5)  # outside the interval, on the better side
+        assert ("The linear model is better" in data.simpler) == better
+        assert ("The linear model is as good" in data.simpler) != better
 
 
 def test_no_better_than_guessing_is_said(wine):

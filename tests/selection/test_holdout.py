@@ -1,5 +1,7 @@
 """The honest score: what is held out, how it is scored, and what it is compared with."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -96,6 +98,9 @@ def test_a_baseline_within_the_interval_is_said_to_do_as_well():
     score = score_held_out(model, (X[:200], y[:200]), (X[200:], y[200:]))
     assert score.as_good == "trivial"
     assert "simpler model does as well: the baseline 'trivial'" in score.verdict()
+    better = replace(score, low=0.0, high=score.baselines["trivial"] - 0.1)
+    assert "simpler model is better: the baseline 'trivial'" in better.verdict()
+    assert better.verdict().endswith("above the interval.")
 
 
 @pytest.mark.parametrize("metric", [None, "rmse"])

@@ -23,8 +23,8 @@ def check_labels(y: np.ndarray) -> None:
         rows = np.flatnonzero(is_missing(y.ravel()).reshape(len(y), -1).any(axis=1))
         if len(rows):
             raise ValueError(
-                f"Input y contains NaN: {len(rows):,} of {len(y):,} rows have no label, the first "
-                f"is row {rows[0]}. Leave these rows out."
+                f"Input y contains NaN in row {rows[0]}; {len(rows):,} of {len(y):,} rows have no "
+                "label: leave them out."
             )
     check_classification_targets(y)
 

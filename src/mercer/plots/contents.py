@@ -249,10 +249,14 @@ class ReportData:
         for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
             other = self._unseen(role)
             if other is not None and self.score.reached_by(other):
-                side = "below" if METRICS[self.score.metric].higher_is_better else "above"
+                how, where = "as good", "within"
+                if other.value > self.score.high:
+                    how, where = "better", "above"
+                elif other.value < self.score.low:
+                    how, where = "better", "below"
                 return (
-                    f"{name} is as good: its {other.phrase} on the same rows, {other.text()}, is "
-                    f"not {side} the 95% interval of the kernel machine "
+                    f"{name} is {how}: its {other.phrase} on the same rows, {other.text()}, is "
+                    f"{where} the 95% interval of the kernel machine "
                     f"({self.score.interval_text()}). A simpler model is enough for these data."
                 )
         return ""

@@ -206,7 +206,9 @@ def relevance_tracks(relevance: RelevanceDisplay) -> dict[str, Any]:
 
 def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
     """Mean prediction and the range of most rows against a column: a curve, or a track a level."""
-    low, high = padded(float(dependence.low.min()), float(dependence.high.max()))
+    # the mean of a rare class may be above the range of most rows
+    drawn = np.stack([dependence.low, dependence.mean, dependence.high])
+    low, high = padded(float(drawn.min()), float(drawn.max()))
     if dependence.answer:
         low, high = (low if low > NEAR else 0.0), (high if high < 1 - NEAR else 1.0)
     if dependence.kind == "category":

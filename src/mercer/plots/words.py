@@ -90,7 +90,8 @@ TABLES = {
     "product": ("∏ⱼ kⱼ(x, z)", "Two rows are alike when they are alike in every group of columns."),
     "sum": (
         "Σⱼ wⱼ kⱼ(x, z)",
-        "Every column adds its own effect; columns do not act on one another.",
+        "Rows are alike as far as they are alike in groups of columns; each group adds its own "
+        "effect.",
     ),
     "interactions": (
         "∏ⱼ (1 + wⱼ kⱼ(x, z)) / (1 + wⱼ)",
@@ -98,6 +99,7 @@ TABLES = {
         "greater weight matters more.",
     ),
 }
+ADDITIVE = "Every column adds its own effect; columns do not act on one another."
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
         return replace(words, meaning=meaning, code=code)
     if isinstance(kernel, TableKernel) and kernel.parts:
         formula, meaning = TABLES[kernel.combine]
+        if kernel.combine == "sum" and all(len(columns) == 1 for _, columns in kernel.parts):
+            meaning = ADDITIVE
         weights = [None] * len(kernel.parts)
         if kernel.combine != "product":
             given = kernel.weights

@@ -59,8 +59,9 @@ class HeldOut:
         value = self.baselines[self.as_good]
         low, high = self.low - ROUNDING, self.high + ROUNDING
         where = "within" if low <= value <= high else "below" if value < low else "above"
+        how = "does as well" if where == "within" else "is better"
         return (
-            f"A simpler model does as well: the baseline {self.as_good!r} scores {value:.4g}, "
+            f"A simpler model {how}: the baseline {self.as_good!r} scores {value:.4g}, "
             f"{where} the interval."
         )
 
