@@ -13,7 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -28,7 +28,7 @@ from mercer.selection.budget import Budget, seconds
 from mercer.selection.candidates import Candidate
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.column_weights import column_weights
-from mercer.selection.columns import column_notices
+from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.finals import SMALLEST_RANK
@@ -39,6 +39,7 @@ from mercer.selection.metrics import default_metric, metric_named
 from mercer.selection.notebook import fitted_html, winner_code
 from mercer.selection.reasons import Reasons, find_reasons
 from mercer.selection.recipes import compressed
+from mercer.selection.records import KeepsRecords
 from mercer.selection.related import Related
 from mercer.selection.resume import Known, fingerprint
 from mercer.selection.rungs import ONE_RUNG_ROWS
@@ -50,11 +51,12 @@ from mercer.threads import fitting, forget, paying_threads
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 
-class _AutomaticKernel(BaseEstimator, ABC):
+class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same."""
 
     task: str
     machine_: Machine
+    records: ClassVar[dict[str, type]] = {"columns_": Column}
 
     @abstractmethod
     def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,6 +28,7 @@ from mercer.samples import Categories, EncodedColumns
 from mercer.selection.cells import as_items, as_texts, encode_cells, words
 from mercer.selection.column_rules import infer_columns
 from mercer.selection.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
+from mercer.selection.records import KeepsRecords
 from mercer.selection.spellings import is_missing_mark
 from mercer.selection.values import as_dates, as_numbers, missing_values, read_columns
 
@@ -72,7 +73,7 @@ class Feature:
         return self.kind in OBJECTS
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     """Encode the used columns of a table as `EncodedColumns`.
 
     The result is a float32 matrix, together with categories, texts and sets.
@@ -103,6 +104,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1.73,  0.  ,  0.  ,  1.  ,  2.  ],
            [ 3.46,  1.22,  3.09,  2.  ,  0.  ]], dtype=float32)
     """
+
+    records: ClassVar[dict[str, type]] = {
+        "columns": Column,
+        "columns_": Column,
+        "features_": Feature,
+    }
 
     def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
         self.columns = columns
