@@ -119,6 +119,16 @@ def test_the_learning_curve_ends_at_the_model_and_says_what_rows_are_worth(task)
     assert "help little" in LearningCurve(rising.rows, rising.score, 0.01).advice
 
 
+def test_a_learning_curve_does_not_say_that_a_growing_error_was_saved():
+    X, y, _ = planted("classification")
+    model = mercer.KernelClassifier(trials=1).fit(X[:300], y[:300])
+    holdout, metric = (X[300:], y[300:]), metric_named("accuracy", "classification")
+    found = learning_curve(model, X[:300], y[:300], holdout, metric, 0.2, Clock())
+    assert found.saved < 0
+    assert "has not made the error smaller" in found.advice
+    assert "Other columns" not in found.advice
+
+
 def test_suspects_have_the_numbers_of_the_users_table():
     X, y, wrong = planted("classification")
     model = mercer.KernelClassifier(trials=2).fit(X, y)

@@ -81,6 +81,17 @@ def test_the_closed_form_is_that_of_fits_without_the_row():
         assert_allclose(display.influence[at], change, rtol=2e-3, atol=1e-5)
 
 
+def test_labels_of_a_rare_class_are_not_suspected_for_being_rare():
+    """Where nothing tells it apart, a rare class has always a small probability."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 2)), columns=list("ab"))
+    y = np.where(rng.random(600) < 0.03, "fraud", "fine")
+    display = InfluenceDisplay.measured(mercer.KernelClassifier(trials=1).fit(X, y), X, y)
+    rare = display.given == "fraud"
+    assert rare.sum() > 10
+    assert display.suspected[rare].mean() < 0.2
+
+
 def test_a_short_time_takes_fewer_rows(monkeypatch):
     """And measures them once: what tells how many rows there is time for is not thrown away."""
     from mercer.plots import influence

@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import shlex
+from copy import copy
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -289,6 +290,19 @@ def test_the_leaderboard_is_the_models_own(wine):
     trivial = next(c for c in numbers["contenders"] if c["role"] == "trivial")
     _, counts = np.unique(wine[1][1], return_counts=True)
     assert trivial["unseen"]["value"] == np.mean(y == model.classes_[counts.argmax()])
+
+
+def test_a_machine_in_the_place_of_a_late_winner_has_a_row(wine):
+    """It was not tried, so it is not on the leaderboard."""
+    model, train, held_out, *_ = wine
+    late = copy(model)
+    late.winner_name_ = "the machine of the start"
+    data = report_data(late, *train, holdout=held_out)
+    first, *others = data.contenders
+    assert (first.name, first.role, first.validation) == (late.winner_name_, "winner", None)
+    assert first.unseen == data.score
+    assert "winner" not in [other.role for other in others]
+    assert render(data).count("the machine of the start") >= 1
 
 
 def test_the_scores_are_those_of_the_api_and_no_baseline_is_fitted_twice(wine, monkeypatch):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection import automatic, budget, final_fit, trials
@@ -194,6 +194,19 @@ def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     assert again.schedule_ == model.schedule_
 
 
+def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock, monkeypatch):
+    """It does not read them; few centres of the winner's kernel do."""
+    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
+    rng = np.random.default_rng(0)
+    words = [" ".join(rng.choice(["red", "blue", "green", "old", "new"], 6)) for _ in TABLE["a"]]
+    table = TABLE.assign(note=words)
+    y = np.array([note.count("red") for note in words], float)
+    model = KernelRegressor(time=100, progress=clock, kind={"note": "text"}).fit(table, y)
+    assert not model.schedule_[-1].get("early", False)
+    assert model.schedule_[-1]["quick"]
+    assert model.score(table, y) > 0.5
+
+
 def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock, monkeypatch):
     """Its first fit did, but a repeated one and that to all rows asked for 300 centres."""
     monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
@@ -203,3 +216,26 @@ def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, cloc
     replayed = KernelRegressor(replay=model.schedule_, memory="1MB").fit(TABLE, WAVE)
     assert_array_equal(replayed.predict(TABLE), model.predict(TABLE))
     model.refit(TABLE, WAVE)
+
+
+def test_the_metric_of_the_final_fit_is_learnt_in_as_many_steps_as_those_of_the_folds():
+    """It chose its own number by a fifth of the rows: none, where each fold gained by some."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 6))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=200)
+    entry = {"family": "metric", "form": "full", "learn": True}
+    model = KernelRegressor(replay=[entry | {"rows": 200, "rank": None, "steps": []}]).fit(X, y)
+    assert model.schedule_[-1]["metric_steps"] >= 1
+
+    def shares(steps):
+        """Of the columns in the metric."""
+        final = model.schedule_[-1] | {"metric_steps": steps}
+        again = KernelRegressor(replay=[*model.schedule_[:-1], final]).fit(X, y)
+        lengths = np.linalg.norm(again.kernel_.parts[0][0].metric.linear_map, axis=0)
+        return lengths / lengths.sum()
+
+    assert_allclose(shares(0), 1 / 6, rtol=0.2)
+    one, two = shares(1), shares(2)
+    assert one[0] > 0.3
+    assert two[0] > one[0]
+    same_model(model, KernelRegressor(replay=model.schedule_).fit(X, y))

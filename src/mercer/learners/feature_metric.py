@@ -132,6 +132,7 @@ def learn_metric(
     bandwidth: float | str = "auto",
     penalty: float | str = "auto",
     steps: int = 4,
+    chosen: bool = True,
     held: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
 ) -> FeatureMetric:
@@ -154,6 +155,8 @@ def learn_metric(
         by the error on the rows held back.
     steps : int >= 0
         Most steps; learning ends with the first one that lowers the error by less than a fiftieth.
+    chosen : bool, default=True
+        Whether the step with the least error is chosen; else all steps are taken.
     held : int, optional
         How many rows, the last ones, judge the steps; None means a fifth of the rows. With 0 the
         leave-one-out error judges, which promises too much for a full metric.
@@ -202,8 +205,8 @@ def learn_metric(
         with blas_limit(0):  # one thread: see the notes
             fit = problem.fit(W, bandwidths, penalties, penalty, start)
             errors.append(fit.error)
-            enough = best is not None and fit.error > GAIN * best[0].error
-            if best is None or fit.error < best[0].error:
+            enough = chosen and best is not None and fit.error > GAIN * best[0].error
+            if best is None or not chosen or fit.error < best[0].error:
                 best = (fit, W, G, step)
             told = on_step is not None and on_step(step, fit.error)
             if told or stopping() or step == steps or enough:

@@ -34,7 +34,7 @@ class LearningCurve:
         Rows of each fit, ascending, and its score; the last fit is the model itself.
     saved : float
         The part of the error, or of the distance to a perfect score, that the last doubling of the
-        rows has saved.
+        rows has saved; negative where it has grown.
     """
 
     rows: np.ndarray
@@ -44,11 +44,16 @@ class LearningCurve:
     @property
     def advice(self) -> str:
         """Whether more rows would help, in a sentence."""
-        percent = f"{100 * max(self.saved, 0):.0f}%"
+        percent = f"{100 * self.saved:.0f}%"
         if self.saved >= HELPS:
             return (
                 f"More rows would probably help: the last doubling of the rows has saved {percent} "
                 "of the error."
+            )
+        if self.saved < 0:
+            return (
+                "The last doubling of the rows has not made the error smaller: more rows of the "
+                "same kind would help little, or the held-out rows are too few to tell."
             )
         return (
             f"More rows of the same kind would probably help little: the last doubling of the rows "
@@ -119,7 +124,7 @@ def learning_curve(
     scores.append(own)
     error = np.abs(np.array(scores[-2:]) - metric.best)
     doublings = np.log2(rows[-1] / rows[-2])
-    saved = 1 - (error[1] / error[0]) ** (1 / doublings) if error[0] > 0 else 0.0
+    saved = 1 - (error[1] / error[0]) ** (1 / doublings) if error[0] > 0 else -float(error[1] > 0)
     return LearningCurve(np.array(rows), np.array(scores), float(saved))
 
 

@@ -22,7 +22,8 @@ __all__ = ["InfluenceDisplay"]
 
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
-UNLIKELY = 0.1  # a label is suspected if its probability is smaller
+UNLIKELY = 0.1  # a label is suspected if its probability is smaller, and also smaller than
+HALF = 0.5  # this part of the share of its class: those of rare classes are never probable
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
@@ -50,8 +51,8 @@ class InfluenceDisplay:
     given, expected : array-like of shape (n,)
         The targets, and what the fits without the row predict.
     suspected : array-like of bool, shape (n,)
-        Rows whose class has a probability below 10%, or whose residual is beyond four robust
-        standard deviations.
+        Rows whose class has a probability below 10% and below half of its share of the rows, or
+        whose residual is beyond four robust standard deviations.
     influence : array-like of shape (n,), optional
 
     Attributes
@@ -143,9 +144,11 @@ class InfluenceDisplay:
         y = y[rows]
         if is_classifier(estimator):
             classes = estimator.classes_
-            own = answers[np.arange(len(y)), np.searchsorted(classes, y)]
+            codes = np.searchsorted(classes, y)
+            own, shares = answers[np.arange(len(y)), codes], np.bincount(codes) / len(y)
             expected = classes[answers.argmax(axis=1)]
-            return cls(rows, 1 - own, y, expected, own < UNLIKELY, influence)
+            suspected = own < np.minimum(UNLIKELY, HALF * shares[codes])
+            return cls(rows, 1 - own, y, expected, suspected, influence)
         residual = np.abs(y - answers)
         surprise = residual / (1.4826 * np.median(residual) or 1.0)
         return cls(rows, surprise, y, answers, surprise > FAR, influence)

@@ -70,7 +70,7 @@ class Fitter:
         A kernel that is not given is learnt. Only ``rows`` are used, if they are given.
         """
         numbers = np.arange(len(self.M)) if rows is None else rows
-        kernel = kernel or self._learnt(candidate, numbers, plan.get("learning"))
+        learnt: Any = self._learnt(candidate, numbers, plan) if kernel is None else kernel
         if plan.get("rows"):  # fewer, because all would take too long
             some = np.random.default_rng(self.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]
@@ -81,19 +81,19 @@ class Fitter:
         )  # fmt: skip
         whole = len(numbers) == len(self.M)
         X, y = (self.M, self.y) if whole else (self.M[numbers], self.y[numbers])
-        machine = recipe.fit(self.task, kernel, X, y, self._weights(numbers))
+        machine = recipe.fit(self.task, learnt, X, y, self._weights(numbers))
         return machine, numbers[machine.stored]
 
-    def _learnt(self, candidate: Candidate, numbers: np.ndarray, count: int | None) -> TableKernel:
-        """The kernel of a candidate, learnt from at most so many rows; None means 1,200."""
+    def _learnt(self, candidate: Candidate, numbers: np.ndarray, plan: dict) -> Any:
+        """The kernel of a candidate, learnt from as many rows and steps as a plan has, or 1,200."""
         order = np.random.default_rng(self.seed).permutation(len(numbers))
-        rows = numbers[order[: count or learning_rows(self.memory)]]
+        rows = numbers[order[: plan.get("learning") or learning_rows(self.memory)]]
         if not candidate.learn:
             return candidate.bound(self.features, self.M[np.sort(rows)])[0]
         return learn_kernel(
             candidate, self.features, self.M[rows], self.task.targets(self.y[rows]),
-            self._weights(rows), self.memory, self.n_jobs,
-        )[0]  # fmt: skip
+            self._weights(rows), self.memory, self.n_jobs, steps=plan.get("metric_steps"),
+        ).kernel  # fmt: skip
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.weights is None else self.weights[rows]
@@ -155,7 +155,7 @@ class FinalFit:
         """Fit one machine to all rows; returns whether it was not cut short."""
         budget, tried = self.search.budget, len(self.search.schedule) - 1
         deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
-        kernel = self.search.learnt.of(candidate)[0]
+        kernel = self.search.learnt.of(candidate).kernel
         try:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
             with deadline:
@@ -217,6 +217,8 @@ class FinalFit:
             return
         rows = np.sort(self.search.rungs.order[:QUICK_ROWS]) if plan.get("quick") else None
         learnt = self.search.learnt
-        kernel = learnt.of(winner)[0] or learnt.of(winner, 0)[0]  # that of a fold is there already
+        kernel = (
+            learnt.of(winner).kernel or learnt.of(winner, 0).kernel
+        )  # that of a fold is there already
         self.candidates = [winner]
         self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]

@@ -39,7 +39,8 @@ class Finals:
     - ``penalty``: the C of a support vector machine, else None;
     - ``rows``: so many rows at random, if all would take too long, else None.
 
-    `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit.
+    `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit, and
+    ``metric_steps``, in which a metric is.
     """
 
     def __init__(self, features: list[Feature], M: Any, budget: Budget, memory: int, costs: Costs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = [
     "LEARNING_ROWS",
     "LEARNING_STEPS",
     "SPARED_ROWS",
+    "Learnt",
     "LearntKernels",
     "learn_kernel",
     "learning_jobs",
@@ -53,6 +54,14 @@ def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
     return int(np.clip(fitting, 1, count_jobs(n_jobs)))
 
 
+class Learnt(NamedTuple):
+    """A kernel that was learnt (None before), the steps that were taken, and those it has kept."""
+
+    kernel: Any
+    taken: int
+    kept: int
+
+
 def learn_kernel(
     candidate: Candidate,
     features: list[Feature],
@@ -62,41 +71,40 @@ def learn_kernel(
     memory: int,
     n_jobs: int | None,
     *,
+    steps: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
-) -> tuple[TableKernel, int]:
+) -> Learnt:
     """The kernel of a candidate with weights learnt from encoded rows, in random order.
 
     Parameters
     ----------
     M, Y : the encoded rows, and the targets (n, outputs)
+    steps : int, optional
+        Of a metric, all of which are taken; None chooses their number.
     on_step : callable, optional
         Called with (step, error) after each step; if it returns True, the learning ends.
-
-    Returns
-    -------
-    kernel, steps taken
     """
     if candidate.family == "metric":
         numbers, n = candidate.numbers(features), len(M)
         found = learn_metric(
             M.numbers[:, numbers], Y, weights, form=FORMS[candidate.form],
-            steps=METRIC_STEPS, held=n // (2 if n > LEARNING_ROWS else 5),
-            on_step=on_step,
+            steps=METRIC_STEPS if steps is None else steps, chosen=steps is None,
+            held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
         )  # fmt: skip
         kernel = candidate.kernel(features, found.kernel)
-        return kernel.bind(kernel.encode(M)), len(found.errors)
+        return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
     if candidate.family == "screened":
         columns = [j for j, f in enumerate(features) if f.kind in ("scaled", "code")]
         kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
-        return kernel.bind(kernel.encode(M)), 1
+        return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
     kernel, X = candidate.bound(features, M)
     if candidate.family == "many":
-        return learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1
+        return Learnt(learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1, 1)
     jobs = learning_jobs(memory, len(M), n_jobs)
     learnt = learn_interactions(
         kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
     )
-    return learnt.kernel, len(learnt.errors)
+    return Learnt(learnt.kernel, len(learnt.errors), len(learnt.errors))
 
 
 class LearntKernels:
@@ -126,15 +134,24 @@ class LearntKernels:
         self.features, self.M, self.Y, self.weights = features, M, Y, weights
         self.budget, self.memory, self.seed, self.n_jobs = budget, memory, seed, n_jobs
         self.steps: dict[Candidate, int] = {}
-        self._found: dict[tuple, tuple[TableKernel, int]] = {}  # with the steps taken
+        self._found: dict[tuple, Learnt] = {}
 
     def known(self, candidate: Candidate) -> bool:
         """Whether the kernel of a candidate was learnt, for all folds or for some."""
         return any(key == candidate.alike for key, _ in self._found)
 
-    def of(self, candidate: Candidate, fold: int | None = None) -> tuple[TableKernel | None, int]:
-        """What was learnt for a fold, or for all, and in how many steps; None and 0 if nothing."""
-        return self._found.get((candidate.alike, fold), (None, 0))
+    def of(self, candidate: Candidate, fold: int | None = None) -> Learnt:
+        """What was learnt for a fold, or for all; the kernel is None if nothing was."""
+        return self._found.get((candidate.alike, fold), Learnt(None, 0, 0))
+
+    def kept(self, candidate: Candidate) -> int | None:
+        """The median of the steps that its kernels for the folds have kept; None without them."""
+        found = sorted(
+            learnt.kept
+            for (alike, fold), learnt in self._found.items()
+            if alike == candidate.alike and fold is not None
+        )
+        return found[(len(found) - 1) // 2] if found else None
 
     def learn(
         self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
@@ -142,7 +159,7 @@ class LearntKernels:
         """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
         key = candidate.alike, fold
         if key in self._found:
-            return self._found[key][0]
+            return self._found[key].kernel
 
         def enough(step: int, error: float) -> bool:
             if steps is not None:
@@ -154,4 +171,4 @@ class LearntKernels:
             candidate.alike, self.features, self.M[rows], self.Y[rows], w, self.memory,
             self.n_jobs, on_step=enough,
         )  # fmt: skip
-        return self._found[key][0]
+        return self._found[key].kernel

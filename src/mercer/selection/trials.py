@@ -377,7 +377,7 @@ class Trials:
         jobs = 1 if each or len(rows) > HELD_ROWS else self.n_jobs
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:
-            taken += [self.learnt.of(candidate, f)[1] for f in range(len(machines))]
+            taken += [self.learnt.of(candidate, f).taken for f in range(len(machines))]
         penalties = [machine.penalty for machine in machines]
         penalty = float(np.median(penalties))
         if candidate.machine == "svc":  # one that was tried
@@ -407,7 +407,7 @@ class Trials:
         taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
         kernel = self._learn(candidate, self.rungs.spared, taken_before)
         if not known:
-            taken.append(self.learnt.of(candidate)[1])
+            taken.append(self.learnt.of(candidate).taken)
         return kernel
 
     def _learn(self, candidate, rows, steps: int | None, fold: int | None = None) -> TableKernel:
@@ -460,7 +460,7 @@ class Trials:
         if final is None:
             before = self.clock.final_learning(candidate)
             final = self.finals.plan(candidate, winner["penalty"], before)
-            final["learning"] = self.rungs.count_learning(candidate)
+            final |= self._final_learning(candidate)
         said = self.board.close()
         self.notices += [notice for notice in (self.room, said) if notice]
         self.schedule.append(dict(final))
@@ -491,8 +491,14 @@ class Trials:
         candidate, penalty = self.partners[number]
         before = self.clock.final_learning(candidate)
         plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"], before)
-        learning = {"learning": self.rungs.count_learning(candidate)}
-        return None if plan is None else asdict(candidate) | plan | learning
+        if plan is None:
+            return None
+        return asdict(candidate) | plan | self._final_learning(candidate)
+
+    def _final_learning(self, candidate: Candidate) -> dict:
+        """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
+        steps = self.learnt.kept(candidate) if candidate.family == "metric" else None
+        return {"learning": self.rungs.count_learning(candidate), "metric_steps": steps}
 
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
