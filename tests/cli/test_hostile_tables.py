@@ -121,13 +121,13 @@ def test_refused_tables(content, message, folder, capsys):
         (("--target", "size", "--task", "classification"), 3, "is a number rather than a class."),
         (("--kind", "size=colour"), 2, "size='colour'; kinds are number, category, date, text"),
         (("--kind", "colour=number"), 3, "colour='number', but no value is a number; the first is"),
-        (("--drop", "y"), 3, "--drop y: this is the target; give another column."),
+        (("--drop", "y"), 2, "--drop y: this is the target; give another column."),
         (
             ("--kind", "size=number", "--kind", "colr=text"),
             3,
             "--kind colr: t.csv has no such column",
         ),
-        (("--group", "y"), 3, "--group y: this is the target"),
+        (("--group", "y"), 2, "--group y: this is the target"),
         (("--encoding", "utf-16"), 3, "t.csv is not in utf-16: leave --encoding out"),
         (("--sep", ";"), 3, "separated by something else: leave --sep out"),
         (("--time", "0"), 2, "--time='0': give a positive number of seconds"),
@@ -373,12 +373,12 @@ def test_unseen_levels_are_predicted_for_and_said(fitted, capsys):
     [
         (
             TABLE.drop("size", "y"),
-            "new.csv: X lacks the column 'size', which the training table had; X has "
-            "['weight', 'colour']. Add the missing columns",
+            "new.csv: the column 'size' of the training table is lacking; there are "
+            "['weight', 'colour']. Add what is lacking, or fit again without this column.",
         ),
         (
             TABLE.with_columns(size=pl.lit("big")),
-            "new.csv: Column 'size' of X was read as numbers in training, but none of its values "
+            "new.csv: column 'size' was read as numbers in training, but none of its values "
             "is a number now, the first is 'big': give numbers",
         ),
     ],
@@ -573,4 +573,4 @@ def test_texts_that_are_numbers_in_the_new_table(capsys):
     frame.drop("note").write_csv("new.csv")
     code, said = printed(capsys, "predict", "model.mercer", "new.csv", "-o", "q.csv")
     assert code == 3
-    assert "lacks the column 'note', which the training table had" in said
+    assert "new.csv: the column 'note' of the training table is lacking" in said

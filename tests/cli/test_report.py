@@ -66,7 +66,7 @@ def test_a_model_knows_the_column_that_it_predicts(folder, capsys):
     ("arguments", "code", "message"),
     [(("new.csv", "--target", "x"), 3, "--target x"),
      (("other.csv", "--target", "y"), 3, "holds 'maybe' there, which the model never predicts"),
-     (("less.csv", "--target", "y"), 3, "lacks the column"),
+     (("less.csv", "--target", "y"), 3, "less.csv: the column "),
      (("new.csv", "--target", "y", "-o", "r.pdf"), 2, "must end in .html")],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_refused(arguments, code, message, folder, capsys):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.errors import check_columns, counted, of_option
+from mercer.cli.errors import OptionError, check_columns, counted
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
@@ -22,6 +22,7 @@ from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import MercerCheck, as_kernel, check_mercer
+from mercer.kernels.names import NAMED
 from mercer.plots.contents import plain
 from mercer.samples import EncodedColumns
 from mercer.selection.columns import Column, column_notices
@@ -63,9 +64,8 @@ def check_table(
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
     kinds = kinds_given(kind)
-    if kernel is not None:
-        with of_option():
-            as_kernel(kernel)  # a wrong name is refused before any work
+    if kernel is not None and kernel not in NAMED:
+        raise OptionError(f"--kernel {kernel}: give one of {', '.join(sorted(NAMED))}.")
     tables = Tables(given, reading)
     frame = tables.frame()
     facts: dict = {"file": " ".join(map(str, given)), "rows": frame.height}

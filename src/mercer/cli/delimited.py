@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError
+from mercer.cli.errors import OptionError, TableError
 from mercer.cli.files import Source
 
 __all__ = ["DelimitedText", "encoding_of"]
@@ -132,7 +132,7 @@ class DelimitedText:
                 row += _ends(content)
 
     def _unknown_encoding(self) -> NoReturn:
-        raise TableError(
+        raise OptionError(
             f"--encoding {self.encoding} is not known, or cannot read {self.source.label}; try "
             "utf-8, latin-1 or cp1252."
         ) from None

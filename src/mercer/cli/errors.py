@@ -23,7 +23,7 @@ def check_columns(
     """Refuse an option that names the target, or a column that a table has not."""
     for name in names:
         if name == target:
-            raise TableError(f"{option} {name}: this is the target; give another column.")
+            raise OptionError(f"{option} {name}: this is the target; give another column.")
         if name not in columns:
             raise no_column(option, name, path, columns)
 

@@ -53,6 +53,7 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
+    options.check_memory(len(split.y_train))
     with SearchBar(screen, seconds(options.time), problem.metric) as bar:
         steps = Steps(bar, timed=options.trials is None)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)

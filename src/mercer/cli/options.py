@@ -16,6 +16,7 @@ from mercer.cli.tables import Reading
 from mercer.gram import memory_budget
 from mercer.selection.budget import seconds
 from mercer.selection.columns import KINDS
+from mercer.selection.learning import least_memory
 from mercer.selection.metrics import METRICS, metric_named
 
 __all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
@@ -109,6 +110,15 @@ class FitOptions:
         force = self.force or (self.resume is not None and self.resume == self.output)
         refuse_existing([self.output], force, inputs)  # a folder may have no name for a report
         refuse_existing([self.report], force, inputs)
+
+    def check_memory(self, rows: int) -> None:
+        """Refuse, before the search, a memory that is too small for so many training rows."""
+        least = least_memory(rows)
+        if memory_budget(self.memory) < least:
+            raise OptionError(
+                f"--memory {self.memory} is too small for {rows:,} rows: give at least "
+                f"{-(-least // 10**6)}MB."
+            )
 
     def command(self) -> str:
         """The command line that repeats the fit: every option that matters to the model."""

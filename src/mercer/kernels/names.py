@@ -18,7 +18,7 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.sets import Intersection, Jaccard
 
-__all__ = ["as_kernel"]
+__all__ = ["NAMED", "as_kernel"]
 
 #: name -> (constructor, the arguments that it reads, with their defaults; the defaults are those of
 #: ``sklearn.metrics.pairwise.pairwise_kernels``)

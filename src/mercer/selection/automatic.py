@@ -32,7 +32,7 @@ from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.finals import SMALLEST_RANK
-from mercer.selection.learning import FEWEST_LEARNING_ROWS
+from mercer.selection.learning import least_memory
 from mercer.selection.machines import Machine
 from mercer.selection.means import mean_name
 from mercer.selection.metrics import default_metric, metric_named
@@ -547,7 +547,7 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
 
 def _check_memory(memory: int, n: int) -> None:
     """Raise MemoryError if memory is too small for the Gram matrix of the learning rows."""
-    least = 8 * min(n, FEWEST_LEARNING_ROWS) ** 2
+    least = least_memory(n)
     if memory < least:
         raise MemoryError(
             f"memory= allows {memory:,} bytes, but {n:,} rows need at least "

@@ -102,11 +102,11 @@ def _text(value: Any, i: int, name: Any) -> str:
         return ""
     if isinstance(value, bytes):
         raise TypeError(
-            f"Column {name!r} of X holds bytes in row {i}: make texts of them, by .decode()."
+            f"column {name!r} holds bytes in row {i}: make texts of them, by .decode()."
         )
     if isinstance(value, SETS):
         raise TypeError(
-            f"Column {name!r} of X was read as texts in training, but row {i} holds a "
+            f"column {name!r} was read as texts in training, but row {i} holds a "
             f"{type(value).__name__}: give a str."
         )
     return f"{value:.12g}" if isinstance(value, float) else str(value)

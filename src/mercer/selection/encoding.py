@@ -246,10 +246,11 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         table = X if isinstance(X, dict) else read_columns(X)
         absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
+            many = len(absent) > 1
             raise ValueError(
-                f"X lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent[:20]))}, "
-                f"which the training table had; X has {list(table)[:50]}. Add the missing columns, "
-                "or fit again without them (drop=, or --drop)."
+                f"the column{'s' * many} {', '.join(map(repr, absent[:20]))} of the training table "
+                f"{'are' if many else 'is'} lacking; there are {list(table)[:50]}. Add what is "
+                f"lacking, or fit again without {'these columns' if many else 'this column'}."
             )
         out: list[np.ndarray] = []
         objects: dict[int, Any] = {}
@@ -376,7 +377,7 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
 def unreadable(column: Column, first: Any) -> ValueError:
     """The error of new rows in which no value of a column is a number or date any more."""
     return ValueError(
-        f"Column {column.name!r} of X was read as {column.kind}s in training, but none of its "
+        f"column {column.name!r} was read as {column.kind}s in training, but none of its "
         f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
         "or fit again without the column."
     )

@@ -27,6 +27,7 @@ __all__ = [
     "learn_kernel",
     "learning_jobs",
     "learning_rows",
+    "least_memory",
 ]
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
@@ -46,6 +47,11 @@ def learning_rows(memory: int) -> int:
     Their number does not depend on the threads, so that results do not either.
     """
     return int(np.clip(np.sqrt(memory / 8 / 12), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
+
+
+def least_memory(rows: int) -> int:
+    """Bytes that a search needs: one matrix of the rows from which weights are learnt."""
+    return 8 * min(rows, FEWEST_LEARNING_ROWS) ** 2
 
 
 def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
