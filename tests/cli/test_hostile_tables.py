@@ -172,7 +172,7 @@ def test_outputs_that_even_force_does_not_write(output, message, folder, capsys)
 
 def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder, capsys):
     TABLE.write_csv("t.csv")
-    test = (*FIT, "--time", "1h", "--test", "test.csv")
+    test = (*FIT[:4], "--time", "1h", "--test", "test.csv")
     TABLE.drop("weight").write_csv("test.csv")
     code, said = printed(capsys, *test)
     assert (code, "test.csv lacks the column 'weight' of the training table." in said) == (3, True)

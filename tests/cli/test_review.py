@@ -39,7 +39,7 @@ def folder(folder):
 def options(**given):
     usual = {
         "train": Path("t.csv"), "target": "y", "test": None, "task": None, "metric": None,
-        "time": "1s", "trials": 1, "memory": "1GB", "kind": [], "drop": [], "seed": 0,
+        "time": None, "trials": 1, "memory": "1GB", "kind": [], "drop": [], "seed": 0,
         "output": Path("m.mercer"), "encoding": "utf-8", "force": False, "json": False,
         "quiet": True,
     }  # fmt: skip
@@ -149,6 +149,7 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
         (("--seed", "1.5"), "1.5: give a whole number"),
         (("--group", "a", "--time-column", "b"), "are both given"),
         (("--trials", "0"), "trials=0"),
+        (("--time", "10s", "--trials", "3"), "--time and --trials are both given"),
         (("--sep", "ab"), "--sep ab: give one character"),
     ],
 )

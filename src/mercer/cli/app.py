@@ -68,7 +68,7 @@ def fit(
     test: Path | None = None,
     task: Literal["classification", "regression"] | None = None,
     metric: str | None = None,
-    time: str = "120s",
+    time: str | None = None,
     trials: Whole | None = None,
     memory: str = "4GB",
     kind: Kinds = None,
@@ -108,9 +108,9 @@ def fit(
         log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
         of which one has less than a tenth of the rows.
     time
-        From start to end, search, final fit and report: 90, "120s", "5min", "1h".
+        From start to end, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
     trials
-        A number of trials in place of time: the same model on any machine.
+        A number of trials in place of --time: the same model on any machine.
     memory
         Memory budget: "4GB", "500MB".
     kind

@@ -29,7 +29,7 @@ from mercer.plots.contents import plain
 from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.budget import Budget, Deadline, seconds
+from mercer.selection.budget import Budget, Deadline
 from mercer.selection.holdout import HeldOut, score_alone, score_held_out
 from mercer.threads import Stopped, paying_threads
 
@@ -49,12 +49,12 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     ``started`` is when it began, by `time.monotonic`: loading the libraries is a part of its time.
     """
     options.check()
-    budget = Budget(seconds(options.time), started)
+    budget = Budget(options.limit(), started)
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
-    with SearchBar(screen, seconds(options.time), problem.metric) as bar:
+    with SearchBar(screen, options.limit(), problem.metric) as bar:
         steps = Steps(bar, timed=options.trials is None)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail

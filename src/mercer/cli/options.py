@@ -21,6 +21,8 @@ from mercer.selection.metrics import METRICS, metric_named
 
 __all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
 
+TIME = "120s"  # where --time is not given
+
 #: words for separators that a shell does not take as they are
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
@@ -39,7 +41,7 @@ class FitOptions:
     test: Path | None
     task: str | None
     metric: str | None
-    time: str
+    time: str | None
     trials: int | None
     memory: str
     kind: list[str]
@@ -64,6 +66,10 @@ class FitOptions:
     def report(self) -> Path:
         """Where the report is written: beside the model."""
         return self.output.with_suffix(".html")
+
+    def limit(self) -> float:
+        """The seconds from start to end; with ``--trials`` only the report regards them."""
+        return seconds(TIME if self.time is None else self.time)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -93,8 +99,13 @@ class FitOptions:
             raise OptionError(f"--seed {self.seed}: give a whole number, at least 0.")
         if self.trials is not None and self.trials < 1:
             raise OptionError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
+        if self.time is not None and self.trials is not None:
+            raise OptionError(
+                "--time and --trials are both given: give one of them. A clock may stop the search "
+                "before its last trial, and the model would differ from machine to machine."
+            )
         with of_option(OptionError):
-            seconds(self.time)
+            self.limit()
             memory_budget(self.memory)
         if self.metric is not None and self.metric not in METRICS:
             raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
@@ -125,8 +136,6 @@ class FitOptions:
         parts = ["mercer", "fit", *map(str, self.tables)]
         for name in RECORDED:
             value = getattr(self, name)
-            if name == "time" and self.trials is not None:
-                continue  # trials are counted in its place
             if name == "encoding" and value == "utf-8":
                 continue
             for given in value if isinstance(value, list) else [value]:
