@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command
-from mercer.cli.screen import SearchBar, leaderboard_note, score_text
+from mercer.cli.screen import SearchBar, leaderboard_note, leaderboard_table, score_text
 from mercer.cli.terminal import Terminal
 
 RANDOM = np.random.default_rng(0)
@@ -58,6 +58,20 @@ def test_scores_are_written_alike():
 def test_the_order_of_the_models_is_said():
     assert "more rows come first" not in leaderboard_note([{"rows": 5}, {"rows": 5}])
     assert "more rows come first" in leaderboard_note([{"rows": 5}, {"rows": 9}])
+
+
+def test_lines_that_the_leaderboard_leaves_out_are_counted(capsys):
+    rows = [
+        {"rank": rank, "name": f"model {rank}", "baseline": rank in (5, 6), "score": 0.5,
+         "spread": None, "rows": 9, "seconds": 0.1}
+        for rank in range(1, 9)
+    ]  # fmt: skip
+    Terminal().print(leaderboard_table(rows, "r2", most=3))
+    lines = [" ".join(line.split()[:3]) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == [
+        "1 model 1", "2 model 2", "3 model 3", "… 1 more", "5 baseline: model",
+        "6 baseline: model", "… 2 more",
+    ]  # fmt: skip
 
 
 def test_few_positives_are_judged_and_shown_by_both_areas(capsys):

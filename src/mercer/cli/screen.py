@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import groupby
 
 from rich.console import Group
 from rich.live import Live
@@ -82,20 +83,22 @@ def columns_facts(columns: list[Column]) -> list[dict]:
 
 
 def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
-    """The best candidates, and both baselines wherever they stand."""
+    """The best candidates, and both baselines wherever they stand; what lies between is counted."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("", "model", metric, "±", "rows", "seconds"):
         table.add_column(title, justify="left" if title == "model" else "right")
-    for row in rows:
-        if row["rank"] > most and not row["baseline"]:
+    for shown, run in groupby(rows, lambda row: row["rank"] <= most or row["baseline"]):
+        if not shown:
+            table.add_row("…", f"{len(list(run))} more", style="dim")
             continue
-        style = "yellow" if row["baseline"] else ("bold" if row["rank"] == 1 else "")
-        name = f"baseline: {row['name']}" if row["baseline"] else row["name"]
-        spread = "" if row["spread"] is None else score_text(row["spread"], metric)
-        table.add_row(
-            str(row["rank"]), name, score_text(row["score"], metric), spread, str(row["rows"]),
-            f"{row['seconds']:.1f}", style=style,
-        )  # fmt: skip
+        for row in run:
+            style = "yellow" if row["baseline"] else ("bold" if row["rank"] == 1 else "")
+            name = f"baseline: {row['name']}" if row["baseline"] else row["name"]
+            spread = "" if row["spread"] is None else score_text(row["spread"], metric)
+            table.add_row(
+                str(row["rank"]), name, score_text(row["score"], metric), spread, str(row["rows"]),
+                f"{row['seconds']:.1f}", style=style,
+            )  # fmt: skip
     return table
 
 
