@@ -115,3 +115,15 @@ def test_rows_that_are_repeated_or_shared():
     new = read_columns(pd.DataFrame({"b": ["x", "y"], "a": [1.0, 2.0]}))
     assert find_shared_rows(values, new)[0].text.startswith("1 row of the 2 to score on")
     assert find_shared_rows(read_columns(table[3:]), new) == []
+
+
+def test_repeated_rows_that_an_identifier_tells_apart_are_said_so():
+    values = {"a": np.array([1, 1, 2, 2, 3]), "b": np.array([1, 1, 2, 2, 3])}
+    numbers, same = np.array([7, 8, 9, 10, 11]), np.array([1, 1, 2, 2, 3])
+    y = np.array([0, 0, 1, 1, 0])
+    (found,) = find_repeated_rows(values, y, {"number": numbers, "same": same})
+    assert found.text.startswith(
+        "2 rows of 5 repeat an earlier one in all columns but number, with the same target. If one "
+    )
+    (found,) = find_repeated_rows(values, None, {"number": numbers})
+    assert found.text == "2 rows of 5 repeat an earlier one in all columns but number."

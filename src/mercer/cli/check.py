@@ -126,8 +126,9 @@ def _findings(
     found += find_order_in_time(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
-    compared = {c.name: values[c.name] for c in columns if c.kind != "identifier"}
-    return found + (find_repeated_rows(compared, y) if compared else [])
+    identifiers = {c.name: values[c.name] for c in columns if c.kind == "identifier"}
+    compared = {name: cells for name, cells in values.items() if name not in identifiers}
+    return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
 
 
 def _test_findings(

@@ -338,20 +338,34 @@ def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
     return found
 
 
-def find_repeated_rows(values: dict[Any, np.ndarray], y: np.ndarray | None = None) -> list[Finding]:
-    """Rows that are in the table more than once, and equal rows with different targets."""
+def find_repeated_rows(
+    values: dict[Any, np.ndarray],
+    y: np.ndarray | None = None,
+    identifiers: dict[Any, np.ndarray] | None = None,
+) -> list[Finding]:
+    """Rows that are in the table more than once, and equal rows with different targets.
+
+    Identifiers are not compared; those that differ in rows that are equal otherwise are named.
+    """
     keys = row_keys(values)
     repeated = len(keys) - len(set(keys))
     if not repeated:
         return []
     n, found = len(keys), []
+    groups = np.unique(keys, return_inverse=True)[1]
+    apart = [
+        str(name)
+        for name, cells in (identifiers or {}).items()
+        if len(set(row_keys({"row": groups, name: cells}))) > len(set(keys))
+    ]
+    where = f" in all columns but {', '.join(apart)}" if apart else ""
     if y is None:
-        return [Finding("duplicates", None, f"{_repeat(repeated, n)}.")]
+        return [Finding("duplicates", None, f"{_repeat(repeated, n)}{where}.")]
     both = set(zip(keys, y.tolist()))
     same = n - len(both)
     if same:
         found.append(
-            f"{_repeat(same, n)}, with the same target. If one event was "
+            f"{_repeat(same, n)}{where}, with the same target. If one event was "
             "recorded twice, keep one: a copy that is held out makes the score too good."
         )
     targets = Counter(key for key, _ in both)
