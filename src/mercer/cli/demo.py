@@ -27,7 +27,7 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
         "344 penguins of three species, with measurements, sex and island; some values are "
         "missing.\nData: K. Gorman and the Palmer Station LTER (CC0).\n"
     )
-    model, predictions = folder / "penguins.mercer", folder / "predictions.csv"
+    model, predictions = folder / "penguins.mercer", folder / "penguins_predictions.csv"
     for arguments in (
         ["check", str(table), "--target", "species"],
         ["fit", str(table), "--target", "species", "-o", str(model), "--force"],
