@@ -38,7 +38,8 @@ __all__ = ["fit_table"]
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
-#: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures
+#: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on a
+#: slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
@@ -50,12 +51,14 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     """
     options.check()
     budget = Budget(options.limit(), started)
+    loading = budget.spent()
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
     with SearchBar(screen, options.limit(), problem.metric) as bar:
-        steps = Steps(bar, timed=options.trials is None)
+        kept = budget.part(KEPT_SHARE, max(LEAST_KEPT, loading))
+        steps = Steps(bar, timed=options.trials is None, kept=kept)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
         outcome = with_report(outcome, problem, split, options, steps, budget)
@@ -141,12 +144,14 @@ class Steps:
 
     Attributes
     ----------
+    kept : float
+        Part of the time that is kept for the report.
     left_out : list of str
         What is lacking, a clause for each interruption.
     """
 
-    def __init__(self, bar: SearchBar, timed: bool):
-        self.bar, self.timed = bar, timed
+    def __init__(self, bar: SearchBar, timed: bool, kept: float):
+        self.bar, self.timed, self.kept = bar, timed, kept
         self.left_out: list[str] = []
 
     def take(self, name: str, without: str, step: Callable[[], Any]) -> Any:
@@ -220,11 +225,10 @@ def _refit(
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."
     )
-    kept = budget.part(KEPT_SHARE, LEAST_KEPT)
-    if timed and wanted > budget.left() - kept * budget.limit:
+    if timed and wanted > budget.left() - steps.kept * budget.limit:
         model.notices_.append(no_time)
         return None
-    deadline = Deadline(budget if timed else Budget(), -kept)
+    deadline = Deadline(budget if timed else Budget(), -steps.kept)
 
     def refitted() -> Any:
         final = copy(model)
