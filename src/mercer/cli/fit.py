@@ -38,8 +38,8 @@ __all__ = ["fit_table"]
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
-#: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on a
-#: slow machine these take as long as loading the libraries, if that is more
+#: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
+#: a slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
