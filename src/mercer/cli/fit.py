@@ -56,7 +56,7 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
-    with SearchBar(screen, options.limit(), problem.metric) as bar:
+    with SearchBar(screen, budget.limit, problem.metric) as bar:
         kept = budget.part(KEPT_SHARE, max(LEAST_KEPT, loading))
         steps = Steps(bar, timed=options.trials is None, kept=kept)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)

@@ -29,6 +29,7 @@ from mercer.plots.pieces import TextPieces
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.words import KernelWords
+from mercer.selection.holdout import side
 from mercer.selection.metrics import METRICS
 
 __all__ = [
@@ -249,11 +250,8 @@ class ReportData:
         for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
             other = self._unseen(role)
             if other is not None and self.score.reached_by(other):
-                how, where = "as good", "within"
-                if other.value > self.score.high:
-                    how, where = "better", "above"
-                elif other.value < self.score.low:
-                    how, where = "better", "below"
+                where = side(other.value, self.score.low, self.score.high)
+                how = "as good" if where == "within" else "better"
                 return (
                     f"{name} is {how}: its {other.phrase} on the same rows, {other.text()}, is "
                     f"{where} the 95% interval of the kernel machine "

@@ -279,10 +279,11 @@ def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]
         ]
     unseen = {model.winner_name_: own}
     unseen |= {name: score(answers) for name, answers in scored.baseline_predictions.items()}
-    known = [row["name"] for row in model.leaderboard_]
-    own_row = Contender(model.winner_name_, "winner", unseen=own)
-    # a machine that took the place of a late final fit was not tried
-    return [own_row] * (model.winner_name_ not in known) + [
+    first = []
+    if model.winner_name_ not in [row["name"] for row in model.leaderboard_]:
+        # a machine that took the place of a late final fit was not tried
+        first = [Contender(model.winner_name_, "winner", unseen=own)]
+    return first + [
         Contender(
             row["name"],
             ROLES.get(row["name"], "winner" if row["name"] == model.winner_name_ else "kernel"),

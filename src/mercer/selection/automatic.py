@@ -185,15 +185,9 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if known is not None:
             search.remember(known.checked(self.searched_))
         fitter = self._fitter(task, M, y, weights, memory)
-        features = self.encoder_.features_
-        objects = any(feature.holds_objects for feature in features)  # which it does not read
+        reads_all = EARLY.suits(self.encoder_.features_) and not search.finals.objects
         early = None
-        if (
-            np.isfinite(budget.limit)
-            and n > ONE_RUNG_ROWS
-            and EARLY.suits(features)
-            and not objects
-        ):
+        if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and reads_all:
             # from here on there is a model
             early = fitter.fit(EARLY, {"rank": search.finals.affordable(SMALLEST_RANK)})
         winner, final = (

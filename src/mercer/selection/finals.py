@@ -47,6 +47,7 @@ class Finals:
         self.features, self.M = features, M
         self.budget, self.memory, self.costs = budget, memory, costs
         self.entries: dict[tuple, float] = {}
+        self.objects = any(feature.holds_objects for feature in features)
 
     def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
         """The best final fit of a candidate that the memory and the time allow.
@@ -84,14 +85,12 @@ class Finals:
 
     def exact(self, n: int) -> bool:
         """Whether ridge on n rows can be exact, by one Cholesky factor."""
-        objects = any(f.holds_objects for f in self.features)
-        return n <= EXACT_ROWS and not objects and 16 * n * n <= self.memory / 2
+        return n <= EXACT_ROWS and not self.objects and 16 * n * n <= self.memory / 2
 
     def local(self, n: int) -> bool:
         """Whether ridge on n rows should be tried with leaves, inside which it is exact."""
-        objects = any(f.holds_objects for f in self.features)
         few = self.costs.outputs <= MOST_OUTPUTS
-        return n > LEAF_ROWS and few and not objects and not self.exact(n)
+        return n > LEAF_ROWS and few and not self.objects and not self.exact(n)
 
     def wanted(self, candidate: Candidate, penalty: float) -> float:
         """Seconds of the best final fit that the memory allows, with care."""
@@ -127,7 +126,7 @@ class Finals:
             return final | {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
         if n <= limits.exact_rows:
             return final
-        if any(f.holds_objects for f in self.features):
+        if self.objects:
             return final | {"rank": self.affordable(TEXT_RANK)}
         return final | {"rank": self.affordable(limits.rank)}
 

@@ -12,7 +12,7 @@ from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.metrics import decision_weights, interval, metric_named
 from mercer.selection.tasks import Classification, Regression, Task
 
-__all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out"]
+__all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out", "side"]
 
 
 ROUNDING = 1e-9  # of an end of the interval
@@ -57,13 +57,25 @@ class HeldOut:
         if self.as_good is None:
             return "The kernel machine beats both baselines by more than chance explains."
         value = self.baselines[self.as_good]
-        low, high = self.low - ROUNDING, self.high + ROUNDING
-        where = "within" if low <= value <= high else "below" if value < low else "above"
+        where = side(value, self.low, self.high)
         how = "does as well" if where == "within" else "is better"
         return (
             f"A simpler model {how}: the baseline {self.as_good!r} scores {value:.4g}, "
             f"{where} the interval."
         )
+
+
+def side(value: float, low: float, high: float) -> str:
+    """Where a score is: "within" an interval, "below" or "above" it.
+
+    Examples
+    --------
+    >>> side(0.9, 0.8, 0.9), side(0.7, 0.8, 0.9)
+    ('within', 'below')
+    """
+    if low - ROUNDING <= value <= high + ROUNDING:
+        return "within"
+    return "below" if value < low else "above"
 
 
 def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):

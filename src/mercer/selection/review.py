@@ -348,15 +348,14 @@ def find_repeated_rows(
     Identifiers are not compared; those that differ in rows that are equal otherwise are named.
     """
     keys = row_keys(values)
-    repeated = len(keys) - len(set(keys))
+    n, different, found = len(keys), len(set(keys)), []
+    repeated = n - different
     if not repeated:
         return []
-    n, found = len(keys), []
-    groups = np.unique(keys, return_inverse=True)[1]
     apart = [
         str(name)
         for name, cells in (identifiers or {}).items()
-        if len(set(row_keys({"row": groups, name: cells}))) > len(set(keys))
+        if len(set(zip(keys, row_keys({name: cells})))) > different
     ]
     where = f" in all columns but {', '.join(apart)}" if apart else ""
     if y is None:

@@ -216,10 +216,11 @@ def _check_target(y: np.ndarray, n: int) -> None:
             f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
             f"{len(y)} values."
         )
-    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.zeros(n, bool)
+    if y.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(y)
     if bad.any():
-        value = y[np.argmax(bad)]
-        what = "infinity" if isinstance(value, float) and np.isinf(value) else "NaN"
+        what = "infinity" if np.isinf(y[np.argmax(bad)]) else "NaN"
         raise ValueError(
             f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
             "finite target: leave them out."
