@@ -53,7 +53,6 @@ REFUSED = {
         b"PK\x03\x04\0\0",
         "t.csv has a NUL character in row 1: this is no text",
     ),
-    "column twice": (b"x,x,y\n1,2,3\n", "names the column 'x' more than once: rename them."),
     "one class": (
         TABLE.with_columns(y=pl.lit("yes")).write_csv().encode(),
         "--target y has the one value 'yes' in all 60 rows: there is nothing to predict.",

@@ -1,6 +1,7 @@
 """What a person reads on the screen of ``mercer fit``: the bar, the table of models, the score."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -87,11 +88,22 @@ def test_few_positives_are_judged_and_shown_by_both_areas(capsys):
     assert "balanced_accuracy" not in out
 
 
+def test_neighbours_of_one_kind_share_a_line_in_wide_tables(capsys):
+    wide = {f"gene_{i}": RANDOM.normal(size=20).round(3) for i in range(90)}
+    pl.DataFrame(wide | {"sex": ["f", "m"] * 10, "last": RANDOM.normal(size=20)}).write_csv("t.csv")
+    out = said(capsys, "check", "t.csv")
+    assert "gene_0 … gene_89 number 90 columns; the first: numbers, 20 different sex " in out
+    assert "gene_1 " not in out
+    assert " last number " in out
+
+
 def test_what_speaks_against_a_score_is_said_again_beside_it(capsys):
     X = RANDOM.normal(size=120)
     pl.DataFrame({"a": X, "y": np.where(X > 0, "p", "q")}).write_csv("t.csv")
     out = said(capsys, "fit", "t.csv", "--target", "y", "--trials", 1)
-    assert out.index("a tells the target") < out.index("One thing speaks against this score")
+    assert out.index("a tells the target") < out.index("2 things speak against this score")
+    report = Path("model.html").read_text("utf-8")  # of few rows, too
+    assert report.count('<li class="doubt">') == 2
 
 
 def test_without_a_score_a_better_baseline_is_said(capsys):

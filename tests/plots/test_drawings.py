@@ -14,6 +14,7 @@ from mercer import distances
 from mercer.kernels import (
     RBF,
     ArcCosine,
+    ExponentialPower,
     FromDistance,
     Laplacian,
     Layered,
@@ -158,6 +159,26 @@ def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():
     single = kernel_words(TableKernel([(RBF(2.0), [0, 1])]), ["age", "sex"].__getitem__)
     assert single.formula == "exp(−γ ‖x − z‖²)"
     assert single.meaning.endswith("It reads 2 columns together: age, sex.")
+
+
+def test_a_learnt_map_is_told_with_the_columns_that_have_most_of_it():
+    names = ["age", "height", "sex"].__getitem__
+    factors = distances.MappedMinkowski([1.0, 3.0], 1.0)
+    words = kernel_words(TableKernel([(ExponentialPower(2.0, 1.0, factors), [0, 1])]), names)
+    assert words.formula == "exp(−‖W (x − z)‖₁ / σ)"
+    assert "W multiplies each column by its own factor" in words.meaning
+    assert words.meaning.endswith("Of its squares belong to: height 90%, age 10%.")
+    matrix = distances.MappedMinkowski([[1.0, 1.0], [0.0, 1.0]])
+    kernel = TableKernel([(ExponentialPower(2.0, 1.5, matrix), [0, 1]), (Match(), [2])])
+    found = {part["columns"][0]: part["map"] for part in kernel_words(kernel, names).parts}
+    assert found["age"].startswith("W is a matrix")
+    assert found["age"].endswith("height 67%, age 33%.")
+    assert found["sex"] == ""
+    alike = ExponentialPower(2.0, 1.5, distances.MappedMinkowski(0.3 * np.eye(2)))
+    assert (
+        "W stretches all directions alike."
+        in kernel_words(TableKernel([(alike, [0, 1])]), names).meaning
+    )
 
 
 def test_only_parts_of_one_column_each_are_said_to_be_additive():

@@ -19,7 +19,14 @@ import mercer
 from mercer.plots import save_report
 from mercer.plots.advice import LearningCurve, learning_curve, suspects
 from mercer.plots.clock import Clock
-from mercer.plots.failures import class_rates, prediction_intervals, weak_segments, worst_rows
+from mercer.plots.drawings import calibration_drawing
+from mercer.plots.failures import (
+    calibration,
+    class_rates,
+    prediction_intervals,
+    weak_segments,
+    worst_rows,
+)
 from mercer.plots.measure import report_data
 from mercer.plots.report import render
 from mercer.selection.holdout import score_held_out
@@ -55,6 +62,22 @@ def test_rates_of_the_rarer_class_are_scikit_learns():
     assert rates.best.f1 == max(row.f1 for row in rates.thresholds)
     assert class_rates(y[:0], P[:0], classes) is None
     assert class_rates(y, np.stack([P[:, 0], P[:, 1], 0 * p], 1), np.array(list("abc"))) is None
+
+
+def test_of_a_rare_class_thresholds_and_bins_tell_its_low_probabilities_apart():
+    random = np.random.default_rng(1)
+    p = np.exp(random.normal(-5, 1, size=4000)).clip(max=0.2)
+    y = np.where(random.uniform(size=4000) < p, "fraud", "fine")
+    classes, P = np.array(["fine", "fraud"]), np.stack([1 - p, p], 1)
+    rates = class_rates(y, P, classes)
+    flagged = [row.flagged for row in rates.thresholds]
+    assert len(flagged) == len(set(flagged)) >= 6
+    assert flagged[-1] < np.sum(y == "fraud") < flagged[0] < 4000
+    found = calibration(y, P, classes)
+    assert len(found.counts) == 10
+    assert_allclose(found.counts, 400, rtol=0.01)
+    assert_allclose(np.average(found.observed, weights=found.counts), np.mean(y == "fraud"))
+    assert found.high.max() <= calibration_drawing(found)["x"].high <= 0.1
 
 
 def test_intervals_cover_what_they_should():

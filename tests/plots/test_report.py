@@ -334,7 +334,7 @@ def test_plain_estimators_are_reported_too():
     data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
     assert data.calibration is None
     assert data.score.value == model.score(X[1::2], y[1::2])
-    assert data.kernel.formula == "exp(−γ ‖x − z‖²)"
+    assert data.machines[0].kernel.formula == "exp(−γ ‖x − z‖²)"
     _, numbers = read_page(data)
     assert numbers["relevance"]["measure"] == "accuracy"
     ridge = ReferenceRidge(kernel="precomputed").fit(X @ X.T, y)

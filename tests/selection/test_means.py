@@ -102,6 +102,18 @@ def test_files_replays_code_and_further_fits_know_both(kind, eager, tmp_path):
     assert np.abs(few - wanted).mean() < 0.1
 
 
+def test_the_report_tells_the_kernel_of_each_machine(eager, tmp_path):
+    model = fitted(KernelRegressor)
+    path = tmp_path / "r.html"
+    told = mercer.plots.save_report(path, model, TABLE[:60], WAVE[:60], time=2).machines
+    kernels = [part.kernel for part in model.machine_.parts]
+    assert [words.kernel.code for words in told] == [repr(kernel) for kernel in kernels]
+    assert len({words.learner for words in told}) == 3
+    page = path.read_text("utf-8")
+    assert "Machine 3 of 3" in page
+    assert page.count('class="formula"') == 3
+
+
 def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
     model = fitted(KernelRegressor)
     learnt = [c.learn for c in model._candidates()]

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from mercer.selection.column_rules import infer_columns
+from mercer.selection.repeats import find_repeated_rows, find_shared_rows
 from mercer.selection.review import (
+    find_codes,
     find_leaks,
     find_order_in_time,
-    find_repeated_rows,
-    find_shared_rows,
     find_strange_values,
     find_variants,
     review_target,
@@ -115,6 +115,14 @@ def test_rows_that_are_repeated_or_shared():
     new = read_columns(pd.DataFrame({"b": ["x", "y"], "a": [1.0, 2.0]}))
     assert find_shared_rows(values, new)[0].text.startswith("1 row of the 2 to score on")
     assert find_shared_rows(read_columns(table[3:]), new) == []
+
+
+def test_integers_with_the_name_of_a_code_are_asked_about():
+    integers, halves = np.arange(N) % 40 + 100, np.arange(N) % 40 / 2
+    table = {"product_code": integers, "zip": integers * 7 % 41, "ZIP size": halves, "n": integers}
+    found = reviewed(find_codes, table | {"code": integers.astype(str) + np.array(["a"], object)})
+    assert [finding.column for finding in found] == ["product_code", "zip"]
+    assert found[0].text.endswith("--kind product_code=category.")
 
 
 def test_repeated_rows_that_an_identifier_tells_apart_are_said_so():

@@ -28,12 +28,12 @@ from mercer.samples import EncodedColumns
 from mercer.selection.columns import Column, column_notices
 from mercer.selection.encoding import TableEncoder
 from mercer.selection.metrics import default_metric
+from mercer.selection.repeats import find_repeated_rows, find_shared_rows
 from mercer.selection.review import (
     Finding,
+    find_codes,
     find_leaks,
     find_order_in_time,
-    find_repeated_rows,
-    find_shared_rows,
     find_strange_values,
     find_variants,
     listed,
@@ -45,7 +45,6 @@ from mercer.selection.values import read_columns
 
 __all__ = ["check_table"]
 
-MOST_COLUMNS = 200
 MOST_CLASSES = 10
 
 
@@ -90,7 +89,7 @@ def check_table(
     values = read_columns(frame)
     columns = columns_of(values, kinds, drop, tables)
     screen.print()
-    screen.print(columns_table(columns, most=MOST_COLUMNS, values=True))
+    screen.print(columns_table(columns, values=True))
     notices = [*tables.notes, *column_notices(columns)]
     for notice in notices:
         screen.print(f"• {notice}")
@@ -124,6 +123,7 @@ def _findings(
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         found += find_leaks(used, values, y, task)
     found += find_order_in_time(used, values)
+    found += find_codes(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
     identifiers = {c.name: values[c.name] for c in columns if c.kind == "identifier"}

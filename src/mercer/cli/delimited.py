@@ -73,6 +73,8 @@ class DelimitedText:
         if self.encoding not in ("utf-8", "utf-8-sig") and encoding.lower() in ("utf-8", "utf8"):
             self.notes.append(f"The text is {self.encoding.upper()}.")
         start = self._beginning(sample)
+        if re.match(r"\s*<(!doctype\s+html|html)\b", start, re.IGNORECASE):
+            raise TableError(f"{source.label} is a web page, and no table: save the file itself.")
         rows = start if len(sample) < SAMPLE else start.rpartition("\n")[0]
         self.separator = separator or _separator(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
@@ -197,23 +199,26 @@ class DelimitedText:
         ) from None
 
     def _take_names(self, header: list[str]) -> None:
-        """The names in the header, and positions for those that are blank."""
+        """The names in the header; blank ones are replaced, and repeated ones are numbered."""
         if not header:
             raise TableError(f"{self.source.label} begins with an empty line: delete it.")
-        names = [name if name.strip() else "" for name in header]
-        twice = sorted({name for name in names if name and names.count(name) > 1})
-        if twice:
-            raise TableError(
-                f"{self.source.label} names the column{'s' * (len(twice) > 1)} "
-                f"{', '.join(map(repr, twice))} more than once: rename them."
-            )
+        names, taken, again = [], set(), []
+        for given in header:
+            name, number = given if given.strip() else "", 2
+            while name in taken:
+                name, number = f"{given} ({number})", number + 1
+            taken |= {name} - {""}
+            names.append(name)
+            again += [name] * (name not in (given, ""))
+        if again and not self.names:
+            self.notes.append(f"Names that the header repeats are numbered: {_some(again)}.")
         blank = [j for j, name in enumerate(names) if not name]
         for j in blank:
             names[j] = f"column {j + 1}"
             while names.count(names[j]) > 1:
                 names[j] += " (no name)"
         if blank and not self.names:
-            named = ", ".join(names[j] for j in blank[:5]) + ", ..." * (len(blank) > 5)
+            named = _some([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
         self.names = names
 
@@ -347,6 +352,10 @@ def _widths(text: str, separator: str) -> list[int]:
     except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
         pass
     return found
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
 
 
 def _reader(lines: Any, separator: str, longest: int) -> Any:

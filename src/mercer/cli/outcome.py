@@ -72,7 +72,7 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
     if outcome.score is not None:
         _show_score(outcome.score, outcome.final_rows, options, screen)
         _show_rare(outcome.score, model, screen)
-        _show_doubts([*problem.doubts, *outcome.doubts], screen)
+        _show_doubts(outcome, problem, screen)
     else:
         _show_better_baseline(model, problem.metric, screen)
     for text in [] if outcome.report is None else outcome.report.texts:
@@ -118,13 +118,16 @@ def _show_rare(score: HeldOut, model: Any, screen: Terminal) -> None:
         screen.print(f"  {name} {score_text(value, name)}  (by chance {chance:.4f})")
 
 
-def _show_doubts(doubts: list[str], screen: Terminal) -> None:
-    """A reminder of what has long left the screen."""
+def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
+    """A reminder of what has long left the screen, or stands in the report only."""
+    doubts, where = [*problem.doubts, *outcome.doubts], "the lines with ! above"
+    if outcome.report is not None:
+        told = [sentence for fine, sentence in outcome.report.trust if not fine]
+        where = where if len(told) == len(doubts) else "“Can this be trusted?” in the report"
+        doubts = told
     if doubts:
         these = "One thing speaks" if len(doubts) == 1 else f"{len(doubts)} things speak"
-        screen.print(
-            line(("! ", "yellow"), f"{these} against this score: see the lines with ! above.")
-        )
+        screen.print(line(("! ", "yellow"), f"{these} against this score: see {where}."))
 
 
 def _show_better_baseline(model: Any, metric: str, screen: Terminal) -> None:

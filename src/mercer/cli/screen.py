@@ -26,6 +26,7 @@ __all__ = [
     "values_of",
 ]
 
+MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
 LOGGED = 0.05  # of the time, between two lines of a log
 SIZED = ("rmse", "mae")  # metrics in the units of the target
 
@@ -48,19 +49,33 @@ def score_text(value: float | None, metric: str) -> str:
     return f"{value:.4f}".replace("-0.0000", "0.0000")
 
 
-def columns_table(columns: list[Column], most: int = 40, values: bool = False) -> Table:
-    """One line a column: name, kind, what is missing, why; its ``values`` too if wanted."""
+def columns_table(columns: list[Column], values: bool = False) -> Table:
+    """One line a column: name, kind, what is missing, why; its ``values`` too if wanted.
+
+    In wide tables, neighbours of one kind share a line.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("column", "read as", "missing", *["values"] * values, "why"):
         table.add_column(title, justify="right" if title == "missing" else "left")
-    for column in columns[:most]:
-        style = STYLES.get(column.kind, "dim")
+    lines = [[column] for column in columns]
+    if len(columns) > MOST_LINES:
+        lines = [list(run) for _, run in groupby(columns, lambda column: column.kind)]
+        lines = [
+            part for run in lines for part in ([run] if len(run) > FEW else [[c] for c in run])
+        ]
+    for run in lines[:MOST_LINES]:
+        first, last, missing = run[0], run[-1], sum(column.missing for column in run)
+        style = STYLES.get(first.kind, "dim")
+        name, reason, shown = str(first.name), first.reason, values_of(first)
+        if len(run) > 1:
+            name = f"{name} … {last.name}"
+            reason, shown = f"{len(run)} columns; the first: {reason}", ""
         table.add_row(
-            str(column.name), line((column.kind, style)), str(column.missing or ""),
-            *[values_of(column)] * values, line((column.reason, "" if column.used else "dim")),
+            name, line((first.kind, style)), str(missing or ""), *[shown] * values,
+            line((reason, "" if first.used else "dim")),
         )  # fmt: skip
-    if len(columns) > most:
-        table.add_row(f"… and {len(columns) - most} more")
+    if len(lines) > MOST_LINES:
+        table.add_row(f"… and {sum(map(len, lines[MOST_LINES:]))} more")
     return table
 
 

@@ -35,6 +35,7 @@ from mercer.selection.metrics import METRICS
 __all__ = [
     "ColumnSummary",
     "Contender",
+    "MachineWords",
     "Provenance",
     "ReportData",
     "Score",
@@ -151,6 +152,14 @@ class TargetSummary:
 
 
 @dataclass(frozen=True)
+class MachineWords:
+    """A kernel machine in words: its kernel, and how it learns."""
+
+    kernel: KernelWords
+    learner: str
+
+
+@dataclass(frozen=True)
 class Provenance:
     """How the page was made, and how to make it again."""
 
@@ -174,6 +183,8 @@ class ReportData:
         Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
     fitted_rows, final_rows : int
         Rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown.
+    machines : list of MachineWords
+        The machine; of a mean all of them, the best one first.
     dependences : list of Dependence
         How the predictions change with the values of the most relevant columns.
     texts : list of TextPieces
@@ -202,8 +213,7 @@ class ReportData:
     target_summary: TargetSummary
     spectrum: SpectrumDisplay
     gram: GramDisplay
-    kernel: KernelWords
-    learner: str
+    machines: list[MachineWords]
     provenance: Provenance
     embedding: EmbeddingDisplay | None = None
     relevance: RelevanceDisplay | None = None
@@ -290,7 +300,9 @@ class ReportData:
         if self.suspicion is not None and self.suspicion.count:
             count = self.suspicion.count
             are = "row has a target that is" if count == 1 else "rows have targets that are"
-            found.append((False, f"{count:,} training {are} hard to believe: see the list below."))
+            found.append(
+                (False, f"{count:,} training {are} hard to believe: see “Targets to check”.")
+            )
         return found + [(False, doubt) for doubt in self.doubts]
 
     def without_values(self) -> ReportData:

@@ -73,8 +73,14 @@ def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
 
 
 def calibration_drawing(calibration: Calibration) -> dict[str, Any]:
-    """Observed share against predicted probability, with intervals and numbers of rows."""
-    x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, BOTTOM, TOP)
+    """Observed share against predicted probability, with intervals and numbers of rows.
+
+    Both axes go from 0 to 1; if all values are low, to the next round number.
+    """
+    most = float(max(calibration.predicted.max(), calibration.high.max()))
+    unit = 10.0 ** np.floor(np.log10(max(most, 1e-6)))
+    end = 1.0 if most > 0.5 else float(unit * np.ceil(most / unit))
+    x, y = Axis(0, end, LEFT, RIGHT), Axis(0, end, BOTTOM, TOP)
     most = calibration.counts.max()
     points = [
         {
@@ -84,7 +90,7 @@ def calibration_drawing(calibration: Calibration) -> dict[str, Any]:
         }
         for p, o, low, high, n in zip(
             calibration.predicted.tolist(), calibration.observed.tolist(),
-            np.clip(calibration.low, 0, 1).tolist(), np.clip(calibration.high, 0, 1).tolist(),
+            np.clip(calibration.low, 0, end).tolist(), np.clip(calibration.high, 0, end).tolist(),
             calibration.counts.tolist(),
         )
     ]  # fmt: skip

@@ -30,10 +30,12 @@ __all__ = [
 ]  # fmt: skip
 
 BINS = 10  # bins of the calibration curve
+LOW, NEARLY_ALL = 0.5, 0.99  # probabilities are low if nearly all of them are below this
 SHORT = 3  # characters of a name that stands in place of a number
 POINTS = 1500  # most residuals that are drawn
 DRAWN = 150  # most points of a curve
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+FEW_THRESHOLDS = 5
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 PARTS, LEAST_ROWS = 4, 10  # groups of a column of numbers, and rows of a group that counts
 CLEARLY = 2.0  # standard errors by which a group is worse than the others
@@ -91,7 +93,7 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often an event happened, for each of equal bins of its predicted probability.
+    """How often an event happened, for each of some bins of its predicted probability.
 
     ``low`` and ``high`` are Wilson's 95% interval of ``observed``. The event is that a row is of
     the class ``event``; or, if this is empty, of the class that the model predicts.
@@ -187,15 +189,20 @@ def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibratio
     """The calibration of probabilities P (n, classes).
 
     For two classes of the probability of the second class, else of the probability of each row's
-    predicted class.
+    predicted class. Bins are equally wide; if nearly all probabilities are low, as those of a rare
+    class are, bins have equal numbers of rows instead.
     """
     if len(classes) == 2:
         event, p, happened = str(classes[1]), P[:, 1], y == classes[1]
     else:
         event, p, happened = "", P.max(axis=1), classes[P.argmax(axis=1)] == y
     p = np.clip(p, 0, 1)
-    observed, stated = calibration_curve(happened, p, n_bins=BINS)
-    counts = np.bincount(np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], p), minlength=BINS)
+    low = np.quantile(p, NEARLY_ALL) < LOW
+    edges = np.quantile(p, np.linspace(0, 1, BINS + 1)) if low else np.linspace(0, 1, BINS + 1)
+    observed, stated = calibration_curve(
+        happened, p, n_bins=BINS, strategy="quantile" if low else "uniform"
+    )
+    counts = np.bincount(np.searchsorted(edges[1:-1], p), minlength=BINS)
     counts = counts[counts > 0]
     low, high = wilson(observed, counts)
     brier = float(np.mean((p - happened) ** 2))
@@ -225,7 +232,7 @@ def class_rates(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Rates | No
     false_alarms, hits, _ = roc_curve(happened, p)
     precision, recall, _ = precision_recall_curve(happened, p)
     thresholds = []
-    for threshold in THRESHOLDS:
+    for threshold in _thresholds(p, float(happened.mean())):
         flagged = p >= threshold
         right = int(np.sum(flagged & happened))
         thresholds.append(
@@ -239,6 +246,18 @@ def class_rates(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Rates | No
         float(average_precision_score(happened, p)), _thin(false_alarms), _thin(hits),
         _thin(recall[::-1]), _thin(precision[::-1]), thresholds,
     )  # fmt: skip
+
+
+def _thresholds(p: np.ndarray, share: float) -> list[float]:
+    """Round probabilities; if few of them tell rows apart, those that flag few to many rows.
+
+    These flag about 1/8, 1/4 ... 16 times as many rows as the event has.
+    """
+    if sum(p.min() < t <= p.max() for t in THRESHOLDS) >= FEW_THRESHOLDS:
+        return list(THRESHOLDS)
+    flagged = np.minimum(share * 2.0 ** np.arange(-3, 5), 1)
+    found = [float(f"{t:.2g}") for t in np.quantile(p, 1 - flagged)]
+    return sorted({t for t in found if 0 < t <= p.max()}) or list(THRESHOLDS)
 
 
 def _thin(curve: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from mercer.plots.advice import learning_curve, suspects
 from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.contents import (
     Contender,
+    MachineWords,
     Provenance,
     ReportData,
     Score,
@@ -196,8 +197,7 @@ def report_data(
         spectrum=spectrum,
         gram=gram,
         embedding=embedding,
-        kernel=_words(kept, X),
-        learner=_learner(kept),
+        machines=_machines(kept, X),
         provenance=Provenance(
             versions(), seed, command, model_path, data_path,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -397,21 +397,27 @@ def _embedding(K: np.ndarray, y: np.ndarray, classes: Any) -> EmbeddingDisplay |
     return EmbeddingDisplay(scores, y, (names[0], names[1]), classes)
 
 
-def _words(model: Any, X: Any) -> KernelWords:
+def _machines(model: Any, X: Any) -> list[MachineWords]:
+    """The kernel machine in words; of a mean all of them."""
     transformers, machine = kernel_machine(model)
     features = getattr(getattr(machine, "encoder_", None), "features_", None)
     if features is not None:
-        words = kernel_words(machine.kernel_, lambda column: features[column].label)
-        read = {features[c].kind for _, columns in machine.kernel_.parts for c in columns}
-        scales = [sentence for kind, sentence in SCALES.items() if kind in read]
-        return replace(words, meaning=" ".join([words.meaning, *scales]))
+        return [
+            MachineWords(_table_words(part.kernel, features), _capital(part.description))
+            for part in machine.machine_.parts
+        ]
     for transformer in transformers:
         X = transformer.transform(X)
-    return kernel_words(bound_kernel(machine, X))
+    return [MachineWords(kernel_words(bound_kernel(machine, X)), repr(machine))]
 
 
-def _learner(model: Any) -> str:
-    machine = kernel_machine(model)[1]
-    if hasattr(machine, "machine_"):
-        return f"{machine.solver_[:1].upper()}{machine.solver_[1:]}"
-    return repr(machine)
+def _table_words(kernel: Any, features: list) -> KernelWords:
+    """A kernel of encoded columns in words, with what the encoder does to the columns."""
+    words = kernel_words(kernel, lambda column: features[column].label)
+    read = {features[c].kind for _, columns in kernel.parts for c in columns}
+    scales = [sentence for kind, sentence in SCALES.items() if kind in read]
+    return replace(words, meaning=" ".join([words.meaning, *scales]))
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

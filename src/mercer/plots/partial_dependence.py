@@ -21,7 +21,7 @@ __all__ = ["Dependence", "PartialDependenceDisplay"]
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # of a date that are shown, those that change the predictions most
 LEVELS = 12  # most values of a column that is no number
-FLAT = 0.02  # of the spread of the predictions: smaller changes are none
+FLAT = 0.1  # of the predictions' standard deviation: smaller changes are none
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
 

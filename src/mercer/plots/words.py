@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import MappedMinkowski
 from mercer.kernels import Kernel, TableKernel
 
 __all__ = ["KernelWords", "kernel_words"]
@@ -100,6 +101,7 @@ TABLES = {
     ),
 }
 ADDITIVE = "Every column adds its own effect; columns do not act on one another."
+MOST_SHARES = 6  # columns whose shares of a learnt map are named
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class KernelWords:
         One or two sentences.
     parameters : list of (symbol or name, value)
     parts : list of dict
-        For a table: ``columns``, ``formula``, ``weight`` (None if parts have no weights).
+        For a table: ``columns``, ``formula``, ``weight`` (None if parts have no weights), and
+        ``map``, a sentence about the learnt map of these columns, or "".
     code : str
         The kernel as Python code.
     """
@@ -151,7 +154,7 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
             f"It reads {len(names)} columns together" if len(names) > 1 else "It reads one column"
         )
         named = names if len(names) <= 12 else [*names[:12], f"{len(names) - 12} more"]
-        meaning = f"{words.meaning} {reads}: {', '.join(named)}."
+        meaning = f"{words.meaning} {reads}: {', '.join(named)}. {_map_words(part, names)}".strip()
         return replace(words, meaning=meaning, code=code)
     if isinstance(kernel, TableKernel) and kernel.parts:
         formula, meaning = TABLES[kernel.combine]
@@ -166,6 +169,7 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
                 "columns": [label(c) for c in columns],
                 "formula": _with_values(part) if len(columns) > 1 else _of_one(_with_values(part)),
                 "weight": None if weight is None else float(weight),
+                "map": _map_words(part, [label(c) for c in columns]),
             }
             for (part, columns), weight in zip(kernel.parts, weights)
         ]
@@ -179,7 +183,9 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
 def _formula(kernel: Any) -> str:
     name, get = type(kernel).__name__, kernel.get_params(deep=False)
     if name in ATOMS:
-        return _fill(ATOMS[name][0], get)
+        formula = _fill(ATOMS[name][0], get)
+        metric = _learnt_map(kernel)
+        return formula if metric is None else formula.replace("‖x − z‖", _mapped_norm(metric))
     if name == "Convex":
         first, last = _formula(kernel.kernels[0]), _formula(kernel.kernels[-1])
         return f"mean of {len(kernel.kernels)} kernels, from {first} to {last}"
@@ -237,11 +243,44 @@ def _with_values(kernel: Any) -> str:
     return _formula(kernel) + (f", {values}" if values else "")
 
 
+def _learnt_map(kernel: Any) -> MappedMinkowski | None:
+    """The metric of a kernel that maps the columns first; None without one."""
+    metric = kernel.get_params(deep=False).get("metric")
+    return metric if isinstance(metric, MappedMinkowski) else None
+
+
+def _mapped_norm(metric: MappedMinkowski) -> str:
+    return "‖W (x − z)‖" + {1: "₁", 2: ""}.get(metric.p, f"_{metric.p:g}")
+
+
+def _map_words(kernel: Any, names: list[str]) -> str:
+    """What the learnt map W of a kernel does with its columns, in one or two sentences."""
+    metric = _learnt_map(kernel)
+    if metric is None or len(names) == 1:
+        return ""
+    A = np.asarray(metric.linear_map, np.float64)
+    G = A.T @ A if A.ndim == 2 else np.square(A)
+    shares = (G.diagonal() if A.ndim == 2 else G) / (np.square(A).sum() or 1.0)
+    if A.ndim == 2 and np.array_equal(G, np.diag(G.diagonal())) and not np.ptp(G.diagonal()):
+        return "W stretches all directions alike."
+    order = np.argsort(-shares, kind="stable")
+    named = [f"{names[j]} {100 * shares[j]:.2g}%" for j in order[:MOST_SHARES]]
+    what = (
+        "W is a matrix that turns and stretches the columns"
+        if A.ndim == 2
+        else "W multiplies each column by its own factor"
+    )
+    first = "" if len(names) <= MOST_SHARES else "most of all "
+    return f"{what}; it was learnt. Of its squares belong {first}to: {', '.join(named)}."
+
+
 def _of_one(formula: str) -> str:
     """The formula for a single column, where the norm is an absolute value."""
     for norm, plain in (
         ("‖x − z‖₁", "|x − z|"),
         ("‖x − z‖", "|x − z|"),
+        ("‖W (x − z)‖₁", "|W (x − z)|"),
+        ("‖W (x − z)‖", "|W (x − z)|"),
         ("share of j with xⱼ = zⱼ", "1 if x = z, else 0"),
     ):
         formula = formula.replace(norm, plain)

@@ -6,6 +6,7 @@ guess: a column that tells the target may be a good measurement, and the user is
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -20,10 +21,9 @@ from mercer.selection.values import as_dates, as_numbers, missing_values
 
 __all__ = [
     "Finding",
+    "find_codes",
     "find_leaks",
     "find_order_in_time",
-    "find_repeated_rows",
-    "find_shared_rows",
     "find_strange_values",
     "find_variants",
     "listed",
@@ -41,6 +41,10 @@ MISSING_WORDS = MISSING_TEXTS - {"none"} | {  # "none" mostly is a level like ot
     "not applicable", "none given", "tbd", "k.a.", "keine angabe", "n.d.", "s/d",
 }  # fmt: skip
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
+CODE_NAME = re.compile(
+    r"(.*[_\W])?(zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic)([_\W].*)?",
+    re.IGNORECASE,
+)
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one
 
 
@@ -51,7 +55,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "leak", "time", "classes", "variants", "missing", "range", "duplicates" or "shared".
+        "leak", "time", "classes", "codes", "variants", "missing", "range", "duplicates" or
+        "shared".
     column : str or int or None
     text : str
         What was found, and what to do.
@@ -249,6 +254,27 @@ def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> 
     return found
 
 
+def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Columns of integers whose names speak of codes, which have no order and no distances."""
+    found = []
+    for column in columns:
+        name = str(column.name)
+        if column.kind != "number" or column.distinct < 3 or not CODE_NAME.fullmatch(name):
+            continue
+        numbers = as_numbers(values[column.name], column.decimal)
+        if np.array_equal(numbers, np.round(numbers), equal_nan=True):
+            found.append(
+                Finding(
+                    "codes",
+                    column.name,
+                    f"{name}: its {column.distinct} integers are read as numbers, and the name "
+                    "speaks of codes. If their order means nothing, read them as a category: "
+                    f"--kind {shlex.quote(f'{name}=category')}.",
+                )
+            )
+    return found
+
+
 def find_variants(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
     """Levels that differ by case and blanks alone, as "Yes", "yes " and "YES" do.
 
@@ -336,84 +362,6 @@ def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
                 )
             )
     return found
-
-
-def find_repeated_rows(
-    values: dict[Any, np.ndarray],
-    y: np.ndarray | None = None,
-    identifiers: dict[Any, np.ndarray] | None = None,
-) -> list[Finding]:
-    """Rows that are in the table more than once, and equal rows with different targets.
-
-    Identifiers are not compared; those that differ in rows that are equal otherwise are named.
-    """
-    keys = row_keys(values)
-    n, different, found = len(keys), len(set(keys)), []
-    repeated = n - different
-    if not repeated:
-        return []
-    apart = [
-        str(name)
-        for name, cells in (identifiers or {}).items()
-        if len(set(zip(keys, row_keys({name: cells})))) > different
-    ]
-    where = f" in all columns but {', '.join(apart)}" if apart else ""
-    if y is None:
-        return [Finding("duplicates", None, f"{_repeat(repeated, n)}{where}.")]
-    both = set(zip(keys, y.tolist()))
-    same = n - len(both)
-    if same:
-        found.append(
-            f"{_repeat(same, n)}{where}, with the same target. If one event was "
-            "recorded twice, keep one: a copy that is held out makes the score too good."
-        )
-    targets = Counter(key for key, _ in both)
-    unclear = sum(1 for key in keys if targets[key] > 1)
-    if unclear and unclear < n:
-        found.append(
-            f"{_rows(unclear)} of {n} are equal to rows with another target: no model can predict "
-            "all of them."
-        )
-    return [Finding("duplicates", None, text) for text in found]
-
-
-def find_shared_rows(train: dict[Any, np.ndarray], test: dict[Any, np.ndarray]) -> list[Finding]:
-    """Rows of a test table that are in the training table too."""
-    names = [name for name in train if name in test]
-    known = set(row_keys({name: train[name] for name in names}))
-    keys = row_keys({name: test[name] for name in names})
-    shared = sum(key in known for key in keys)
-    if not shared:
-        return []
-    return [
-        Finding(
-            "shared",
-            None,
-            f"{_rows(shared)} of the {len(keys)} to score on are in the training table, too: their "
-            "score says nothing about new rows. Leave them out of one.",
-        )
-    ]
-
-
-def row_keys(values: dict[Any, np.ndarray]) -> list[int]:
-    """A number for each row, the same for equal rows."""
-    columns = []
-    for cells in values.values():
-        gone = missing_values(cells)
-        texts = [
-            None if m else level_text(v) if cells.dtype.kind == "f" else repr(v)
-            for v, m in zip(cells.tolist(), gone)
-        ]
-        columns.append(texts)
-    return [hash(row) for row in zip(*columns)]
-
-
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n} rows"
-
-
-def _repeat(rows: int, n: int) -> str:
-    return f"{_rows(rows)} of {n} repeat{'s' * (rows == 1)} an earlier one"
 
 
 def listed(findings: Iterable[Finding]) -> list[dict]:
