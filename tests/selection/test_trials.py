@@ -70,7 +70,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         train, own = rows[folds != f], rows[folds == f]
         kernel = Candidate("interactions").kernel(model.encoder_.features_)
         if learn:
-            kernel = search._learn(Candidate("interactions", learn=True), train, 3, f)
+            kernel = search.fits.learn(Candidate("interactions", learn=True), train, 3, f)
         machine = Recipe().fit(search.task, kernel, search.M[train], WAVE[train])
         errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
     # the penalty is at its least, where float32 rounding of the kernel counts

@@ -1,12 +1,9 @@
 """The search of the automatic estimators: score candidates on the same folds within a budget.
 
 Large tables are searched in two rungs (successive halving): first all candidates on a few thousand
-rows, then the best few on up to 20,000 rows. One pass over a low-rank factor of the kernel matrix
-gives the held-out predictions of all folds of a ridge machine; a support vector machine is fitted
-for each fold. Column weights are learnt on rows that are not used for scores; a small table has no
-such rows, so its weights are learnt again for each fold. A step begins only if the clock leaves
-room for it and for the final fit of the best machine so far. ``schedule`` records all steps and can
-be replayed without a clock.
+rows, then the best few on up to 20,000 rows. A step begins only if the clock leaves room for it and
+for the final fit of the best machine so far. ``schedule`` records all steps and can be replayed
+without a clock.
 """
 
 from __future__ import annotations
@@ -17,28 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import gram
-from mercer.kernels import Precomputed, TableKernel
-from mercer.learners.ridge_penalty import PENALTIES, affordable, mixed_outputs
 from mercer.selection.baselines import baselines, fit_baseline
 from mercer.selection.budget import Budget
 from mercer.selection.candidates import MACHINES, Candidate, candidates
-from mercer.selection.clock import HELD_ROWS, Clock
+from mercer.selection.clock import Clock
 from mercer.selection.costs import Costs
 from mercer.selection.encoding import Feature
-from mercer.selection.finals import EXACT_ROWS, TRIED_LEAF, Finals
+from mercer.selection.finals import Finals
+from mercer.selection.fold_fits import FoldFits
 from mercer.selection.leaderboard import Leaderboard
 from mercer.selection.learning import LearntKernels
-from mercer.selection.machines import Machine
 from mercer.selection.means import HeldPredictions, mean_name
 from mercer.selection.metrics import Metric, decision_weights
-from mercer.selection.recipes import Recipe
 from mercer.selection.related import Related
 from mercer.selection.resume import Known
-from mercer.selection.rungs import SMALL_ROWS, SPARED, Rung, Rungs, gathered
+from mercer.selection.rungs import SMALL_ROWS, Rung, Rungs, gathered
 from mercer.selection.tasks import Task
-from mercer.solvers import RidgeFolds
-from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["Trials"]
 
@@ -105,8 +96,7 @@ class Trials:
     ):
         self.task, self.features, self.M, self.y, self.metric = task, features, M, y, metric
         self.Y, self.weights = task.targets(y), weights
-        self.budget, self.memory, self.seed = budget, memory, seed
-        self.n_jobs, self.progress = n_jobs, progress
+        self.budget, self.progress = budget, progress
         self.board = Leaderboard(metric)
         self.known_baselines: dict[str, dict] = {}
         self.schedule: list[dict] = []
@@ -122,6 +112,10 @@ class Trials:
         self.learnt = LearntKernels(
             features, M, self.Y, weights, budget=budget, memory=memory, seed=seed, n_jobs=n_jobs
         )
+        self.fits = FoldFits(
+            task, features, M, y, weights=weights, finals=self.finals, rungs=self.rungs,
+            learnt=self.learnt, memory=memory, seed=seed, n_jobs=n_jobs,
+        )  # fmt: skip
         self.clock = Clock(budget, self.finals, self.learnt, self.rungs)
 
     # --- the plan -----------------------------------------------------------------------------
@@ -274,21 +268,20 @@ class Trials:
 
     def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
-        began, taken = self.budget.spent(), []
+        began = self.budget.spent()
         kind, expected = self.clock.kind(candidate), self.clock.predicted(candidate, rung)
-        rows, folds = self.rungs.folds(rung[0])
-        if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):
-            predicted, kernel, penalty = self._fold_by_fold(candidate, rows, folds, steps, taken)
-        else:
-            kernel = self._shared_kernel(candidate, steps, taken)
-            predicted, penalty = self._all_folds(kernel, rows, folds, rung[1])
+        found = self.fits.judge(candidate, rung, steps, self._penalty_before(candidate, rung[0]))
         self.clock.costs.observe(kind, expected, self.budget.spent() - began)
-        row = self._row(candidate.name, rows, folds, predicted, began)
-        row |= {"learner": MACHINES[candidate.machine], "kernel": repr(kernel), "penalty": penalty}
-        row["place"] = len(self.schedule)
+        row = self._row(candidate.name, *self.rungs.folds(rung[0]), found.predicted, began)
+        row |= {
+            "learner": MACHINES[candidate.machine], "kernel": repr(found.kernel),
+            "penalty": found.penalty, "place": len(self.schedule),
+        }  # fmt: skip
         self.board.enter(row)
-        self.held.keep(row, candidate, predicted)
-        self.schedule.append(asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken})
+        self.held.keep(row, candidate, found.predicted)
+        self.schedule.append(
+            asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": found.steps}
+        )
         return row
 
     def _try_baseline(self, name: str, rung: Rung) -> None:
@@ -309,113 +302,12 @@ class Trials:
         row = self._row(name, rows, folds, predicted, began)
         self.board.enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
 
-    def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, float]:
-        """Held-out predictions of all folds from one factor, and the median penalty.
-
-        The penalty and the calibration of a fold come from the leave-one-out outputs of its
-        training rows, so that its own targets reach neither.
-        """
-        X, w = kernel.encode(self.M[rows]), self._weights(rows)
-        Y, y = self.Y[rows], self.y[rows]
-        share = np.ones(len(rows)) if w is None else w
-        judged, chosen = mixed_outputs(Y), []
-        others = [(folds != SPARED) & (folds != f) for f in range(folds.max() + 1)]
-        finishes: list = []
-
-        def calibrate(outputs: np.ndarray, own: np.ndarray) -> None:
-            v = None if w is None else w[own]
-            finishes.append(self.task.calibrate(outputs[own], y[own], v))
-
-        with blas_limit(rank):
-            K: Any = gram(
-                kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
-            )
-            cross = RidgeFolds(K, folds, w)
-            tried = affordable(PENALTIES, judged, self.memory)
-            sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
-            for own, outputs in zip(others, cross.leave_one_out(judged, sizes[:, None] * tried)):
-                squares = np.square(outputs[:, own] - judged[own]).sum(axis=2)
-                best = int(np.argmin(squares @ share[own]))
-                chosen.append(tried[best])
-                if judged is Y:
-                    calibrate(outputs[best], own)
-            if judged is not Y:
-                for own, outputs in zip(others, cross.leave_one_out(Y, (sizes * chosen)[:, None])):
-                    calibrate(outputs[0], own)
-            outputs = cross.predict(Y, sizes * chosen)
-        each = (finish(outputs[folds == f]) for f, finish in enumerate(finishes))
-        return gathered(folds, each), float(np.median(chosen))
-
-    def _fold_by_fold(self, candidate, rows, folds, steps, taken):
-        """Held-out predictions of a machine that is fitted to each fold's training rows.
-
-        Where each fold has the same kernel, its matrix is computed once. Where it is learnt, it is
-        learnt from the training rows of each fold.
-        """
-        each = self.rungs.learns_each(candidate)
-        recipe = Recipe(
-            candidate.machine, self._penalty_before(candidate, len(rows)),
-            exact=len(rows) <= EXACT_ROWS and not each, leaf_rows=self.finals.leaf(TRIED_LEAF),
-            memory=self.memory, n_jobs=self.n_jobs, seed=self.seed,
-        )  # fmt: skip
-        kernel: Any = None if each else self._shared_kernel(candidate, steps, taken)
-        held = None if each else self._held(kernel, rows)
-        M = self.M[rows] if held is None else held
-
-        def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
-            own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
-            train, learnt = rows[others], kernel
-            if each:
-                learnt = self._learn(candidate, train, steps[f] if steps else None, f)
-            machine = recipe.fit(
-                self.task, learnt if held is None else Precomputed(), M[others], self.y[train],
-                self._weights(train),
-            )  # fmt: skip
-            return machine(M[own]), machine, learnt
-
-        # learning has threads of its own, and so have factors of many rows
-        jobs = 1 if each or len(rows) > HELD_ROWS else self.n_jobs
-        values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
-        if each:
-            taken += [self.learnt.of(candidate, f).taken for f in range(len(machines))]
-        penalties = [machine.penalty for machine in machines]
-        penalty = float(np.median(penalties))
-        if candidate.machine == "svc":  # one that was tried
-            penalty = sorted(penalties)[(len(penalties) - 1) // 2]
-        return gathered(folds, values), kernels[-1], penalty
-
-    def _held(self, kernel: TableKernel, rows: np.ndarray) -> Any:
-        """The kernel matrix of some rows, for fits that are given it; None if it is too large."""
-        if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.memory / 2:
-            return None
-        X = kernel.encode(self.M[rows])
-        K = gram(kernel, X, memory=self.memory, n_jobs=self.n_jobs).dense()
-        return Precomputed().encode(K)
-
     def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
         if candidate.machine != "svc" or not self.rungs.large(rows):
             return None
         known = [r["penalty"] for r in self.board.rows if r["name"] == candidate.name]
         return known[0] if known else None
-
-    def _shared_kernel(self, candidate: Candidate, steps, taken: list) -> TableKernel:
-        """The candidate's kernel, with weights learnt once from the rows set aside for this."""
-        if not candidate.learn:
-            return candidate.bound(self.features, self.M)[0]
-        known = self.learnt.known(candidate)
-        taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
-        kernel = self._learn(candidate, self.rungs.spared, taken_before)
-        if not known:
-            taken.append(self.learnt.of(candidate).taken)
-        return kernel
-
-    def _learn(self, candidate, rows, steps: int | None, fold: int | None = None) -> TableKernel:
-        """The candidate's kernel, learnt from as many of the rows as there is time for."""
-        if candidate.family != "screened":  # which takes no time worth saving
-            count = self.rungs.count_learning(candidate)
-            rows = np.random.default_rng(self.seed).permutation(rows)[:count]
-        return self.learnt.learn(candidate, rows, steps, fold)
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.weights is None else self.weights[rows]
@@ -456,7 +348,7 @@ class Trials:
         if final is not None:  # there may have been no time for all
             self.partners = self.partners[: len(final.get("mean", []))]
         if candidate.learn and not self.rungs.learns_each(candidate):
-            self._shared_kernel(candidate, None, [])  # that of an earlier search is learnt again
+            self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
         if final is None:
             before = self.clock.final_learning(candidate)
             final = self.finals.plan(candidate, winner["penalty"], before)
