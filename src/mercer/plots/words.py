@@ -250,7 +250,7 @@ def _learnt_map(kernel: Any) -> MappedMinkowski | None:
 
 
 def _mapped_norm(metric: MappedMinkowski) -> str:
-    return "‖W (x − z)‖" + {1: "₁", 2: ""}.get(metric.p, f"_{metric.p:g}")
+    return "‖W (x − z)‖" + {1.0: "₁", 2.0: ""}.get(metric.p, f"_{metric.p:g}")
 
 
 def _map_words(kernel: Any, names: list[str]) -> str:

@@ -92,7 +92,8 @@ class FoldFits:
             return candidate.bound(self.features, self.M)[0], []
         known = self.learnt.known(candidate)
         taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
-        kernel = self.learn(candidate, self.rungs.spared, taken_before)
+        spared: Any = self.rungs.spared
+        kernel = self.learn(candidate, spared, taken_before)
         return kernel, [] if known else [self.learnt.of(candidate).taken]
 
     def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, Any, float]:
@@ -144,7 +145,10 @@ class FoldFits:
             exact=len(rows) <= EXACT_ROWS and not each, leaf_rows=self.finals.leaf(TRIED_LEAF),
             memory=self.memory, n_jobs=self.n_jobs, seed=self.seed,
         )  # fmt: skip
-        kernel, taken = (None, []) if each else self.shared_kernel(candidate, steps)
+        kernel: Any = None
+        taken: list[int] = []
+        if not each:
+            kernel, taken = self.shared_kernel(candidate, steps)
         held = None if each else self._held(kernel, rows)
         M = self.M[rows] if held is None else held
 
