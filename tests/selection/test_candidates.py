@@ -1,5 +1,7 @@
 """Candidates: those that suit the columns, in their order, and the kernels that they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,6 +65,13 @@ def test_integers_of_few_values_are_read_as_categories_too():
     assert "levels" not in {
         c.columns for c in candidates(TableEncoder().fit(TABLE).features_, "classification")
     }
+
+
+def test_other_widths_and_columns_are_kin_and_weights_from_more_rows_are_not():
+    learnt = Candidate("interactions", learn=True)
+    assert learnt.kin == Candidate("interactions", 3.0).kin
+    assert Candidate("gaussian").kin == Candidate("gaussian", 0.3, columns="normal").kin
+    assert learnt.kin != replace(learnt, more=True).kin
 
 
 @pytest.mark.parametrize(

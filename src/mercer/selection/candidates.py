@@ -149,9 +149,13 @@ class Candidate:
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
 
     @property
-    def kin(self) -> tuple[str, str, str]:
-        """What candidates of one family have in common: they differ in widths and columns."""
-        return self.family, self.form, self.machine
+    def kin(self) -> tuple[str, str, str, bool]:
+        """What candidates of one family have in common: they differ in widths and columns.
+
+        Weights from more rows are a family of their own: on few rows they are as good as others, on
+        many R² was up to 0.07 better.
+        """
+        return self.family, self.form, self.machine, self.more
 
     @property
     def alike(self) -> Candidate:
