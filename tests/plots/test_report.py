@@ -24,6 +24,7 @@ from sklearn.metrics import (
 )
 from sklearn.svm import SVC
 
+from mercer.plots.advice import Suspicion
 from mercer.plots.contents import Contender, Score
 from mercer.plots.failures import calibration
 from mercer.plots.measure import report_data
@@ -388,6 +389,17 @@ def test_too_few_rows_are_no_score():
 
 
 # --- texts stay texts -------------------------------------------------------------------------
+
+
+def test_targets_are_not_blamed_for_many_large_errors(diabetes, wine):
+    data = diabetes[3]
+    few, many = (Suspicion([], count, 300) for count in (4, 20))
+    told = [sentence for _, sentence in replace(data, suspicion=few).trust]
+    assert any("4 training rows have targets that are hard to believe" in s for s in told)
+    told = [sentence for _, sentence in replace(data, suspicion=many).trust]
+    assert any("20 of 300 training rows are far from" in s for s in told)
+    told = [sentence for _, sentence in replace(wine[3], suspicion=many).trust]
+    assert any("20 training rows have targets that are hard to believe" in s for s in told)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ FEWEST = 30  # training rows of its smallest fit
 HELPS = 0.08  # of the error that twice the rows must have saved, if more rows are to help
 GROWTH = 2.5  # the time of a fit may grow with this power of the rows
 PILOT = 300  # rows of the fit that says whether there is time for others
+MANY = 0.02  # of the rows that were looked at
 LISTED = 12  # suspected rows that are listed
 
 
@@ -76,11 +77,18 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """The first suspected rows, how many there are, and how many rows were looked at."""
+    """The first suspected rows, how many there are, and how many rows were looked at.
+
+    If ``many`` of them are suspected, errors are often large, which need not be a fault of targets.
+    """
 
     rows: list[Suspect]
     count: int
     looked_at: int
+
+    @property
+    def many(self) -> bool:
+        return self.count > MANY * self.looked_at
 
 
 def learning_curve(

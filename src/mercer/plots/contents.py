@@ -298,11 +298,16 @@ class ReportData:
                 f"under the ROC curve {self.rates.auc:.3f} (by chance 0.5).",
             ))  # fmt: skip
         if self.suspicion is not None and self.suspicion.count:
-            count = self.suspicion.count
+            suspicion, count = self.suspicion, self.suspicion.count
             are = "row has a target that is" if count == 1 else "rows have targets that are"
-            found.append(
-                (False, f"{count:,} training {are} hard to believe: see “Targets to check”.")
-            )
+            said = f"{count:,} training {are} hard to believe"
+            if self.task == "regression" and suspicion.many:
+                said = (
+                    f"{count:,} of {suspicion.looked_at:,} training rows are far from what a fit "
+                    "without them expects: some errors are much larger than most, or targets are "
+                    "wrong"
+                )
+            found.append((False, f"{said}: see “Targets to check”."))
         return found + [(False, doubt) for doubt in self.doubts]
 
     def without_values(self) -> ReportData:
