@@ -3,6 +3,7 @@
 import functools
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -460,3 +461,21 @@ def test_arrays_are_read_by_one_thread_at_a_time(tmp_path, monkeypatch):
         list(pool.map(mercer.load, [tmp_path / "a.mercer"] * 8))
     assert len(most) > 16
     assert max(most) == 1
+
+
+def test_torch_is_not_imported_with_skops(tmp_path):
+    """It costs 190 MB and a second of each prediction; afterwards it can be imported."""
+    (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')\n")
+    program = (
+        "import sys, mercer\n"
+        "model = mercer.SVC().fit([[0.0], [1.0]], [0, 1])\n"
+        "mercer.save(model, 'm.mercer'); mercer.load('m.mercer')\n"
+        "assert 'torch' not in sys.modules\n"
+        "try:\n    import sklearn.externals.array_api_compat.torch\n"
+        "except RuntimeError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout == "torch was imported\n", done.stderr

@@ -20,6 +20,7 @@ import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.schema import check_schema
+from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
 from mercer.persistence.whole_files import open_regular, write_whole
 
@@ -127,11 +128,9 @@ def model_bytes(model: Any) -> bytes:
     ModelFileError
         As `save` does.
     """
-    from skops.io import dumps, loads
-
     name = type(model).__name__
     try:
-        content = dumps(model)
+        content = skops_io().dumps(model)
         own, foreign = sorted_types(content)
     except Exception as error:  # skops raises various types; each names what it met
         raise _unsaved(name, error) from error
@@ -147,7 +146,7 @@ def model_bytes(model: Any) -> bytes:
     if foreign:
         try:
             with one_reader:
-                loads(content, trusted=own + foreign)
+                skops_io().loads(content, trusted=own + foreign)
         except Exception as error:
             raise ModelFileError(
                 f"{name} cannot be saved: the file could not be read back ({error}). Objects of "
@@ -243,8 +242,6 @@ def _unreadable(path: Path, error: Exception) -> ModelFileError:
 
 def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
     """The model in the archive, if all types that it names are Mercer's own or allowed."""
-    from skops.io import loads
-
     try:
         own, foreign = sorted_types(content)
     except MemoryError:
@@ -266,7 +263,8 @@ def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
         )
     try:
         with one_reader:
-            return loads(content, trusted=own + [name for name in foreign if name in allowed])
+            trusted = own + [name for name in foreign if name in allowed]
+            return skops_io().loads(content, trusted=trusted)
     except MemoryError:
         raise
     except Exception as error:

@@ -12,6 +12,8 @@ from importlib import import_module
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from mercer.persistence.skops_import import skops_io
+
 __all__ = [
     "JUDGED",
     "is_known",
@@ -71,9 +73,7 @@ FUNCTIONS = (FunctionType, BuiltinFunctionType)
 
 def sorted_types(content: bytes) -> tuple[list[str], list[str]]:
     """Names in a skops archive that skops does not trust: those that are safe, and others."""
-    from skops.io import get_untrusted_types
-
-    names = get_untrusted_types(data=content)
+    names = skops_io().get_untrusted_types(data=content)
     safe = [name for name in names if is_own_class(name) or is_known(name)]
     return safe, [name for name in names if name not in safe]
 
