@@ -371,6 +371,7 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         normal("laplacian"),
         *metrics[:1],
         more,
+        replace(more, machine="svc"),
         wide,
         Candidate("laplacian"),
         svc("gaussian", 0.5),
