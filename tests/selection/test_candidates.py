@@ -94,10 +94,10 @@ def test_the_candidates_of_a_table_in_their_order():
     """What is tried first matters when time is short; scales are parts of the names."""
     assert [c.name for c in candidates(TableEncoder().fit(TABLE).features_)] == [
         "interactions, learnt weights", "learnt metric, full", "learnt metric, absolute",
-        "learnt metric, diagonal", "gaussian, scale 1", "window: interactions, learnt weights",
+        "learnt metric, diagonal", "interactions, learnt weights from more rows",
+        "gaussian, scale 1", "window: interactions, learnt weights",
         "window: learnt metric, full", "sum of many kernels, learnt weights",
         "interactions, learnt weights, scale 3", "laplacian, scale 1", "additive",
-        "interactions, learnt weights from more rows",
         "gaussian, scale 0.3", "laplacian, scale 0.3", "gaussian, scale 3",
         "interactions, equal weights", "laplacian, scale 3", "gaussian, scale 10",
         "gaussian, scale 0.1",

@@ -146,7 +146,7 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
 
 
 def test_the_best_of_each_family_are_promoted_first(rungs):
-    model = KernelRegressor(trials=9).fit(TABLE, WAVE)
+    model = KernelRegressor(trials=10).fit(TABLE, WAVE)
     *tried, _ = model.schedule_
     scores = {row["name"]: row for row in KernelRegressor(
         replay=[entry for entry in tried if entry["rows"] == 120]

@@ -332,13 +332,13 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
     many = Candidate("many", learn=True)
     ridge = [
         learnt,
+        more,
         Candidate("gaussian"),
         window,
         many,
         wide,
         Candidate("laplacian"),
         Candidate("additive"),
-        more,
         Candidate("gaussian", 0.3),
         Candidate("laplacian", 0.3),
         Candidate("gaussian", 3.0),
@@ -388,7 +388,8 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]
         margins[2:2] = discrete
     if local:  # as cheap as support vectors there, and with these kernels the best on most tables
-        margins[1:1] = [learnt, *metrics[1:2], wide, *metrics[:1], Candidate("laplacian", 0.3)]
+        early = [learnt, *metrics[1:2], more, wide, *metrics[:1], Candidate("laplacian", 0.3)]
+        margins[1:1] = early
     return {"regression": ridge, "classification": list(dict.fromkeys(margins + ridge))}
 
 
