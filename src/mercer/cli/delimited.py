@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError
+from mercer.cli.errors import OptionError, TableError, first_names
 from mercer.cli.files import Source
 
 __all__ = ["DelimitedText", "encoding_of"]
@@ -211,14 +211,14 @@ class DelimitedText:
             names.append(name)
             again += [name] * (name not in (given, ""))
         if again and not self.names:
-            self.notes.append(f"Names that the header repeats are numbered: {_some(again)}.")
+            self.notes.append(f"Names that the header repeats are numbered: {first_names(again)}.")
         blank = [j for j, name in enumerate(names) if not name]
         for j in blank:
             names[j] = f"column {j + 1}"
             while names.count(names[j]) > 1:
                 names[j] += " (no name)"
         if blank and not self.names:
-            named = _some([names[j] for j in blank])
+            named = first_names([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
         self.names = names
 
@@ -352,10 +352,6 @@ def _widths(text: str, separator: str) -> list[int]:
     except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
         pass
     return found
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
 
 
 def _reader(lines: Any, separator: str, longest: int) -> Any:

@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["OptionError", "TableError", "check_columns", "counted", "no_column", "of_option"]
+__all__ = ["OptionError", "TableError", "check_columns", "counted", "first_names", "no_column",
+           "of_option"]  # fmt: skip
 
 
 class TableError(ValueError):
@@ -48,6 +49,11 @@ def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
         yield
     except ValueError as error:
         raise kind(f"--{error}") from error
+
+
+def first_names(names: list[str]) -> str:
+    """The first five names."""
+    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
 
 
 def counted(n: int, noun: str) -> str:

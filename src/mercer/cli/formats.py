@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import encoding_of
-from mercer.cli.errors import TableError, counted
+from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
 
 __all__ = ["ArrowFile", "ExcelFile", "JsonLines", "ParquetFile", "SvmlightFile", "Typed"]
@@ -227,8 +227,7 @@ class ExcelFile(Whole):
         blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
         named = {name: f"column {frame.columns.index(name) + 1}" for name in blank}
         if blank:
-            said = ", ".join(list(named.values())[:5]) + ", ..." * (len(blank) > 5)
-            self.notes.append(f"Without a name in the header: {said}.")
+            self.notes.append(f"Without a name in the header: {first_names(list(named.values()))}.")
         return frame.rename(named)
 
 

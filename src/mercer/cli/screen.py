@@ -57,12 +57,11 @@ def columns_table(columns: list[Column], values: bool = False) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("column", "read as", "missing", *["values"] * values, "why"):
         table.add_column(title, justify="right" if title == "missing" else "left")
-    lines = [[column] for column in columns]
-    if len(columns) > MOST_LINES:
-        lines = [list(run) for _, run in groupby(columns, lambda column: column.kind)]
-        lines = [
-            part for run in lines for part in ([run] if len(run) > FEW else [[c] for c in run])
-        ]
+    lines = []
+    for _, neighbours in groupby(columns, lambda column: column.kind):
+        run = list(neighbours)
+        together = len(columns) > MOST_LINES and len(run) > FEW
+        lines += [run] if together else [[column] for column in run]
     for run in lines[:MOST_LINES]:
         first, last, missing = run[0], run[-1], sum(column.missing for column in run)
         style = STYLES.get(first.kind, "dim")

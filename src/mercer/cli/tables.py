@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.errors import TableError, counted
+from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, SvmlightFile, Typed
 from mercer.cli.text_types import TextTypes
@@ -230,8 +230,7 @@ class _Pass:
             tables.decimal = self.texts.decimal
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
-                some = ", ".join(tables.commas[:5]) + ", ..." * (len(tables.commas) > 5)
-                tables.note(f"Numbers have decimal commas: {some}.")
+                tables.note(f"Numbers have decimal commas: {first_names(tables.commas)}.")
         for name in self.names:
             alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
             different = {frame.dtypes[0] for frame in alike}
