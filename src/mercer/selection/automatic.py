@@ -358,6 +358,24 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_is_fitted(self)
         return winner_code(self)
 
+    def report(self, path, X, y, **options) -> None:
+        """Write the report of ``mercer fit``: one HTML file, complete in itself.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced.
+        X, y : rows that the estimator was not fitted to
+            The score and the errors in the report are those on these rows.
+        **options
+            Of `mercer.plots.save_report`. With ``train=(X, y)``, the rows of ``fit``, the report
+            also tells what the predictions depend on, and whether more rows would help.
+        """
+        from mercer.plots.report import save_report  # a room above, opened when it is asked for
+
+        check_is_fitted(self)
+        save_report(path, self, X, y, **options)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: of a fitted estimator the winner, its score and what it uses."""
         return fitted_html(self) if self.__sklearn_is_fitted__() else super()._repr_html_()

@@ -36,7 +36,7 @@ RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Column:
     """One column of a table, and what was made of it.
 
@@ -79,6 +79,10 @@ class Column:
     decimal: str = ""
     signs: str = ""
     order: str = ""
+
+    def __repr__(self) -> str:
+        """Short, since models show those of all columns."""
+        return f"Column({self.name!r}, {self.kind!r}, {self.reason!r})"
 
     @property
     def known(self) -> int:

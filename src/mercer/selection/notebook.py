@@ -48,10 +48,16 @@ def winner_code(model: Any) -> str:
     last = {Candidate.of(entry): entry for entry in entries}  # of each, that with the most rows
     tried = [last[candidate] for candidate in used if candidate in last] or entries
     seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
-    given = {"metric": model.metric, "kind": model.kind, "drop": model.drop}
-    lines = [f"    {key}={value!r},\n" for key, value in given.items() if value is not None]
-    schedule = pformat([*tried, *finals], width=90, sort_dicts=False).replace("\n", "\n    ")
-    return (
-        f"from mercer import {name}\n\nmodel = {name}(\n    replay={schedule},\n"
-        f"{''.join(lines)}    random_state={int(seed)},\n)\nmodel.fit(X, y)\n"
-    )
+    kinds = {
+        column.name: column.kind if column.used else "drop"
+        for column in model.columns_ if column.name in (model.kind or {})
+    }  # fmt: skip
+    given = {
+        "replay": [*tried, *finals], "metric": model.metric, "kind": kinds, "drop": model.drop,
+        "random_state": int(seed),
+    }  # fmt: skip
+    lines = [
+        f"    {key}={pformat(value, width=90, sort_dicts=False)}".replace("\n", "\n    ") + ",\n"
+        for key, value in given.items() if value or value == 0
+    ]  # fmt: skip
+    return f"from mercer import {name}\n\nmodel = {name}(\n{''.join(lines)})\nmodel.fit(X, y)\n"
