@@ -82,3 +82,12 @@ def test_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "usearch.index", None)
     with pytest.raises(ImportError, match=r'needs USearch .* pip install "mercer\[graph\]"'):
         GraphIndex(Minkowski()).fit(vectors())
+
+
+def test_results_beyond_memory_are_refused():
+    X = vectors(2000)
+    index = GraphIndex(Minkowski(), memory="1MB").fit(X)
+    with pytest.raises(ValueError, match=r"k=100 finds 200,000 pairs .*: give more memory, or"):
+        index.query(X, 100)
+    with pytest.raises(ValueError, match=r"radius=9 finds .* beyond memory='1MB'"):
+        index.query_radius(X, 9)

@@ -15,7 +15,7 @@ from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
-from mercer.search.rows import Rows, slices
+from mercer.search.rows import Rows, refuse_beyond, slices
 from mercer.threads import count_jobs
 
 __all__ = ["GraphIndex"]
@@ -154,8 +154,7 @@ class GraphSearch:
 
     def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of each query that were found, (n, k): their distances and numbers."""
-        needed = len(self.rows) * k * (self.dtype.itemsize + 16)
-        _check_room(self.index, needed, f"k={k}")
+        self._check_room(len(self.rows) * k, f"k={k}")
         distances = np.empty((len(self.rows), k), self.dtype)
         indices = np.empty(distances.shape, np.int64)
         for part in slices(len(self.rows), STEP):
@@ -180,7 +179,7 @@ class GraphSearch:
                 done = inside & ~np.isin(query, rows[full])
                 found.append((query[done], ids[done].astype(np.int64), D[done]))
                 pairs = sum(len(part[0]) for part in found)
-                _check_room(self.index, 2 * pairs * (self.dtype.itemsize + 16), f"{radius=:g}")
+                self._check_room(pairs, f"{radius=:g}", copies=2)
                 rows, wanted = rows[full], min(2 * wanted, self.index.n_samples_fit_)
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
         i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
@@ -195,14 +194,9 @@ class GraphSearch:
         ids, starts = index.listed(Z, min(count, index.n_samples_fit_), own)
         return index.reading_.listed(Z, index.rows_, ids, starts, self.dtype), ids, starts
 
-
-def _check_room(index: GraphIndex, needed: int, asked: str) -> None:
-    budget = memory_budget(index.memory, needed)
-    if needed > budget:
-        raise ValueError(
-            f"{asked} finds {needed / 1e9:.3g} GB of pairs or more, beyond memory="
-            f"{index.memory!r} ({budget / 1e9:.3g} GB): query fewer rows at a time, or ask less."
-        )
+    def _check_room(self, pairs: int, asked: str, copies: int = 1) -> None:
+        size = copies * pairs * (self.dtype.itemsize + 16)
+        refuse_beyond(size, pairs, self.index.memory, asked)
 
 
 def _reading(distance: Distance, X: Any) -> VectorReading:

@@ -130,5 +130,5 @@ def refuse_beyond(size: float, pairs: int, memory: Any, asked: str) -> None:
     if size > budget:
         raise ValueError(
             f"{asked} finds {pairs:,} pairs or more, {size / 1e9:.3g} GB, beyond memory="
-            f"{memory!r} ({budget / 1e9:.3g} GB): query fewer rows at a time, or ask less."
+            f"{memory!r} ({budget / 1e9:.3g} GB): give more memory, or query fewer rows at a time."
         )
