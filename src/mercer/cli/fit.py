@@ -24,7 +24,7 @@ from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
-from mercer.persistence import ModelFileError, load, save
+from mercer.persistence import ModelFileError, load, save, skops_io
 from mercer.plots.contents import plain
 from mercer.plots.report import ReportData, report_data, write_report
 from mercer.samples import EncodedColumns
@@ -56,6 +56,7 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
+    skops_io()  # what saving needs, a second on a slow machine: before the search plans its time
     with SearchBar(screen, budget.limit, problem.metric) as bar:
         kept = budget.part(KEPT_SHARE, max(LEAST_KEPT, loading))
         steps = Steps(bar, timed=options.trials is None, kept=kept)

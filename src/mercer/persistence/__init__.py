@@ -3,6 +3,7 @@
 from mercer.persistence.archives import check_array, check_members, read_header
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.models import load, model_bytes, read_model, save
+from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import JUDGED, trusted_names
 from mercer.persistence.whole_files import open_regular, write_whole, written_whole
 
@@ -18,6 +19,7 @@ __all__ = [
     "read_model",
     "reason",
     "save",
+    "skops_io",
     "trusted_names",
     "write_whole",
     "written_whole",
