@@ -42,12 +42,20 @@ def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
 
 
 @pytest.mark.parametrize(
-    ("left", "expected"),
-    [(1e6, 3535), (170, 3000), (100, 2000), (1e-3, 300)],
+    ("left", "memory", "expected"),
+    [
+        (1e6, 10**9, 3535),
+        (170, 10**9, 2000),  # whose factor is computed again whenever it is read
+        (20, 10**9, 1000),  # whose factor is kept
+        (1e-3, 10**9, 300),
+        (170, 10**10, 4000),
+        (100, 10**10, 3000),
+    ],
 )
-def test_less_time_means_fewer_centres(clock, left, expected):
+def test_less_time_and_memory_mean_fewer_centres(clock, left, memory, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     search = search_of(model, WAVE, seconds=left)
+    search.finals.memory = memory
     candidate = Candidate("gaussian")
     search.finals.M = np.empty((100_000, 1))
     search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9

@@ -18,7 +18,7 @@ from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["LowRankGram", "low_rank_gram", "pivoted_cholesky"]
+__all__ = ["LowRankGram", "factor_rows", "low_rank_gram", "pivoted_cholesky"]
 
 STRIP = 2048  # most rows of a strip of F
 NUMBERS = 2**18  # most numbers in it if the rank is small
@@ -185,6 +185,11 @@ def pivoted_cholesky(
     return LowRankGram(centres, np.tril(F[centres]), F=F, K=K, error=error)
 
 
+def factor_rows(rank: int, memory: Any, size: int) -> int:
+    """Rows of a factor that half of the memory has room for, of entries of ``size`` bytes."""
+    return int(memory_budget(memory) / 2 / (rank * size))
+
+
 def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
     """Accept proposal j with probability H_jj(now) / H_jj(at first), and eliminate it from H.
 
@@ -249,7 +254,7 @@ def low_rank_gram(
 
     random = check_random_state(random_state)
     n, rank = K.shape[0], min(rank, K.shape[0])
-    rows = int(memory_budget(memory) / 2 / (rank * np.dtype(K.dtype).itemsize))
+    rows = factor_rows(rank, memory, np.dtype(K.dtype).itemsize)
     if rows >= n:
         return pivoted_cholesky(K, rank, random_state=random, n_jobs=n_jobs)
     if rows < rank:

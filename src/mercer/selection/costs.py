@@ -32,7 +32,9 @@ EACH_STEP = 0.003  # a step of learning, however few the rows are
 PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
 SCREENING = 1e-6  # seconds for each value of a column and its features
 JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
-FACTOR = 7e-11  # seconds for each row and squared centre of a low-rank fit
+EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
+FACTOR = 2e-11  # the same for each row and squared centre
+AGAIN = 4.0  # times as long where the factor is computed whenever it is read, for lack of memory
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
 
 
@@ -71,9 +73,13 @@ class Costs:
     # --- predictions --------------------------------------------------------------------------
 
     @staticmethod
-    def low_rank(n: int, rank: int, entry: float) -> float:
-        """A fit with a factor; ``entry`` is the time of one value of the kernel."""
-        return n * rank * entry + FACTOR * n * rank**2 + EIGEN * rank**3
+    def low_rank(n: int, rank: int, entry: float, kept: bool = True) -> float:
+        """A fit with a factor, which is ``kept`` or computed again.
+
+        ``entry`` is the time of one value of the kernel.
+        """
+        factor = n * rank * (entry + EACH_CENTRE) + FACTOR * n * rank**2
+        return (1 if kept else AGAIN) * factor + EIGEN * rank**3
 
     @staticmethod
     def exact(n: int, entry: float) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gram.low_rank import factor_rows
 from mercer.learners.limits import LEAF_ROWS, LIMITS, SQUARES
 from mercer.learners.local_ridge import affordable_leaf
 from mercer.selection.budget import Budget
@@ -141,7 +142,8 @@ class Finals:
             seconds = self.costs.local(n, final["leaf_rows"], entry)
             return self.costs.expected("local", seconds)
         if final["rank"] is not None:
-            seconds = Costs.low_rank(n, final["rank"], entry)
+            kept = factor_rows(final["rank"], self.memory, 4) >= n  # of float32
+            seconds = Costs.low_rank(n, final["rank"], entry, kept)
         elif final["exact"]:
             seconds = Costs.exact(n, entry)
         else:
