@@ -38,6 +38,7 @@ __all__ = ["fit_table"]
 SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
+LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
 #: a slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
@@ -275,6 +276,7 @@ def _report(
     outcome: Outcome, problem: Problem, split: Split, options: FitOptions, budget: Budget
 ) -> ReportData:
     """Measure what the report shows, and write it."""
+    wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT)
     data = report_data(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
@@ -282,7 +284,7 @@ def _report(
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
         seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],
         rows=split.numbers, values=not options.no_rows,
-        time=max(min(REPORT_SHARE * budget.limit, budget.left()), LEAST_REPORT),
+        time=max(min(wanted, budget.left()), LATE_REPORT),
     )  # fmt: skip
     write_report(options.report, data)
     return data
