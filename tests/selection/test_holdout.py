@@ -158,6 +158,7 @@ def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
         (list(range(5)) * 2, "regression", "--task classification reads them as classes"),
         (list(range(300)), "regression", "integers, 300 different"),
         ([0.5 * i for i in range(5)] * 20, "regression", "numbers, 5 different"),
+        ([0.5, 1.5] * 9, "regression", "numbers, 2 different"),
     ],
 )
 def test_the_task_follows_from_the_target(target, task, reason):

@@ -190,7 +190,7 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     if target.dtype.kind not in "fiu":
         return "classification", f"the target has {values} different values that are not numbers"
     whole = bool(np.all(target == np.round(target)))
-    if values <= 2:
+    if whole and values <= 2:
         return "classification", f"the target has {values} different values"
     if whole and values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values:
         return "classification", (
