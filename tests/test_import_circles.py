@@ -31,8 +31,6 @@ def test_every_exception_is_part_of_a_circle(graph, exception):
     """Where the way back is gone, so should the exception be. Any file of a room may lead back."""
     importer, imported = exception.split(" -> ")
     rooms = [".".join(module.split(".")[:2]) for module in (importer, imported)]
-    if rooms[0] == rooms[1]:
-        chain = graph.find_shortest_chain(importer=imported, imported=importer)
-    else:
-        chain = graph.find_shortest_chain(importer=rooms[1], imported=rooms[0], as_packages=True)
+    first, last = (importer, imported) if rooms[0] == rooms[1] else rooms
+    chain = graph.find_shortest_chain(importer=last, imported=first, as_packages=True)
     assert chain is not None, f"nothing leads from {imported} back to {importer}"

@@ -164,7 +164,7 @@ class Search:
                     yield rows, piece
 
     def _check_room(self, pairs: int, asked: str) -> None:
-        refuse_beyond(pairs * (self.dtype.itemsize + 16), pairs, self.index.memory, asked)
+        refuse_beyond(pairs, self.dtype, self.index.memory, asked)
 
     def _root(self, D: np.ndarray) -> np.ndarray:
         """Distances from their powers."""

@@ -179,7 +179,7 @@ class GraphSearch:
                 done = inside & ~np.isin(query, rows[full])
                 found.append((query[done], ids[done].astype(np.int64), D[done]))
                 pairs = sum(len(part[0]) for part in found)
-                self._check_room(pairs, f"{radius=:g}", copies=2)
+                self._check_room(2 * pairs, f"{radius=:g}")
                 rows, wanted = rows[full], min(2 * wanted, self.index.n_samples_fit_)
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
         i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
@@ -194,9 +194,8 @@ class GraphSearch:
         ids, starts = index.listed(Z, min(count, index.n_samples_fit_), own)
         return index.reading_.listed(Z, index.rows_, ids, starts, self.dtype), ids, starts
 
-    def _check_room(self, pairs: int, asked: str, copies: int = 1) -> None:
-        size = copies * pairs * (self.dtype.itemsize + 16)
-        refuse_beyond(size, pairs, self.index.memory, asked)
+    def _check_room(self, pairs: int, asked: str) -> None:
+        refuse_beyond(pairs, self.dtype, self.index.memory, asked)
 
 
 def _reading(distance: Distance, X: Any) -> VectorReading:

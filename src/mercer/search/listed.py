@@ -103,4 +103,4 @@ class ListedSearch:
             start = end
 
     def _check_room(self, pairs: int, asked: str) -> None:
-        refuse_beyond(pairs * (self.dtype.itemsize + 16), pairs, self.index.memory, asked)
+        refuse_beyond(pairs, self.dtype, self.index.memory, asked)

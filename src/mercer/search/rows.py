@@ -124,8 +124,9 @@ def merged(
     return both[0][:, :k], both[1][:, :k]
 
 
-def refuse_beyond(size: float, pairs: int, memory: Any, asked: str) -> None:
-    """Raise ValueError if results of this size in bytes exceed the budget."""
+def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:
+    """Raise ValueError if so many pairs, two row numbers and a distance each, exceed the budget."""
+    size = pairs * (dtype.itemsize + 16)
     budget = memory_budget(memory, size)
     if size > budget:
         raise ValueError(

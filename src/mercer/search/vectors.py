@@ -291,4 +291,4 @@ class VectorSearch:
             yield from ((rows, part) for part in slices(m, width))
 
     def _check_room(self, pairs: int, asked: str) -> None:
-        refuse_beyond(pairs * (self.dtype.itemsize + 16), pairs, self.memory, asked)
+        refuse_beyond(pairs, self.dtype, self.memory, asked)

@@ -58,6 +58,6 @@ def winner_code(model: Any) -> str:
     }  # fmt: skip
     lines = [
         f"    {key}={pformat(value, width=90, sort_dicts=False)}".replace("\n", "\n    ") + ",\n"
-        for key, value in given.items() if value or value == 0
+        for key, value in given.items() if value not in (None, [], {})
     ]  # fmt: skip
     return f"from mercer import {name}\n\nmodel = {name}(\n{''.join(lines)})\nmodel.fit(X, y)\n"
