@@ -17,15 +17,15 @@ from scipy.special import softmax
 
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
-from mercer.selection.budget import Budget
-from mercer.selection.candidates import Candidate, candidates
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.learning import learn_kernel
-from mercer.selection.metrics import metric_named
-from mercer.selection.recipes import Recipe
-from mercer.selection.rungs import gathered
-from mercer.selection.tasks import Classification, Regression
-from mercer.selection.trials import Trials
+from mercer.selection.automatic.budget import Budget
+from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.selection.automatic.learning import learn_kernel
+from mercer.selection.automatic.metrics import metric_named
+from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.rungs import gathered
+from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials import Trials
+from mercer.tables.encoding import TableEncoder
 from tables import SETS, read
 
 LEAST = 1e-3  # of a share of votes, whose logarithm is taken

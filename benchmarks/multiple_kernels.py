@@ -24,7 +24,7 @@ from mercer import SVC, KernelSearchCV, MultipleKernelClassifier
 from mercer.gram import gram
 from mercer.kernels import RBF, GappedKmer, Match, Spectrum, WeightedDegree
 from mercer.solvers import AlignmentWeights, EasyWeights, HingeMachines, MarginWeights
-from mercer.solvers.dual import DualProblem
+from mercer.solvers.smo.dual import DualProblem
 from string_learning import table
 
 T = 20
@@ -184,7 +184,7 @@ import sys; sys.path.insert(0, {folder!r})
 import numpy as np
 from multiple_kernels import operators, problem
 from mercer.solvers import *
-from mercer.solvers.dual import DualProblem
+from mercer.solvers.smo.dual import DualProblem
 X, y, parts = problem({n})
 A = operators([p[:50] for p in parts])
 machine = lambda n: HingeMachines([DualProblem.classification(y[:n], np.ones(n))], [np.arange(n)],

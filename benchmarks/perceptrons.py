@@ -10,7 +10,7 @@ from harness import Section, interleaved, options, peak_memory
 from mercer import KernelPerceptron, Perceptron
 from mercer.gram import DenseGram
 from mercer.kernels import RBF
-from mercer.solvers.perceptron import Machines, PerceptronSolver
+from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver
 from mercer.threads import count_jobs
 
 N, D, EPOCHS = 20_000, 20, 10
@@ -49,7 +49,7 @@ import numpy as np
 from mercer import KernelPerceptron
 from mercer.gram import DenseGram
 from mercer.kernels import RBF
-from mercer.solvers.perceptron import Machines, PerceptronSolver
+from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver
 X = np.random.default_rng(0).normal(size=({n}, {D}))
 y = X[:, 0] + X[:, 1] * X[:, 2] / 2 > 0
 KernelPerceptron(RBF(1 / {D}), max_iter=2).fit(X[:100], y[:100])

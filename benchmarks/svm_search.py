@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from harness import Section, options
 from mercer import SVC, KernelSearchCV
 from mercer.gram import GramOperator
-from mercer.learners.base import FitPath
-from mercer.learners.support_vectors import SupportVectorMachine, WarmStarts
-from mercer.selection.plan import Plan
+from mercer.learners.base.kernel_learner import FitPath
+from mercer.learners.margin.support_vectors import SupportVectorMachine, WarmStarts
+from mercer.selection.grid.plan import Plan
 from mercer.threads import count_jobs
 from svm_fit import in_turn, touch_memory
 from svm_problems import noisy

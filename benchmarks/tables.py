@@ -32,8 +32,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
-from mercer.selection.baselines import fit_baseline
-from mercer.selection.encoding import TableEncoder
+from mercer.selection.automatic.baselines import fit_baseline
+from mercer.tables.encoding import TableEncoder
 
 try:  # which needs torch
     from xrfm import __about__, xRFM

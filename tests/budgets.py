@@ -35,7 +35,13 @@ SLACK = 1.1
 #: processes that have imported everything, and hold no memory that a fit could use again
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["pandas", "psutil", "mercer.selection.automatic", "mercer.selection.search", "mercer.search"]
+    [
+        "pandas",
+        "psutil",
+        "mercer.selection.automatic.automatic",
+        "mercer.selection.grid.search",
+        "mercer.search",
+    ]
 )
 
 

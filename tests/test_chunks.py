@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
 import mercer
-import mercer.learners.perceptron
+import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.distances import Minkowski, comparison, tiles
 from mercer.gram import TiledGram, factored, gram, low_rank, operator, row_sources, tiled
@@ -32,10 +32,13 @@ from mercer.kernels import (
     kmer_counts,
     transforms,
 )
-from mercer.learners import kernel_perceptron
+from mercer.learners.perceptrons import kernel_perceptron
 from mercer.search import files
-from mercer.solvers import EigenSolver, eigenpairs, linear_rows, perceptron, ridge_system
-from mercer.solvers.ridge_system import RidgeSystem, wide_product
+from mercer.solvers import EigenSolver
+from mercer.solvers.linear import linear_rows
+from mercer.solvers.ridge import eigenpairs, ridge_system
+from mercer.solvers.ridge.ridge_system import RidgeSystem, wide_product
+from mercer.solvers.smo import kernel_perceptron as perceptron
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -118,7 +121,7 @@ def test_votes_are_counted_by_strips(machine, small):
     model = machine(combine="vote", max_iter=3, tol=None).fit(A, np.sign(A[:, 0] + 0.5 * A[:, 1]))
     wanted = model.decision_function(A)
     small(kernel_perceptron, STRIP=7)
-    small(mercer.learners.perceptron, STRIP=7)
+    small(mercer.learners.perceptrons.perceptron, STRIP=7)
     assert_array_equal(model.decision_function(A), wanted)
 
 

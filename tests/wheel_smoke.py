@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 OPTIONAL = ("matplotlib", "torch", "polars", "rich", "cyclopts")
-FILES = ("py.typed", "data/penguins.csv", "plots/templates/report.html")
+FILES = ("py.typed", "data/penguins.csv", "plots/report/templates/report.html")
 
 
 def check_what_is_installed() -> str:

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import mercer
 from mercer import _native
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 from mercer.threads import count_jobs
 
 __all__ = ["show_versions"]

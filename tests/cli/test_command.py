@@ -15,8 +15,8 @@ import pytest
 
 import mercer
 from cli.runner import command
-from mercer.selection.budget import Deadline
-from mercer.selection.encoding import TableEncoder
+from mercer.selection.automatic.budget import Deadline
+from mercer.tables.encoding import TableEncoder
 from mercer.threads import Stopped
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
@@ -270,8 +270,8 @@ def test_the_recorded_command_gives_the_same_model(folder, capsys):
 
 
 def test_what_the_package_needs_besides_code_is_in_it():
-    names = ("py.typed", "data/penguins.csv", "plots/templates/report.html",
-             "plots/templates/marks.html", "plots/templates/style.css")  # fmt: skip
+    names = ("py.typed", "data/penguins.csv", "plots/report/templates/report.html",
+             "plots/report/templates/marks.html", "plots/report/templates/style.css")  # fmt: skip
     for name in names:
         assert files("mercer").joinpath(name).is_file(), name
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 import mercer
 from cli.runner import command
-from mercer.selection.holdout import hold_out
+from mercer.selection.automatic.holdout import hold_out
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 FIT = ("fit", "penguins.csv", "--target", "species")

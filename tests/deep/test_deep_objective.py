@@ -13,7 +13,8 @@ from mercer.deep.propagation import Propagation
 from mercer.deep.targets import ClassTargets, Factor, NumberTargets
 from mercer.deep.through_layers import kernel_of
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
-from mercer.solvers import Reason, riccati
+from mercer.solvers import Reason
+from mercer.solvers.eigen import riccati
 
 RNG = np.random.default_rng(0)
 n, m = 24, 9

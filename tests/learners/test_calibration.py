@@ -18,8 +18,8 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import LinearSVC
 
 import mercer
-from mercer.learners import calibration
-from mercer.learners.calibration import calibrate, fit_softmax
+from mercer.learners.base import calibration
+from mercer.learners.base.calibration import calibrate, fit_softmax
 
 METHODS = ["sigmoid", "isotonic", "temperature"]
 RNG = np.random.default_rng(0)

@@ -24,7 +24,7 @@ from mercer.distances import (
     Minkowski,
 )
 from mercer.kernels import RBF
-from mercer.learners.density import SHAPES
+from mercer.learners.windows.density import SHAPES
 
 rng = np.random.default_rng(0)
 KERNELS = list(SHAPES)

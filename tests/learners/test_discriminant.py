@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import KernelDiscriminant
 from mercer.kernels import RBF, Sigmoid, Spectrum
-from mercer.learners.calibration import fit_softmax
-from mercer.learners.ridge_penalty import PENALTIES
+from mercer.learners.base.calibration import fit_softmax
+from mercer.learners.ridge.penalty import PENALTIES
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
 

@@ -59,7 +59,7 @@ from mercer.deep import (
     DeepKernelMachineRegressor,
     MultilayerKernelMachine,
 )
-from mercer.solvers.smo import SmoSolver
+from mercer.solvers.smo.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
 MOMENTS = 40

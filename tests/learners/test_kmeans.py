@@ -18,9 +18,9 @@ import mercer
 from mercer import KernelKMeans
 from mercer.gram import DenseGram, FeatureGram, TiledGram, low_rank_gram
 from mercer.kernels import RBF, BlendedSpectrum, Linear
-from mercer.solvers import cluster_spaces
-from mercer.solvers.cluster_spaces import Centres, ClusterSpace, Sums
-from mercer.solvers.kernel_kmeans import KMeansSolver
+from mercer.solvers.clusters import cluster_spaces
+from mercer.solvers.clusters.cluster_spaces import Centres, ClusterSpace, Sums
+from mercer.solvers.clusters.kernel_kmeans import KMeansSolver
 
 IRIS = load_iris().data
 DIGITS = load_digits().data / 16

@@ -30,7 +30,7 @@ from mercer.distances import (
     left_out,
 )
 from mercer.distances.left_out import Answers, nearest_left_out
-from mercer.learners import linear_metric
+from mercer.learners.metrics import linear_metric
 from mercer.plots import NoiseFeatureDisplay
 
 X, y = load_wine(return_X_y=True)
@@ -74,7 +74,7 @@ def problem_of(model, X, y, A, monkeypatch):
         kept.append(objective)
         raise InterruptedError
 
-    monkeypatch.setattr("mercer.learners.linear_metric.minimize", minimize)
+    monkeypatch.setattr("mercer.learners.metrics.linear_metric.minimize", minimize)
     with pytest.raises(InterruptedError):
         model.set_params(init=A).fit(X, y)
     return kept[0]

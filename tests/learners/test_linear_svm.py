@@ -506,12 +506,14 @@ def test_an_interrupt_keeps_the_best_so_far(parameters, data, monkeypatch):
     X, y = data[0], data[1]
     begun = threading.Event()
 
-    def slow(self, name, count, value, gap, look=mercer.solvers.linear_svm.LinearSolver.look):
+    def slow(
+        self, name, count, value, gap, look=mercer.solvers.linear.linear_svm.LinearSolver.look
+    ):
         begun.set()
         threading.Event().wait(0.01)
         look(self, name, count, value, gap)
 
-    monkeypatch.setattr(mercer.solvers.linear_svm.LinearSolver, "look", slow)
+    monkeypatch.setattr(mercer.solvers.linear.linear_svm.LinearSolver, "look", slow)
     main = threading.get_ident()
 
     def interrupt():

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_friedman1
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.kernels import RBF, Laplacian, Spectrum
-from mercer.learners import ridge_base
+from mercer.learners.ridge import ridge_learner as ridge_base
 
 X, y = make_friedman1(600, noise=0.3, random_state=0)
 Z, _ = make_friedman1(90, random_state=1)

@@ -13,9 +13,9 @@ import mercer
 from mercer import NadarayaWatson
 from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
 from mercer.kernels import RBF
-from mercer.learners import feature_widths
-from mercer.learners.feature_widths import _Problem
-from mercer.learners.windows import WINDOWS, window
+from mercer.learners.windows import feature_widths
+from mercer.learners.windows.feature_widths import _Problem
+from mercer.learners.windows.shapes import WINDOWS, window
 from mercer.search import BruteForce
 
 rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from mercer import (
 )
 from mercer.distances import Binary, Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
 from mercer.kernels import RBF, Spectrum
-from mercer.learners.metrics import as_distance
+from mercer.learners.base.metric_names import as_distance
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(60, 4)), RNG.normal(size=(17, 4))

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict
 import mercer
 from mercer import KNeighborsClassifier, KNeighborsRegressor
 from mercer.distances import Edit, Minkowski
-from mercer.learners.windows import WINDOWS, window
+from mercer.learners.windows.shapes import WINDOWS, window
 from mercer.search import Index
 
 RNG = np.random.default_rng(1)

@@ -19,7 +19,7 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.learners.logistic import KernelLogisticRegression
+from mercer.learners.ridge.logistic import KernelLogisticRegression
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) * [1.0, 3.0, 0.5]

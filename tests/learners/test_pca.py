@@ -16,8 +16,8 @@ import mercer
 from mercer import KernelPCA
 from mercer.gram import CentredGram, DenseGram
 from mercer.kernels import RBF, Jaccard, Matern, RationalQuadratic, Sigmoid, Spectrum, TableKernel
-from mercer.learners import components
-from mercer.learners.components import components_by_products
+from mercer.learners.spectral import components
+from mercer.learners.spectral.components import components_by_products
 from mercer.solvers import TopEigenSolver, dense_eigenpairs
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols

@@ -17,7 +17,7 @@ import mercer
 from mercer import KernelPerceptron, Perceptron
 from mercer.gram import LabelledGram, gram
 from mercer.kernels import RBF, BlendedSpectrum, FromFunction, Jaccard, Linear, TableKernel
-from mercer.learners.perceptron_base import COMBINE
+from mercer.learners.perceptrons.perceptron_learner import COMBINE
 from mercer.testing import GramContract
 
 IRIS = load_iris(return_X_y=True)

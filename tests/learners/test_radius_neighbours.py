@@ -15,7 +15,7 @@ import mercer
 from mercer import RadiusNeighborsClassifier, RadiusNeighborsRegressor
 from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.kernels import RBF, Spectrum
-from mercer.learners.windows import WINDOWS, window
+from mercer.learners.windows.shapes import WINDOWS, window
 
 RNG = np.random.default_rng(2)
 X, Z = RNG.normal(size=(60, 2)), RNG.normal(size=(25, 2))
@@ -188,8 +188,8 @@ def test_any_kind_of_sample(metric, samples, radius, tmp_path):
 def test_threads_and_strips_change_nothing(monkeypatch):
     model = RadiusNeighborsClassifier(0.8, outlier_label="a").fit(X, LABELS)
     before = model.predict_proba(Z)
-    monkeypatch.setattr("mercer.learners.neighbours_base.QUERIES", 4)
-    monkeypatch.setattr("mercer.learners.neighbours_base.PAIRS", 1)
+    monkeypatch.setattr("mercer.learners.neighbours.neighbour_learner.QUERIES", 4)
+    monkeypatch.setattr("mercer.learners.neighbours.neighbour_learner.PAIRS", 1)
     assert_array_equal(model.predict_proba(Z), before)
     for n_jobs in (1, 3):
         same = clone(model).set_params(n_jobs=n_jobs).fit(X, LABELS)

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, Sigmoid
-from mercer.learners import ridge_penalty
-from mercer.learners.limits import LIMITS, Limits
-from mercer.learners.ridge_penalty import PENALTIES
+from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.ridge import penalty as ridge_penalty
+from mercer.learners.ridge.penalty import PENALTIES
 
 KERNEL = RBF(0.5)
 

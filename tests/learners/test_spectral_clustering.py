@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import SpectralClustering
 from mercer.kernels import RBF, BlendedSpectrum
-from mercer.learners import spectral_clustering
+from mercer.learners.spectral import spectral_clustering
 from mercer.solvers import TopEigenSolver
 
 IRIS = load_iris().data

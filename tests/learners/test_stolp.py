@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from mercer import KNeighborsClassifier, Stolp
 from mercer.distances import Edit, Minkowski
-from mercer.learners import stolp
+from mercer.learners.neighbours import stolp
 
 X, y = make_moons(300, noise=0.15, random_state=0)
 FLIPPED = np.random.default_rng(0).random(300) < 0.1

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from mercer.learners import many_classes
-from mercer.solvers.smo import SmoSolver
-from mercer.solvers.smo_state import LAST_ROUNDS, PATIENCE
+from mercer.learners.margin import many_classes
+from mercer.solvers.smo.smo import SmoSolver
+from mercer.solvers.smo.smo_state import LAST_ROUNDS, PATIENCE
 
 MOST_ROUNDS = 4 * (PATIENCE + LAST_ROUNDS + 2)  # NuSVC solves up to four times
 

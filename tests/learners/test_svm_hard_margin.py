@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from learners.machines import beta_of
 from mercer import SVC, SVR, NuSVR
 from mercer.kernels import RBF
-from mercer.learners import support_vectors
+from mercer.learners.margin import support_vectors
 
 
 @pytest.fixture(autouse=True)

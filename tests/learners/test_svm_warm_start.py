@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from learners.machines import MACHINES, overlapping, target, values
 from mercer import SVC, SVR, NuSVC, OneClassSVM, _native
 from mercer.kernels import RBF
-from mercer.learners import support_vectors
+from mercer.learners.margin import support_vectors
 
 X, Y = overlapping(2400)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
-from mercer.learners.windows import WINDOWS, window
+from mercer.learners.windows.shapes import WINDOWS, window
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -420,7 +420,7 @@ def test_foreign_types_are_named_and_never_built(path):
 @pytest.mark.parametrize(
     ("name", "own"),
     [
-        ("mercer.learners.ridge.KernelRidge", True),
+        ("mercer.learners.ridge.kernel_ridge.KernelRidge", True),
         ("mercer.persistence.models.save", False),  # a function
         ("mercer.persistence.models.Path", False),  # reachable, but not ours
         ("mercer.nowhere.Thing", False),

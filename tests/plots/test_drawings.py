@@ -23,10 +23,13 @@ from mercer.kernels import (
     Polynomial,
     TableKernel,
 )
-from mercer.plots.advice import LearningCurve
 from mercer.plots.axes import Axis, brief, padded
-from mercer.plots.contents import Score
-from mercer.plots.drawings import (
+from mercer.plots.displays.embedding import EmbeddingDisplay
+from mercer.plots.displays.partial_dependence import Dependence
+from mercer.plots.fitted import sample_rows
+from mercer.plots.report.advice import LearningCurve
+from mercer.plots.report.contents import Score
+from mercer.plots.report.drawings import (
     BOTTOM,
     DRAWN,
     LEFT,
@@ -37,11 +40,8 @@ from mercer.plots.drawings import (
     embedding_drawing,
     learning_drawing,
 )
-from mercer.plots.embedding import EmbeddingDisplay
-from mercer.plots.fitted import sample_rows
-from mercer.plots.partial_dependence import Dependence
-from mercer.plots.png import PALETTE, indexed_png, levels
-from mercer.plots.words import kernel_words
+from mercer.plots.report.png import PALETTE, indexed_png, levels
+from mercer.plots.report.words import kernel_words
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 

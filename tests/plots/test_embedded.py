@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mercer.plots.report import write_report
+from mercer.plots.report.save import write_report
 from plots.reports import three_rows
 
 

@@ -17,20 +17,20 @@ from sklearn.metrics import (
 
 import mercer
 from mercer.plots import save_report
-from mercer.plots.advice import LearningCurve, learning_curve, suspects
 from mercer.plots.clock import Clock
-from mercer.plots.drawings import calibration_drawing
-from mercer.plots.failures import (
+from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
+from mercer.plots.report.drawings import calibration_drawing
+from mercer.plots.report.failures import (
     calibration,
     class_rates,
     prediction_intervals,
     weak_segments,
     worst_rows,
 )
-from mercer.plots.measure import report_data
-from mercer.plots.report import render
-from mercer.selection.holdout import score_held_out
-from mercer.selection.metrics import metric_named
+from mercer.plots.report.measure import report_data
+from mercer.plots.report.save import render
+from mercer.selection.automatic.holdout import score_held_out
+from mercer.selection.automatic.metrics import metric_named
 from plots.test_influence import planted
 
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.plots import InfluenceDisplay
-from mercer.selection.machines import RidgeMachine
-from mercer.selection.recipes import Recipe
-from mercer.selection.tasks import FirstOutput
+from mercer.selection.automatic.machines import RidgeMachine
+from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.tasks import FirstOutput
 
 mpl.use("Agg")
 
@@ -94,7 +94,7 @@ def test_labels_of_a_rare_class_are_not_suspected_for_being_rare():
 
 def test_a_short_time_takes_fewer_rows(monkeypatch):
     """And measures them once: what tells how many rows there is time for is not thrown away."""
-    from mercer.plots import influence
+    from mercer.plots.displays import influence
 
     X, y, _ = planted("classification", 1500)
     model = mercer.KernelClassifier(trials=1).fit(X, y)

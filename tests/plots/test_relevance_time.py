@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.plots import RelevanceDisplay
+from mercer.plots.displays.relevance import _dependence
 from mercer.plots.held import RawRows, rows_of, typical_row
-from mercer.plots.relevance import _dependence
-from mercer.plots.report import report_data
+from mercer.plots.report.save import report_data
 
 
 def mixed(n=80):

@@ -24,15 +24,14 @@ from sklearn.metrics import (
 )
 from sklearn.svm import SVC
 
-from mercer.plots.advice import Suspicion
-from mercer.plots.contents import Contender, Score
-from mercer.plots.failures import calibration
-from mercer.plots.measure import report_data
-from mercer.plots.png import levels
-from mercer.plots.report import render, write_report
-from mercer.selection import holdout
-from mercer.selection.automatic import KernelRegressor
-from mercer.selection.holdout import score_held_out
+from mercer.plots.report.advice import Suspicion
+from mercer.plots.report.contents import Contender, Score
+from mercer.plots.report.failures import calibration
+from mercer.plots.report.measure import report_data
+from mercer.plots.report.png import levels
+from mercer.plots.report.save import render, write_report
+from mercer.selection.automatic import KernelRegressor, holdout
+from mercer.selection.automatic.holdout import score_held_out
 from mercer.visible import visible
 from plots.reports import HOSTILE, classification, hostile, regression, three_rows
 from plots.test_drawings import read_png

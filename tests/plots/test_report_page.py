@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from mercer.plots.report import write_report
+from mercer.plots.report.save import write_report
 from plots.reports import classification, hostile, regression, three_rows
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.testing import assert_allclose
 
 from mercer import KernelRegressor
-from mercer.plots.drawings import relevance_tracks
-from mercer.plots.report import report_data
+from mercer.plots.report.drawings import relevance_tracks
+from mercer.plots.report.save import report_data
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mercer.learners.limits import LIMITS, Limits
-from mercer.selection import budget, finals, trials
-from mercer.selection import rungs as rungs_of_search
+from mercer.learners.base.limits import LIMITS, Limits
+from mercer.selection.automatic import budget, finals, trials
+from mercer.selection.automatic import rungs as rungs_of_search
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mercer.selection.baselines import baselines
-from mercer.selection.budget import Budget
-from mercer.selection.candidates import Candidate
-from mercer.selection.metrics import Metric
-from mercer.selection.trials import Trials
+from mercer.selection.automatic.baselines import baselines
+from mercer.selection.automatic.budget import Budget
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.metrics import Metric
+from mercer.selection.automatic.trials import Trials
 
 
 class HeldOutPredictions:

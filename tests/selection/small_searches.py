@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from mercer.selection import budget, trials
-from mercer.selection.metrics import metric_named
-from mercer.selection.tasks import Classification, Regression
+from mercer.selection.automatic import budget, trials
+from mercer.selection.automatic.metrics import metric_named
+from mercer.selection.automatic.tasks import Classification, Regression
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from mercer.selection import budget
-from mercer.selection.budget import Budget, seconds
+from mercer.selection.automatic import budget
+from mercer.selection.automatic.budget import Budget, seconds
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier
-from mercer.selection.candidates import Candidate, candidates
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.values import read_columns
+from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.values import read_columns
 from selection.small_searches import TABLE, X
 
 RNG = np.random.default_rng(1)

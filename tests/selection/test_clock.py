@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.selection import baselines
-from mercer.selection.baselines import fit_baseline
-from mercer.selection.candidates import Candidate
-from mercer.selection.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
-from mercer.selection.costs import AT_FIRST, CARE, LAST, Costs
-from mercer.selection.encoding import TableEncoder
+from mercer.selection.automatic import baselines
+from mercer.selection.automatic.baselines import fit_baseline
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
+from mercer.selection.automatic.costs import AT_FIRST, CARE, LAST, Costs
+from mercer.tables.encoding import TableEncoder
 
 
 class Told(Clock):

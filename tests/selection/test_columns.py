@@ -8,9 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.columns import Column, column_notices
-from mercer.selection.values import read_columns
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.columns import Column, column_notices
+from mercer.tables.values import read_columns
 
 N = 40
 TEXTS = [f"a sentence of some length about {i}" for i in range(N)]

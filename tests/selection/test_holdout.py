@@ -12,12 +12,12 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import baselines
-from mercer.selection.baselines import SPARSE, fit_baseline
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.holdout import hold_out, score_held_out
-from mercer.selection.metrics import interval, metric_named
-from mercer.selection.tasks import task_of
+from mercer.selection.automatic import baselines
+from mercer.selection.automatic.baselines import SPARSE, fit_baseline
+from mercer.selection.automatic.holdout import hold_out, score_held_out
+from mercer.selection.automatic.metrics import interval, metric_named
+from mercer.selection.automatic.tasks import task_of
+from mercer.tables.encoding import TableEncoder
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(300, 3))

@@ -13,12 +13,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection import rungs
-from mercer.selection.baselines import baselines, fit_baseline
-from mercer.selection.candidates import candidates
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.holdout import hold_out, score_held_out
-from mercer.selection.tasks import Classification, Regression
+from mercer.selection.automatic import rungs
+from mercer.selection.automatic.baselines import baselines, fit_baseline
+from mercer.selection.automatic.candidates import candidates
+from mercer.selection.automatic.holdout import hold_out, score_held_out
+from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.tables.encoding import TableEncoder
 from selection.held_out import HeldOutPredictions
 
 N = 90

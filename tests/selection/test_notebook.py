@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
 import mercer
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.values import read_columns
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.values import read_columns
 
 
 def table(n=120):

@@ -6,12 +6,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer.selection import reasons
-from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.candidates import Candidate
-from mercer.selection.final_fit import Fitter
-from mercer.selection.recipes import Recipe
-from mercer.selection.tasks import Regression
+from mercer.selection.automatic import KernelClassifier, KernelRegressor, reasons
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.final_fit import Fitter
+from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.tasks import Regression
 
 
 def blobs(classes, n=120):

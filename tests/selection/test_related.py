@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.related import Related
+from mercer.tables.related import Related
 
 RNG = np.random.default_rng(0)
 GROUPS = RNG.integers(30, size=400)

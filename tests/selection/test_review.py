@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.repeats import find_repeated_rows, find_shared_rows
-from mercer.selection.review import (
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.repeats import find_repeated_rows, find_shared_rows
+from mercer.tables.review import (
     find_codes,
     find_leaks,
     find_order_in_time,
@@ -14,7 +14,7 @@ from mercer.selection.review import (
     find_variants,
     review_target,
 )
-from mercer.selection.values import read_columns
+from mercer.tables.values import read_columns
 
 N = 120
 RANDOM = np.random.default_rng(0)

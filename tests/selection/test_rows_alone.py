@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.values import read_columns
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.values import read_columns
 
 RNG = np.random.default_rng(0)
 WORDS = np.array(["tea", "milk", "rum", "gin", "ale"])

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.baselines import baselines, fit_baseline
-from mercer.selection.screening import dependence
+from mercer.selection.automatic.baselines import baselines, fit_baseline
+from mercer.selection.automatic.screening import dependence
 
 RNG = np.random.default_rng(3)
 
@@ -42,7 +42,7 @@ def test_blocks_of_columns_scales_and_order_change_nothing(monkeypatch):
     wanted = dependence(X, y)
     order = RNG.permutation(50)
     assert_allclose(dependence(X[order] * 1e5 + 3, y[order] * 1e-5), wanted, rtol=1e-3)
-    monkeypatch.setattr("mercer.selection.screening.BLOCK", 1)
+    monkeypatch.setattr("mercer.selection.automatic.screening.BLOCK", 1)
     assert_allclose(dependence(X, y), wanted, rtol=1e-6)
 
 

@@ -31,8 +31,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer import SVC, SVR, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.distances import Minkowski
 from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match, Polynomial
-from mercer.learners.logistic import KernelLogisticRegression
-from mercer.selection.plan import Plan
+from mercer.learners.ridge.logistic import KernelLogisticRegression
+from mercer.selection.grid.plan import Plan
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))

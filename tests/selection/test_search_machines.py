@@ -8,7 +8,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC, SVR, KernelRidge, KernelSearchCV, NuSVC, NuSVR, OneClassSVM
-from mercer.selection.sharing import SharedMatrices
+from mercer.selection.grid.sharing import SharedMatrices
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.columns import column_notices
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.spellings import decimal_of, order_of, signs_of, spelled_date, spelled_number
-from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.columns import column_notices
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.spellings import decimal_of, order_of, signs_of, spelled_date, spelled_number
+from mercer.tables.values import as_dates, as_numbers, read_columns
 
 
 @pytest.mark.parametrize(

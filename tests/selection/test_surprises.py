@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.surprises import Surprises
-from mercer.selection.values import read_columns
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.surprises import Surprises
+from mercer.tables.values import read_columns
 
 N = 40
 TRAINING = pd.DataFrame(

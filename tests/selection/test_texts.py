@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelClassifier, KernelRegressor, load, save
 from mercer.kernels import Spectrum
 from mercer.samples import EncodedColumns, Sets, Strings, as_samples
-from mercer.selection.candidates import TEXTS, Candidate, candidates
-from mercer.selection.cells import as_items, as_texts, separator_of, words
-from mercer.selection.encoding import Feature, TableEncoder
+from mercer.selection.automatic.candidates import TEXTS, Candidate, candidates
+from mercer.tables.cells import as_items, as_texts, separator_of, words
+from mercer.tables.encoding import Feature, TableEncoder
 
 RANDOM = np.random.default_rng(0)
 N = 90

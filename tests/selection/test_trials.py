@@ -8,14 +8,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.learners import ridge_penalty
-from mercer.selection import clock as clocks
-from mercer.selection import finals
-from mercer.selection import rungs as rungs_of_search
-from mercer.selection.candidates import Candidate
-from mercer.selection.leaderboard import Leaderboard
-from mercer.selection.metrics import metric_named
-from mercer.selection.recipes import Recipe
+from mercer.learners.ridge import penalty as ridge_penalty
+from mercer.selection.automatic import clock as clocks
+from mercer.selection.automatic import finals
+from mercer.selection.automatic import rungs as rungs_of_search
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.leaderboard import Leaderboard
+from mercer.selection.automatic.metrics import metric_named
+from mercer.selection.automatic.recipes import Recipe
 from selection.small_searches import RING, TABLE, WAVE, X, same_model, search_of
 
 RNG = np.random.default_rng(1)

@@ -15,11 +15,11 @@ import pandas as pd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.candidates import candidates
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.tasks import Classification, Regression
-from mercer.selection.values import read_columns
+from mercer.selection.automatic.candidates import candidates
+from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.values import read_columns
 from selection.held_out import HeldOutPredictions
 
 WORDS = np.array(["tea", "milk", "rum", "gin", "ale", "éclair", "", "0", "NA"])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.solvers.box_newton import newton_steps
+from mercer.solvers.smo.box_newton import newton_steps
 
 DTYPES = [np.float32, np.float64]
 

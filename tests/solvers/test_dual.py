@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from mercer.gram import DenseGram
 from mercer.kernels import RBF
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.smo import SmoSolver
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.smo import SmoSolver
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 3))

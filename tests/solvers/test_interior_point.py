@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import _native
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.interior_point import interior_point
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.interior_point import interior_point
 
 KINDS = ("classification", "regression", "nu_classification", "nu_regression", "one_class")
 

@@ -15,12 +15,11 @@ from mercer.solvers import (
     NeighbourhoodWeights,
     RidgeMachine,
     inner_products,
-    kernel_products,
-    margin_machines,
     nonnegative_minimum,
 )
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.kernel_products import entries
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.weights import kernel_products, margin_machines
+from mercer.solvers.weights.kernel_products import entries
 
 RNG = np.random.default_rng(0)
 N = 60

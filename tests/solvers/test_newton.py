@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer.gram import FeatureGram
 from mercer.solvers import NewtonLogistic, Reason
-from mercer.solvers.newton import probabilities
+from mercer.solvers.ridge.newton_logistic import probabilities
 
 
 def problem(classes, n=120, dtype=np.float64):

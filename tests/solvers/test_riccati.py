@@ -7,7 +7,8 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from mercer.solvers import ConvergenceWarning, riccati
+from mercer.solvers import ConvergenceWarning
+from mercer.solvers.eigen import riccati
 
 RNG = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ import pytest
 from mercer.gram import DenseGram
 from mercer.kernels import RBF, Laplacian, Linear
 from mercer.solvers import CholeskySolver, RidgeSweep
-from mercer.solvers import ridge_sweep as module
+from mercer.solvers.ridge import ridge_sweep as module
 
 PENALTIES = np.logspace(-4, 2, 9)
 N = module.SMALL + 60

@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from mercer import _native
 from mercer.gram import DenseGram, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
-from mercer.solvers.smo import SmoSolver
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.smo import SmoSolver
 
 RNG = np.random.default_rng(0)
 

@@ -6,10 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import gram
 from mercer.kernels import RBF, Polynomial
-from mercer.solvers import smo_many
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.smo import SmoSolver
-from mercer.solvers.smo_many import solve_many
+from mercer.solvers.smo import SmoSolver, smo_many
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.smo_many import solve_many
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))

@@ -14,8 +14,8 @@ from mercer import _native
 from mercer.gram import DenseGram, PairGram
 from mercer.gram.row_sources import PairRows
 from mercer.kernels import RBF
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.smo import SmoSolver
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.smo import SmoSolver
 
 DTYPES = [np.float32, np.float64]
 

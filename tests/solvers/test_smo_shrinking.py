@@ -7,10 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import _native
 from mercer.gram import DenseGram, FeatureGram, TiledGram, row_sources
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.solvers import smo, smo_state
-from mercer.solvers.dual import DualProblem
 from mercer.solvers.result import Reason
-from mercer.solvers.smo import SmoSolver
+from mercer.solvers.smo import SmoSolver, smo, smo_state
+from mercer.solvers.smo.dual import DualProblem
 from mercer.threads import Stop
 
 N = 600

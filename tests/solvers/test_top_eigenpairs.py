@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from mercer.gram import CentredGram, DenseGram, FeatureGram, gram
 from mercer.kernels import RBF
 from mercer.solvers import Reason, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
-from mercer.solvers.top_eigenpairs import GUARDS
+from mercer.solvers.eigen.top_eigenpairs import GUARDS
 from mercer.threads import Stop, Stopped
 
 RNG = np.random.default_rng(0)

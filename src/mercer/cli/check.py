@@ -21,27 +21,27 @@ from mercer.cli.screen import columns_facts, columns_table, number, values_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
-from mercer.kernels import MercerCheck, as_kernel, check_mercer
-from mercer.kernels.names import NAMED
-from mercer.plots.contents import plain
+from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
+from mercer.plots.report import plain
 from mercer.samples import EncodedColumns
-from mercer.selection.columns import Column, column_notices
-from mercer.selection.encoding import TableEncoder
-from mercer.selection.metrics import default_metric
-from mercer.selection.repeats import find_repeated_rows, find_shared_rows
-from mercer.selection.review import (
+from mercer.selection.automatic import default_metric, task_of
+from mercer.tables import (
+    Column,
     Finding,
+    Surprises,
+    TableEncoder,
+    column_notices,
     find_codes,
     find_leaks,
     find_order_in_time,
+    find_repeated_rows,
+    find_shared_rows,
     find_strange_values,
     find_variants,
     listed,
+    read_columns,
     review_target,
 )
-from mercer.selection.surprises import Surprises
-from mercer.selection.tasks import task_of
-from mercer.selection.values import read_columns
 
 __all__ = ["check_table"]
 

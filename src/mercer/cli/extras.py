@@ -9,7 +9,7 @@ import polars as pl
 
 from mercer.cli.errors import TableError, check_columns
 from mercer.cli.options import FitOptions
-from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.tables import as_dates, as_numbers, read_columns
 
 __all__ = ["Extras", "read_extras"]
 

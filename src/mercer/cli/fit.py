@@ -25,12 +25,17 @@ from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save, skops_io
-from mercer.plots.contents import plain
-from mercer.plots.report import ReportData, report_data, write_report
+from mercer.plots.report import ReportData, plain, report_data, write_report
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.budget import Budget, Deadline
-from mercer.selection.holdout import HeldOut, score_alone, score_held_out
+from mercer.selection.automatic import (
+    Budget,
+    Deadline,
+    HeldOut,
+    KernelClassifier,
+    KernelRegressor,
+    score_alone,
+    score_held_out,
+)
 from mercer.threads import Stopped, paying_threads
 
 __all__ = ["fit_table"]

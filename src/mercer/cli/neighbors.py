@@ -22,8 +22,7 @@ from mercer.cli.terminal import Terminal, line
 from mercer.gram import memory_budget
 from mercer.persistence import written_whole
 from mercer.search import fit_index
-from mercer.selection.columns import Column
-from mercer.selection.values import read_columns
+from mercer.tables import Column, read_columns
 
 __all__ = ["NeighborOptions", "write_neighbors"]
 

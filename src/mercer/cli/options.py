@@ -14,10 +14,8 @@ from pathlib import Path
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.tables import Reading
 from mercer.gram import memory_budget
-from mercer.selection.budget import seconds
-from mercer.selection.columns import KINDS
-from mercer.selection.learning import least_memory
-from mercer.selection.metrics import METRICS, metric_named
+from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
+from mercer.tables import KINDS
 
 __all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
 

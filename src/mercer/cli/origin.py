@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.errors import OptionError
-from mercer.selection.reasons import Reasons
+from mercer.selection.automatic import Reasons
 
 __all__ = ["in_file", "note_origin", "target_of"]
 

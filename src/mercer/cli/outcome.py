@@ -22,8 +22,7 @@ from mercer.cli.screen import (
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
-from mercer.selection.holdout import HeldOut
-from mercer.selection.metrics import METRICS, RARE
+from mercer.selection.automatic import METRICS, RARE, HeldOut
 
 __all__ = ["Outcome", "show_files", "show_outcome", "summary"]
 

@@ -20,10 +20,8 @@ from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
-from mercer.selection.encoding import TableEncoder, unreadable
-from mercer.selection.reasons import Reasons
-from mercer.selection.surprises import Surprises
-from mercer.selection.values import read_columns
+from mercer.selection.automatic import Reasons
+from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
 
 __all__ = ["WRITERS", "predict_table", "write_frames"]
 

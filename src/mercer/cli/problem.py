@@ -19,14 +19,16 @@ from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
 from mercer.cli.target import check_task, check_test_table, left_out, read_target
 from mercer.cli.terminal import Terminal, line
-from mercer.selection.column_rules import infer_columns
-from mercer.selection.columns import Column
-from mercer.selection.holdout import hold_out
-from mercer.selection.metrics import default_metric, metric_named
-from mercer.selection.related import Related
-from mercer.selection.review import find_leaks, find_order_in_time, review_target
-from mercer.selection.tasks import task_of
-from mercer.selection.values import read_columns
+from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
+from mercer.tables import (
+    Column,
+    Related,
+    find_leaks,
+    find_order_in_time,
+    infer_columns,
+    read_columns,
+    review_target,
+)
 
 __all__ = ["Problem", "Split", "columns_of", "judged_by", "read_problem", "split_rows"]
 

@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from mercer.cli.terminal import Terminal, line
-from mercer.selection.columns import Column
-from mercer.selection.metrics import METRICS
+from mercer.selection.automatic import METRICS
+from mercer.tables import Column
 
 __all__ = [
     "SearchBar",

@@ -14,10 +14,8 @@ import polars as pl
 
 from mercer.cli.errors import TableError
 from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
-from mercer.search.readings import SetReading
-from mercer.selection.cells import items_of
-from mercer.selection.columns import Column
-from mercer.selection.values import as_dates, as_numbers, missing_values
+from mercer.search import SetReading
+from mercer.tables import Column, as_dates, as_numbers, items_of, missing_values
 
 __all__ = ["METRICS", "TEXTS", "TableDistance"]
 
@@ -37,7 +35,7 @@ class TableDistance:
     columns : list of Column
         Those that are compared.
     values : dict
-        Name -> array of the items, from `mercer.selection.values.read_columns`.
+        Name -> array of the items, from `mercer.tables.values.read_columns`.
     metric : {"range", "rank"}
         How far numbers and dates are apart: their difference in shares of the range of the items,
         or the share of the items between them.

@@ -20,7 +20,7 @@ from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, SvmlightFile, Typed
 from mercer.cli.text_types import TextTypes
-from mercer.selection.columns import Column
+from mercer.tables import Column
 
 __all__ = ["Reading", "Tables", "read_table"]
 

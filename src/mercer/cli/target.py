@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
-from mercer.selection.columns import Column, used_columns
-from mercer.selection.spellings import is_missing_mark, spelled_number
-from mercer.selection.tasks import LARGEST
+from mercer.selection.automatic import LARGEST
+from mercer.tables import Column, is_missing_mark, spelled_number, used_columns
 
 __all__ = ["check_task", "check_test_table", "left_out", "read_target"]
 

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mercer.selection.spellings import (
-    BLANKS,
-    COMMA_NUMBER,
-    MISSING_TEXTS,
-    POINT_NUMBER,
-)
+from mercer.tables import BLANKS, COMMA_NUMBER, MISSING_TEXTS, POINT_NUMBER
 
 __all__ = ["TextTypes"]
 

@@ -26,7 +26,8 @@ from scipy.optimize import minimize
 
 from mercer.deep.objective import DeepObjective, Evaluation
 from mercer.deep.targets import LEAST_NOISE, MOST_NOISE, inverse_of
-from mercer.solvers import Reason, riccati
+from mercer.solvers import Reason
+from mercer.solvers.eigen import riccati
 from mercer.threads import raise_if_stopped
 
 __all__ = ["DeepAscent", "DeepState"]

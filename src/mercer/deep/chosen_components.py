@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 
-from mercer.learners.neighbour_classifier import KNeighborsClassifier
-from mercer.learners.pca import KernelPCA
+from mercer.learners.neighbours import KNeighborsClassifier
+from mercer.learners.spectral import KernelPCA
 from mercer.threads import raise_if_stopped
 
 __all__ = [

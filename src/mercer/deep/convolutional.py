@@ -12,9 +12,14 @@ from sklearn.utils.validation import validate_data
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
 from mercer.kernels import Layer, NormalisedGaussian
-from mercer.learners.classes import encode_classes
-from mercer.learners.finite import finite_fit
-from mercer.learners.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base import (
+    check_count,
+    check_flag,
+    check_positive,
+    check_seed,
+    encode_classes,
+    finite_fit,
+)
 from mercer.samples import is_whole
 from mercer.threads import fitting, forget
 

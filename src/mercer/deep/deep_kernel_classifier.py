@@ -11,8 +11,7 @@ from sklearn.utils import column_or_1d
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.targets import ClassTargets
-from mercer.learners.classes import encode_classes
-from mercer.learners.finite import finite_fit
+from mercer.learners.base import encode_classes, finite_fit
 from mercer.threads import fitting
 
 __all__ = ["DeepKernelMachineClassifier"]

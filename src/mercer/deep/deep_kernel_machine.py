@@ -13,12 +13,10 @@ from mercer.deep.input_scale import likeliest_scale
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
-from mercer.gram import gram, memory_budget
-from mercer.gram.memory import in_megabytes
+from mercer.gram import gram, in_megabytes, memory_budget
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
-from mercer.learners.limits import LIMITS
-from mercer.learners.parameters import check_count, check_positive
+from mercer.learners.base import LIMITS, check_count, check_positive
 from mercer.samples import is_number
 from mercer.solvers import Result
 from mercer.threads import blas_limit

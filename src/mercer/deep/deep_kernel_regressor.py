@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.deep_kernel_machine import DeepKernelMachine, check_share
 from mercer.deep.targets import NumberTargets
-from mercer.learners.finite import finite_fit, finite_values
-from mercer.learners.parameters import check_flag
+from mercer.learners.base import check_flag, finite_fit, finite_values
 from mercer.threads import fitting
 
 __all__ = ["DeepKernelMachineRegressor"]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.learners.finite import finite_values
+from mercer.learners.base import finite_values
 
 __all__ = ["GaussianOutputs"]
 

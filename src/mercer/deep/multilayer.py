@@ -25,16 +25,20 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.gram import memory_budget
-from mercer.kernels import Kernel
-from mercer.kernels.names import as_kernel
-from mercer.learners.base import check_training, encode_like_fitted
-from mercer.learners.classes import encode_classes
-from mercer.learners.finite import finite_fit, finite_values
-from mercer.learners.input_columns import tag_samples
-from mercer.learners.large_margin import LargeMarginNeighbours
-from mercer.learners.neighbour_classifier import KNeighborsClassifier
-from mercer.learners.parameters import check_count, check_seed
-from mercer.learners.svc import SVC
+from mercer.kernels import Kernel, as_kernel
+from mercer.learners.base import (
+    check_count,
+    check_seed,
+    check_training,
+    encode_classes,
+    encode_like_fitted,
+    finite_fit,
+    finite_values,
+    tag_samples,
+)
+from mercer.learners.margin import SVC
+from mercer.learners.metrics import LargeMarginNeighbours
+from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.samples import is_number, is_whole
 from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import gram
-from mercer.kernels import Convex, Kernel, Scaled
-from mercer.kernels.algebra import Node
-from mercer.learners.parameters import check_count
+from mercer.kernels import Convex, Kernel, Node, Scaled
+from mercer.learners.base import check_count
 from mercer.solvers import NeighbourhoodWeights
 
 __all__ = ["UnsupervisedSum"]

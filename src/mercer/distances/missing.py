@@ -16,8 +16,7 @@ from mercer.distances.products import (
     inner_products,
     refuse_beyond_squares,
 )
-from mercer.samples import Prepared, refuse_one
-from mercer.samples.vectors import encode_vectors
+from mercer.samples import Prepared, encode_vectors, refuse_one
 
 __all__ = ["NanEuclidean"]
 

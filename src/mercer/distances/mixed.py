@@ -17,10 +17,12 @@ from mercer.samples import (
     as_numbers,
     as_table,
     column_names,
+    is_frame,
+    is_missing,
     number_columns,
+    object_columns,
     select_columns,
 )
-from mercer.samples.frames import is_frame, is_missing, object_columns
 
 __all__ = ["Mixed"]
 

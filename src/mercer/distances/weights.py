@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_table, column_names, number_columns, select_columns
-from mercer.samples.frames import is_missing, object_columns
+from mercer.samples import (
+    as_table,
+    column_names,
+    is_missing,
+    number_columns,
+    object_columns,
+    select_columns,
+)
 
 __all__ = ["correlation_weights"]
 

@@ -45,3 +45,13 @@ __all__ = [
     "pivoted_cholesky",
     "require",
 ]
+
+# what other rooms use, and no user needs
+from mercer.gram.low_rank import factor_rows as factor_rows
+from mercer.gram.memory import in_megabytes as in_megabytes
+from mercer.gram.precision import in_single_precision as in_single_precision
+from mercer.gram.row_sources import ROUNDED_ROWS as ROUNDED_ROWS
+from mercer.gram.row_sources import SMALL as SMALL
+from mercer.gram.row_sources import add_products as add_products
+from mercer.gram.row_sources import rounding_room as rounding_room
+from mercer.gram.row_sources import rounds_to_float32 as rounds_to_float32

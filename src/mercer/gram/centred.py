@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.distances.tiles import fill
+from mercer.distances import fill
 from mercer.gram.operator import GramOperator, Rows
 
 __all__ = ["CentredGram", "Means", "ShiftedGram"]

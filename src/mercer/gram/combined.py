@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.distances.tiles import fill
+from mercer.distances import fill
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.products import inner_products, squared_norms
+from mercer.distances import inner_products, squared_norms
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.row_sources import FactorRows, HeldRows, RowSource, is_small

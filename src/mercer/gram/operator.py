@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.tiles import EDGE, by_strips
+from mercer.distances import EDGE, by_strips
 from mercer.gram.row_sources import CachedRows, HeldRows, RowSource, is_small, rounds_to_float32
 from mercer.threads import ordered_map
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Minkowski
-from mercer.kernels import Kernel
-from mercer.kernels.base import Radial
+from mercer.kernels import Kernel, Radial
 
 __all__ = ["in_single_precision"]
 

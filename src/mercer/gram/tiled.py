@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.tiles import WORK, tile_edge
+from mercer.distances import WORK, tile_edge
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map

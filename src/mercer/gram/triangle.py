@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.tiles import mirrored
+from mercer.distances import mirrored
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map
 

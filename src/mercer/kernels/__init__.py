@@ -90,3 +90,9 @@ __all__ = [
     "check_mercer",
     "repair",
 ]
+
+# what other rooms use, and no user needs
+from mercer.kernels.algebra import Node as Node
+from mercer.kernels.bandwidths import scale_gamma as scale_gamma
+from mercer.kernels.histograms import histogram_gamma as histogram_gamma
+from mercer.kernels.names import NAMED as NAMED

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances.comparison import Composite
-from mercer.distances.products import dense_rows
+from mercer.distances import Composite, dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import as_numbers, is_number

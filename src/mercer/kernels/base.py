@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import Comparison, Distance
-from mercer.distances.products import inner_products, squared_norms
+from mercer.distances import Comparison, Distance, inner_products, squared_norms
 from mercer.kernels.mantissas import logarithms
 from mercer.samples import Prepared, as_samples, is_number
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.categories import column_weights, match_counts
+from mercer.distances import column_weights, match_counts
 from mercer.kernels.base import Kernel
 from mercer.samples import Categories, as_numbers
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.products import cosines, inner_products, squared_norms, unit_rows
+from mercer.distances import cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel, Layer
 from mercer.samples import Prepared, is_number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.pair_function import PairFunction, function_name, listed
+from mercer.distances import PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.samples import Objects
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances.products import feature_sum
+from mercer.distances import feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
 

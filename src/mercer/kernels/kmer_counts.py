@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances.tiles import mirrored
+from mercer.distances import mirrored
 from mercer.samples import Ragged, Strings
 
 __all__ = [

@@ -12,8 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance, Minkowski
-from mercer.distances.products import dense_rows
+from mercer.distances import Distance, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
 from mercer.samples import is_number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.sets import ReadsSets, overlaps, shared_items
+from mercer.distances import ReadsSets, overlaps, shared_items
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import values
 from mercer.samples import Sets

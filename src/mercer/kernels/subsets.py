@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances.products import dense_rows, over_pairs
+from mercer.distances import dense_rows, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 from mercer.kernels.mantissas import multiplied, values

@@ -10,9 +10,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
-from mercer.distances.comparison import Composite, Member, encode_groups
-from mercer.distances.mixed import check_columns, check_parts
-from mercer.distances.products import dense_rows
+from mercer.distances import (
+    Composite,
+    Member,
+    check_columns,
+    check_parts,
+    dense_rows,
+    encode_groups,
+)
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances.products import dense_rows
+from mercer.distances import dense_rows
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import root, values

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
-from mercer.distances.tiles import mirrored
+from mercer.distances import mirrored
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import Pattern, Windows, columns, count
 from mercer.kernels.kmers import check_length

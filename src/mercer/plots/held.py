@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
-from mercer.selection.values import as_dates, as_numbers, read_columns
+from mercer.tables import as_dates, as_numbers, read_columns
 
 __all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
 

@@ -19,7 +19,7 @@ from mercer.samples.columns import (
 )
 from mercer.samples.encode import KINDS, as_samples, refuse_one
 from mercer.samples.frames import as_objects, describe
-from mercer.samples.joined import joined
+from mercer.samples.joining import joined
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
 from mercer.samples.numbers import as_numbers, is_number, is_whole
 from mercer.samples.objects import Objects
@@ -62,3 +62,10 @@ __all__ = [
     "select_columns",
     "split_items",
 ]
+
+# what other rooms use, and no user needs
+from mercer.samples.frames import is_frame as is_frame
+from mercer.samples.frames import is_missing as is_missing
+from mercer.samples.frames import is_missing_value as is_missing_value
+from mercer.samples.frames import object_columns as object_columns
+from mercer.samples.vectors import encode_vectors as encode_vectors

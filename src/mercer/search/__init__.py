@@ -36,3 +36,7 @@ __all__ = [
     "StableProjections",
     "fit_index",
 ]
+
+# what other rooms use, and no user needs
+from mercer.search.metric_tree import check_leaf_size as check_leaf_size
+from mercer.search.readings import SetReading as SetReading

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.gram.memory import in_megabytes, memory_budget
+from mercer.gram import in_megabytes, memory_budget
 from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index

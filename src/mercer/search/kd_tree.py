@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 from mercer.search.index import Index
 from mercer.search.rows import Rows
 from mercer.search.vectors import NormedRows, Question, RowSource, VectorSearch

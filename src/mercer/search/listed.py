@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 from mercer.search.rows import Rows, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 

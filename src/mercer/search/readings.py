@@ -22,8 +22,8 @@ from mercer.distances import (
     Match,
     Minkowski,
     dense_rows,
+    unit_rows,
 )
-from mercer.distances.products import unit_rows
 from mercer.samples import Sets
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.minhash import MinHash

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.distances import Distance
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 
 __all__ = [
     "EDGE",

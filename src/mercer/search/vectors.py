@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Coordinates
-from mercer.gram.memory import memory_budget
+from mercer.gram import memory_budget
 from mercer.search.rows import merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 

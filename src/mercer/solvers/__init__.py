@@ -22,35 +22,41 @@ matrices; ``coef`` of their result are the weights.
 To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
-from mercer.solvers.alignment_weights import AlignmentWeights
-from mercer.solvers.cholesky import CholeskyFactor, CholeskySolver
-from mercer.solvers.conjugate_gradient import ConjugateGradientSolver
-from mercer.solvers.dual import DualProblem
-from mercer.solvers.easy_weights import EasyWeights
-from mercer.solvers.eigenpairs import EigenFactor, EigenSolver
-from mercer.solvers.kernel_products import InnerProducts, inner_products
-from mercer.solvers.local_ridge import LocalSolver
-from mercer.solvers.low_rank import LowRankFactor, LowRankSolver
-from mercer.solvers.margin_machines import HingeMachines, RidgeMachine
-from mercer.solvers.margin_weights import MarginWeights
-from mercer.solvers.neighbourhood_weights import NeighbourhoodWeights
-from mercer.solvers.newton import NewtonLogistic
-from mercer.solvers.nonnegative import nonnegative_minimum
-from mercer.solvers.preconditioners import (
-    NystroemPreconditioner,
-    Preconditioner,
-    PreparedPreconditioner,
-)
-from mercer.solvers.result import ConvergenceWarning, Reason, Result
-from mercer.solvers.riccati import riccati
-from mercer.solvers.ridge_folds import RidgeFolds
-from mercer.solvers.ridge_sweep import RidgeSweep
-from mercer.solvers.smo import SmoResult, SmoSolver
-from mercer.solvers.top_eigenpairs import (
+from mercer.solvers.eigen import (
     Eigenpairs,
     TopEigenSolver,
     dense_eigenpairs,
     factor_eigenpairs,
+    riccati,
+)
+from mercer.solvers.result import ConvergenceWarning, Reason, Result
+from mercer.solvers.ridge import (
+    CholeskyFactor,
+    CholeskySolver,
+    ConjugateGradientSolver,
+    EigenFactor,
+    EigenSolver,
+    LocalSolver,
+    LowRankFactor,
+    LowRankSolver,
+    NewtonLogistic,
+    NystroemPreconditioner,
+    Preconditioner,
+    PreparedPreconditioner,
+    RidgeFolds,
+    RidgeSweep,
+)
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
+from mercer.solvers.weights import (
+    AlignmentWeights,
+    EasyWeights,
+    HingeMachines,
+    InnerProducts,
+    MarginWeights,
+    NeighbourhoodWeights,
+    RidgeMachine,
+    inner_products,
+    nonnegative_minimum,
 )
 
 __all__ = [
@@ -89,3 +95,7 @@ __all__ = [
     "nonnegative_minimum",
     "riccati",
 ]
+
+# what other rooms use, and no user needs
+from mercer.solvers.result import worst as worst
+from mercer.solvers.together import solve_all as solve_all

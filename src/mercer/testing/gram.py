@@ -15,8 +15,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mercer.gram import GramOperator
-from mercer.gram.operator import require
+from mercer.gram import GramOperator, require
 
 __all__ = ["GramContract"]
 

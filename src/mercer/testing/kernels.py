@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from mercer.distances.products import dense_rows
+from mercer.distances import dense_rows
 from mercer.kernels import Kernel, Radial, check_mercer
 
 __all__ = ["KernelContract"]

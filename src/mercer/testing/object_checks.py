@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer.learners.base import KernelLearner
 from mercer.persistence import JUDGED, load, save
-from mercer.selection.search import KernelSearchCV
+from mercer.selection.grid import KernelSearchCV
 from mercer.testing.object_answers import METHODS, alike, outputs, refused, same
 from mercer.testing.object_task import Task, containers, object_array, targets
 

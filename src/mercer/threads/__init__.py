@@ -1,9 +1,9 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.blas import blas_threads, paying_threads
-from mercer.threads.fitting import fitting, forget
 from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
 from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
+from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
     "Stop",

@@ -1,0 +1,64 @@
+"""What all learners share: they prepare samples and kernels, and check parameters and targets.
+
+The learners of the other rooms are made from kernel_learner.py and distance_learner.py.
+"""
+
+from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
+from mercer.learners.base.classes import check_labels, encode_classes, weigh_classes
+from mercer.learners.base.distance_learner import DistanceLearner
+from mercer.learners.base.drawn_rows import different_rows
+from mercer.learners.base.finite import finite_fit, finite_values
+from mercer.learners.base.input_columns import remember_columns, tag_samples
+from mercer.learners.base.kept_rows import join_rows, take_rows
+from mercer.learners.base.kernel_learner import (
+    FitPath,
+    KernelLearner,
+    Training,
+    check_training,
+    encode_like_fitted,
+)
+from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES, Limits
+from mercer.learners.base.metric_names import as_distance, effective_metric
+from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
+from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base.targets import check_targets, check_weights
+
+__all__ = [
+    "LEAF_ROWS",
+    "LIMITS",
+    "PENALTY_ROWS",
+    "SQUARES",
+    "DistanceLearner",
+    "FitPath",
+    "KernelLearner",
+    "Limits",
+    "Method",
+    "SoftmaxCalibration",
+    "Training",
+    "all_pairs",
+    "as_distance",
+    "by_class",
+    "by_pair",
+    "calibrate",
+    "check_count",
+    "check_flag",
+    "check_labels",
+    "check_positive",
+    "check_seed",
+    "check_targets",
+    "check_training",
+    "check_weights",
+    "different_rows",
+    "effective_metric",
+    "encode_classes",
+    "encode_like_fitted",
+    "finite_fit",
+    "finite_values",
+    "fit_softmax",
+    "join_rows",
+    "remember_columns",
+    "tag_samples",
+    "take_rows",
+    "votes",
+    "weigh_classes",
+]

@@ -1,0 +1,101 @@
+"""What all learners on distances do with their samples and their distance, in one place.
+
+As `KernelLearner` for kernels: the distance that ``metric=`` names encodes the samples, so that a
+learner does not ask what a sample is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.distances import Comparison, Distance
+from mercer.gram import memory_budget
+from mercer.learners.base.input_columns import tag_samples
+from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
+from mercer.learners.base.metric_names import as_distance
+from mercer.threads import count_jobs, forget
+
+__all__ = ["DistanceLearner", "count_columns", "kind_of"]
+
+
+class DistanceLearner(BaseEstimator):
+    """Abstract: a learner with the parameters ``metric``, ``memory`` and ``n_jobs``, and perhaps
+    ``p`` and ``metric_params``.
+
+    This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
+    `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
+    """
+
+    metric: Any
+    memory: int | float | str | None
+    n_jobs: int | None
+
+    def make_training(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        targets: bool = True,
+        numeric: bool = True,
+    ) -> Training:
+        """Encode and check the training samples, and bind the distance to them."""
+        forget(self)
+        count_jobs(self.n_jobs)
+        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        params = self.get_params(deep=False)
+        distance = as_distance(
+            self.metric, params.get("p", 2), params.get("metric_params"), count_columns(X)
+        )
+        distance.validate()
+        encoded = distance.encode(X)
+        training = check_training(
+            self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
+        )
+        self.distance_: Distance = distance.bind(training.X, training.y)
+        return training
+
+    def encode_new(self, X: Any) -> Any:
+        """Encode new samples with the codes of the training samples."""
+        check_is_fitted(self)
+        return encode_like_fitted(self, self.distance_, X)
+
+    def keep_samples(self, X: Any) -> None:
+        """Keep the samples that predictions compare new samples with: the learner is fitted now."""
+        self.X_fit_ = X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "X_fit_" in vars(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tag_samples(tags, kind_of(self.metric))
+        tags.input_tags.positive_only = tags.input_tags.pairwise
+        tags.input_tags.allow_nan = reads_missing(self.metric)
+        return tags
+
+
+def kind_of(metric: Any) -> str:
+    """The kind of samples that ``metric=`` reads."""
+    if isinstance(metric, Comparison):
+        return metric.kind
+    if isinstance(metric, str):
+        return metric if metric == "precomputed" else "vectors"
+    return "objects" if callable(metric) else "vectors"
+
+
+def reads_missing(metric: Any) -> bool:
+    """Whether numbers may be missing in the samples that ``metric=`` reads."""
+    if isinstance(metric, Distance):
+        return metric.reads_missing
+    return isinstance(metric, str) and metric == "nan_euclidean"
+
+
+def count_columns(X: Any) -> int:
+    """The number of columns of raw samples; 1 where they have none."""
+    shape = getattr(X, "shape", None) or (np.shape(X[:1]) if isinstance(X, (list, tuple)) else ())
+    return int(shape[1]) if len(shape) == 2 else 1

@@ -1,0 +1,368 @@
+"""What all kernel learners do with their samples and their kernel, in one place.
+
+A learner does not need to know what a sample is: its kernel encodes the samples. `KernelLearner`
+finds the kernel that ``kernel=`` names, encodes the samples once (with scikit-learn's
+``n_features_in_`` and feature names if they are vectors), binds the kernel to the training
+samples, leaves out rows of weight 0 and gets K from `mercer.gram.gram`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.distances import Comparison
+from mercer.gram import GramOperator, LowRankGram, gram, in_megabytes, memory_budget
+from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
+from mercer.learners.base.input_columns import remember_columns, tag_samples
+from mercer.learners.base.limits import SQUARES
+from mercer.learners.base.parameters import check_seed
+from mercer.learners.base.targets import check_targets, check_weights
+from mercer.threads import count_jobs, forget
+
+__all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
+
+
+class Training(NamedTuple):
+    """The training samples of a fit, without rows of weight 0.
+
+    Attributes
+    ----------
+    X : encoded samples (n)
+    y : ndarray or None
+    weights : ndarray of shape (n,) or None
+        None if all weights are 1.
+    rows : ndarray of shape (n,), int
+        Row numbers of the samples in the data that the user gave.
+    shape : tuple of int
+        Shape of the data that the user gave.
+    """
+
+    X: Any
+    y: Any
+    weights: np.ndarray | None
+    rows: np.ndarray
+    shape: tuple[int, ...]
+
+    @property
+    def all_weights(self) -> np.ndarray:
+        """The weights as an array, (n,)."""
+        return np.ones(self.X.shape[0]) if self.weights is None else self.weights
+
+    def weighed(self, weights: np.ndarray) -> Training:
+        """The same samples with new weights, without the rows whose new weight is 0."""
+        kept = np.flatnonzero(weights)
+        if len(kept) == len(weights):
+            return self._replace(weights=weights)
+        y = None if self.y is None else self.y[kept]
+        return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
+
+
+def check_training(
+    estimator: BaseEstimator,
+    X: Any,
+    encoded: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    targets: bool,
+    numeric: bool,
+) -> Training:
+    """Encoded training samples with their checked targets and weights; X as the user gave it."""
+    remember_columns(estimator, X, encoded, reset=True)
+    name = type(estimator).__name__
+    y = check_targets(encoded, y, name, numeric=numeric) if targets else None
+    w = check_weights(encoded, sample_weight)
+    training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
+    return training if w is None else training.weighed(w)  # a row of weight 0 counts as absent
+
+
+def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
+    """Encode new samples with the codes of the training samples of a fitted learner."""
+    vectors = comparison.kind == "vectors"  # scikit-learn compares the columns of vectors
+    encoded = comparison.encode(X, None if vectors else estimator.X_fit_)
+    remember_columns(estimator, X, encoded, reset=False)
+    return encoded
+
+
+class FitPath:
+    """Work that several fits to the same samples share, when they differ in one parameter only.
+
+    ``learner.new_path(values)`` makes a path for fits of the learner with these values of
+    ``learner.path_parameter``. Pass it to each fit: ``fit(X, y, fit_path=path)``. This class
+    shares the encoded samples, the bound kernel and K; learners that share more have their own
+    path class.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        The kernel as the first fit bound it; None before the first fit.
+    training : Training or None
+        The samples as the first fit encoded them; None before the first fit.
+    """
+
+    def __init__(self):
+        self.kernel: Any = None
+        self.training: Training | None = None
+        self._given: Any = None
+        self._made: dict[str, Any] = {}
+
+    def knows(self, X: Any) -> bool:
+        """Whether an earlier fit used these samples; raise ValueError if it used other ones."""
+        if self.training is not None and self._given is not X:
+            raise ValueError(
+                "fit_path= can only be shared by fits to the same X: make a new path for each X."
+            )
+        return self.training is not None
+
+    def keep(self, X: Any, kernel: Kernel, training: Training) -> None:
+        """Keep the kernel and the samples that the first fit prepared from X."""
+        self._given, self.kernel, self.training = X, kernel, training
+
+    def shared(self, make: Callable[[], Any], what: str = "gram") -> Any:
+        """The result of ``make()``, which only the first fit calls: the Gram matrix or a factor."""
+        if what not in self._made:
+            self._made[what] = make()
+        return self._made[what]
+
+
+class KernelLearner(BaseEstimator):
+    """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
+
+    Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
+    solver, `keep_support`, which comes after all else that predictions need. This class sets the
+    fitted attributes ``kernel_`` (the bound kernel), ``X_fit_`` (the encoded samples that
+    predictions compare with) and ``gram_`` (a description of the Gram matrix of the fit).
+    """
+
+    kernel: Any
+    memory: int | float | str | None
+    n_jobs: int | None
+    rank: int | None
+    random_state: Any
+
+    #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
+    _pairwise_callable = False
+    #: fits to the same samples that differ only in this parameter can share work
+    path_parameter: str | None = None
+
+    def new_path(self, values: list) -> FitPath:
+        """Make the object that fits share if they differ only in ``path_parameter``.
+
+        Parameters
+        ----------
+        values : list
+            The values of ``path_parameter``, in the order of the fits.
+        """
+        return FitPath()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``kernel__gamma`` sets the parameter gamma of a kernel object."""
+        kernel = params.get("kernel", self.kernel)
+        inner = next((name for name in params if name.startswith("kernel__")), None)
+        if inner is not None and not isinstance(kernel, BaseEstimator):
+            name = inner.removeprefix("kernel__")
+            raise ValueError(
+                f"{inner}= sets a parameter of a kernel object, but kernel={kernel!r} is not a "
+                f"kernel object: set {name}= of {type(self).__name__} itself, or give a kernel "
+                "object such as kernel=RBF()."
+            )
+        return super().set_params(**params)
+
+    def resolve_kernel(self) -> Kernel:
+        """The kernel object for ``kernel=`` and scikit-learn's gamma, degree and coef0.
+
+        With a kernel object, these arguments raise an error if they differ from their defaults,
+        so that no argument is ignored. ``gamma=None`` with a named kernel means 1 / n_features,
+        as in scikit-learn's pairwise kernels.
+        """
+        params = self.get_params(deep=False)
+        given = {name: params[name] for name in ("gamma", "degree", "coef0") if name in params}
+        if isinstance(self.kernel, Kernel):
+            defaults = inspect.signature(type(self)).parameters
+            given = {k: v for k, v in given.items() if not _equal(v, defaults[k].default)}
+        elif given.get("gamma", 0) is None and self.kernel != "chi2":
+            given["gamma"] = "auto"
+        return as_kernel(
+            self.kernel,
+            pairwise=self._pairwise_callable,
+            kernel_params=params.get("kernel_params"),
+            **given,
+        )
+
+    def make_training(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        targets: bool = True,
+        numeric: bool = True,
+        fit_path: FitPath | None = None,
+    ) -> Training:
+        """Encode and check the training samples, and bind the kernel to them as ``kernel_``."""
+        forget(self, ["duals_"] if self.get_params(deep=False).get("warm_start") else [])
+        if fit_path is not None and fit_path.knows(X):
+            self.kernel_: Kernel = fit_path.kernel
+            assert fit_path.training is not None
+            return fit_path.training
+        check_seed(getattr(self, "random_state", None))
+        count_jobs(self.n_jobs)
+        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        kernel = self.resolve_kernel()
+        encoded = kernel.encode(X)
+        training = check_training(
+            self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
+        )
+        self.kernel_ = self.bind_kernel(kernel, training)
+        if fit_path is not None:
+            fit_path.keep(X, self.kernel_, training)
+        return training
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "X_fit_" in vars(self)
+
+    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
+        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
+        return kernel.bind(training.X, training.y)
+
+    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
+        """The same for a learner that needs k(x, z) = k(z, x) and has a parameter gamma, which
+        uses the weights of the rows where it is "scale"."""
+        if not kernel.symmetric:
+            raise TypeError(
+                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
+            )
+        scale = isinstance(self.kernel, str) and self.get_params(deep=False)["gamma"] == "scale"
+        if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
+            learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
+            kernel = kernel.copied(gamma=learnt(training.X, training.weights))
+        return kernel.bind(training.X, training.y)
+
+    def entry_room(self, training: Training) -> float:
+        """The largest relative error of K's entries that the learner's tolerance allows."""
+        return 0.0
+
+    def encode_new(self, X: Any) -> Any:
+        """Encode new samples with the codes of the training samples."""
+        check_is_fitted(self)
+        return encode_like_fitted(self, self.kernel_, X)
+
+    def make_gram(
+        self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2
+    ) -> GramOperator:
+        """K between the training samples; sets ``gram_``.
+
+        K is kept in memory if so many ``matrices`` of its size fit, as `fits` counts them.
+        """
+
+        def held() -> GramOperator:
+            K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+            return K.held() if self.fits(K, matrices) else K
+
+        K = held() if fit_path is None else fit_path.shared(held)
+        self.gram_ = K.describe()
+        return K
+
+    def fits(self, K: GramOperator, matrices: int) -> bool:
+        """Whether so many matrices of the size of K fit ``memory``.
+
+        K is one of them, which does not count if the user gave it.
+        """
+        needed = self._needed(K, matrices)
+        return needed <= memory_budget(self.memory, needed)
+
+    def refuse_memory(self, K: GramOperator, matrices: int, what: str, instead: str) -> None:
+        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
+        raise MemoryError(
+            f"memory={self.memory!r} is too small for {what} and {K.shape[0]:,} rows: give "
+            f"memory={in_megabytes(self._needed(K, matrices))} or more{instead}."
+        )
+
+    def memory_beside(self, K: GramOperator) -> int | float | str | None:
+        """What is left of ``memory`` beside a K that is held."""
+        if self.memory is None:  # half of what is free now, after K has taken its part
+            return None
+        return max(memory_budget(self.memory) - K.held_bytes, 1)
+
+    @staticmethod
+    def _needed(K: GramOperator, matrices: int) -> int:
+        one = K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
+        return K.held_bytes + (matrices - 1) * one
+
+    def make_low_rank_gram(
+        self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
+    ) -> LowRankGram:
+        """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
+
+        A default rank is as large as ``memory`` allows; with ``held`` so many matrices of the size
+        of the factor must fit too, in half of it.
+        """
+        n, size = X.shape[0], X.dtype.itemsize
+        rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size * held)
+
+        def factor() -> Any:
+            return gram(
+                self.kernel_, X, rank=rank, memory=self.memory,
+                random_state=self.random_state, n_jobs=self.n_jobs,
+            )  # fmt: skip
+
+        K = factor() if fit_path is None else fit_path.shared(factor)
+        self.gram_ = K.describe()
+        return K
+
+    def _affordable_rank(self, rank: int, column: int) -> int:
+        """``rank``, or less if it is a default; ``column`` is the bytes that each column takes."""
+
+        def needed(rank: int) -> int:
+            return rank * (column + SQUARES * rank)
+
+        budget = memory_budget(self.memory, needed(rank))
+        if needed(rank) <= budget:
+            return rank
+        if self.rank is None and needed(1) <= budget:
+            half = column / (2 * SQUARES)  # the positive root of needed(rank) = budget
+            return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+        smaller = "" if self.rank is None else ", or a smaller rank="
+        rank = 1 if self.rank is None else rank
+        raise MemoryError(
+            f"memory={self.memory!r} is too small for a factor of rank {rank}: give "
+            f"memory={in_megabytes(needed(rank))} or more{smaller}."
+        )
+
+    def cross_gram(self, X: Any) -> GramOperator:
+        """K between new samples X and the samples ``X_fit_`` that the fit has kept.
+
+        Entries are computed when they are used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            Not yet encoded.
+        """
+        X = self.encode_new(X)
+        return gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+
+    def keep_support(self, X: Any) -> None:
+        """Keep the samples that predictions compare new samples with: the learner is fitted now."""
+        self.X_fit_ = self.kernel_.support(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
+        kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
+        tag_samples(tags, kind)
+        return tags
+
+
+def _is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _equal(value: Any, default: Any) -> bool:
+    return value is default or (np.isscalar(value) and value == default)

@@ -1,0 +1,1 @@
+"""Learners whose weights of many kernels are learnt: classification and regression."""

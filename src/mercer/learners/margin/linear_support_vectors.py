@@ -1,0 +1,131 @@
+"""What LinearSVC (linear_svc.py) and LinearSVR (linear_svr.py) share: samples, certificate, values.
+
+They need no kernel matrix: they solve for the weights themselves, and use O(n + d) memory in
+addition to the samples, which are dense or CSR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from mercer.learners.base import check_seed, check_targets, check_weights, finite_values
+from mercer.samples import is_number, is_whole
+from mercer.solvers import Reason, solve_all, worst
+from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
+from mercer.threads import count_jobs, forget
+
+__all__ = ["LinearMachine", "Task"]
+
+FLOATS = [np.float64, np.float32]
+Task = Callable[[], LinearResult]
+
+
+class LinearMachine(BaseEstimator):
+    """Abstract: the parts of LinearSVC and LinearSVR that are the same."""
+
+    C: float
+    tol: float
+    loss: str
+    dual: bool | str
+    fit_intercept: bool
+    intercept_scaling: float
+    max_iter: int
+    verbose: int
+    random_state: Any
+    n_jobs: int | None
+
+    def _check_parameters(self, **choices: tuple) -> None:
+        """Check that numbers are in their ranges, and that each argument is one of its choices."""
+        numbers = [("C", True), ("tol", True), ("intercept_scaling", True), ("epsilon", False)]
+        for name, strict in numbers:
+            value: Any = getattr(self, name, 1.0)
+            known = is_number(value) and np.isfinite(value)
+            if not (known and (value > 0 or (value == 0 and not strict))):
+                raise ValueError(
+                    f"{name}={value!r}: must be a finite number {'>' if strict else '>='} 0."
+                )
+        check_seed(self.random_state)
+        count_jobs(self.n_jobs)
+        if not (is_whole(self.max_iter) and self.max_iter >= 0):
+            raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
+        for name, values in {"dual": ("auto", True, False), **choices}.items():
+            if getattr(self, name) not in values:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: give one of {', '.join(map(repr, values))}."
+                )
+
+    def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
+        """The rows of positive weight, their targets and their weights."""
+        forget(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
+        y = check_targets(X, y, type(self).__name__, numeric=numeric)
+        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
+        if w is not None and not w.all():  # a row of weight 0 counts as absent
+            kept = np.flatnonzero(w)
+            X, y, w = X[kept], y[kept], w[kept]
+        return X, y, np.ones(X.shape[0]) if w is None else w
+
+    def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
+        """The rows with positive C. One machine uses all threads, several machines share them."""
+        if not used.all():
+            X = X[np.flatnonzero(used)]
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # do not change the caller's matrix
+            X.sum_duplicates()
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
+
+    def _solver(self, seed: int) -> LinearSolver:
+        methods = {True: "descent", False: "newton", "auto": "auto"}
+        return LinearSolver(
+            methods[self.dual], self.tol / 100, self.max_iter, seed,
+            print if self.verbose else None,
+        )  # fmt: skip
+
+    def _run(self, tasks: list[Task]) -> list[LinearResult]:
+        """Solve the machines, several at the same time in threads."""
+        return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
+
+    def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
+        """Store the coefficients W of the machines, (machines, d + 1), and the certificate."""
+        scale = self.intercept_scaling if self.fit_intercept else 0.0
+        self.intercept_ = (scale * W[:, -1]).astype(dtype)
+        lengths = np.linalg.norm(W[:, :-1], axis=1)
+        self.margin_ = 1 / lengths  # infinite where all coefficients are 0
+        self.objective_ = float(sum(r.objective for r in results))
+        self.dual_gap_ = float(sum(r.gap for r in results))
+        self.converged_ = all(r.converged for r in results)
+        self.n_iter_ = max(r.iterations for r in results)
+        self.solver_ = worst(results).solver
+        self.coef_ = W[:, :-1].astype(dtype)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "coef_" in vars(self)
+
+    def _conclude(self, results: list[LinearResult], X: Any) -> None:
+        """Warn if the worst machine did not converge; it cannot if rows have infinite lengths."""
+        last = worst(results)
+        if not (last.converged or np.isfinite(LinearRows(X, 0.0).squares()).all()):
+            raise np.linalg.LinAlgError("The length of a row of X is not finite.")
+        stays = self.dual not in ("auto", False) and last.reason is Reason.LIMIT
+        last.conclude('With dual="auto" the fit goes on with Newton steps' if stays else "")
+
+    @finite_values
+    def _values(self, X: Any) -> np.ndarray:
+        """X coefᵀ + intercept, (n, machines)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        coef = self.coef_.reshape(len(self.intercept_), -1)
+        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,259 @@
+"""Linear support vector classification, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import encode_classes, finite_fit, weigh_classes
+from mercer.learners.margin.linear_support_vectors import LinearMachine, Task
+from mercer.solvers.linear import (
+    ClassDual,
+    ClassRows,
+    LinearDual,
+    LinearResult,
+    LinearRows,
+    solve_lasso,
+)
+from mercer.threads import fitting
+
+__all__ = ["LinearSVC"]
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    r"""Linear support vector classification, for many samples and many columns.
+
+    For two classes, labelled y = ±1, minimise
+    :math:`\tfrac12 |w|^2 + C \sum_i v_i \ell(1 - y_i (x_i w))` over w, with
+    :math:`\ell(t) = \max(0, t)` or its square, and :math:`|w|_1` instead of
+    :math:`\tfrac12 |w|^2` with ``penalty="l1"``. More than two classes are solved one against the
+    rest, or in one problem (``multi_class="crammer_singer"``).
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" gives few weights other than 0; it needs ``loss="squared_hinge"``, and ``dual`` must
+        not be True.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : {"auto", True, False}, default="auto"
+        The method; the solution is the same. True: coordinate descent on the dual. False:
+        Newton's method on the primal, for the hinge loss too (scikit-learn has no such solver).
+        "auto" starts with the cheap method and changes to the exact one if needed; this is best
+        for most data.
+    tol : float > 0, default=1e-4
+        The duality gap at the end is at most tol / 100 of the objective. This is about the gap
+        that LIBLINEAR reaches with the same tol, if it converges.
+    C : float > 0, default=1.0
+        Weight of the losses.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "crammer_singer" minimises one loss over all classes and ignores ``penalty`` and ``loss``,
+        as in scikit-learn.
+    fit_intercept : bool, default=True
+    intercept_scaling : float > 0, default=1
+        The intercept is the weight of a constant column of this value, and it is penalised like
+        all weights. A larger value penalises the intercept less.
+    class_weight : dict or "balanced", optional
+        Factor of C for each class. One against the rest, the rest always has factor 1, as in
+        scikit-learn.
+    verbose : int, default=0
+        If not 0, print a line each time the gap is computed.
+    random_state : int, RandomState or None
+        Seed of the order of the rows in coordinate descent.
+    max_iter : int >= 0, default=1000
+        Most epochs of coordinate descent, and also most Newton steps, for each machine.
+    n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        In X's dtype.
+    intercept_ : ndarray of shape (1,) or (classes,)
+    classes_, n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
+    objective_ : float
+        Value of the minimised function, summed over the machines.
+    dual_gap_ : float
+        Certificate: ``objective_`` is at most this much above the smallest possible value. With
+        the l2 penalty :math:`\tfrac12 |w - w^*|^2` is at most ``dual_gap_`` too, for all weights
+        and intercepts (divided by ``intercept_scaling``) together.
+    margin_ : ndarray of shape (machines,)
+        1 / ‖coef‖, the width of the margin on each side of the boundary.
+    converged_ : bool
+        Whether all machines reached ``tol``.
+    solver_ : str
+        The method that was used.
+
+    Notes
+    -----
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. Columns of
+    different scales and a large C, with which LIBLINEAR stops at max_iter, are no problem while d,
+    or the number of samples on the margin, is below a few thousand. An epoch costs O(stored
+    values); a Newton step costs the same, plus the factorisation of a matrix whose order is the
+    smaller of these two numbers.
+
+    References
+    ----------
+    Fan et al., "LIBLINEAR: A Library for Large Linear Classification", JMLR 2008.
+    Keerthi & DeCoste, "A Modified Finite Newton Method for Fast Solution of Large Scale Linear
+    SVMs", JMLR 2005.
+
+    Examples
+    --------
+    >>> model = LinearSVC().fit([[-1.0], [-2.0], [1.0], [2.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict([[-0.5], [3.0]]).tolist()
+    ['no', 'yes']
+    >>> model.dual_gap_ <= 1e-6 * model.objective_
+    True
+    """
+
+    def __init__(
+        self,
+        penalty="l2",
+        loss="squared_hinge",
+        *,
+        dual="auto",
+        tol=1e-4,
+        C=1.0,
+        multi_class="ovr",
+        fit_intercept=True,
+        intercept_scaling=1,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        n_jobs=None,
+    ):
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit to samples X and class labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            float32 and float64 are not converted; CSR is not copied.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, two parameters cannot be used together, y has only one
+            class, or X, y and the weights do not match.
+        """
+        self._check_parameters(
+            penalty=("l2", "l1"),
+            loss=("squared_hinge", "hinge"),
+            multi_class=("ovr", "crammer_singer"),
+        )
+        whole = self.multi_class == "crammer_singer"
+        if self.penalty == "l1" and not whole:
+            if self.loss == "hinge":
+                raise ValueError(
+                    "penalty='l1' and loss='hinge' are not supported together: give "
+                    'loss="squared_hinge" for few weights, or penalty="l2".'
+                )
+            if self.dual not in ("auto", False):
+                raise ValueError(
+                    "penalty='l1' is not supported with dual=True: give dual=\"auto\" or False."
+                )
+        X, y, w = self._samples(X, y, sample_weight, numeric=False)
+        self.classes_, codes = encode_classes(y)
+        weighted = w if self.class_weight is None else weigh_classes(self.class_weight, y, w)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        own, others = self.C * weighted, self.C * (weighted if len(self.classes_) == 2 else w)
+        if whole:
+            results, W = self._fit_together(X, codes, own, seed)
+        else:
+            results, W = self._fit_apart(X, codes, own, others, seed)
+        self._store(results, W, X.dtype)
+        self._conclude(results, X)
+        return self
+
+    def _fit_apart(self, X, codes, own, others, seed):
+        """One machine, or one for each class: its rows have C ``own``, the rest ``others``."""
+        k = len(self.classes_)
+        positive = [1] if k == 2 else range(k)
+        used = (own > 0) | (others > 0)
+        rows = self._rows(X, used, len(positive))
+        codes, own, others = codes[used], own[used], others[used]
+
+        def machine(m: int) -> Task:
+            def solve() -> LinearResult:
+                y, C = np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others)
+                return self._solve_one(rows, y, C, seed)
+
+            return solve
+
+        results = self._run([machine(m) for m in positive])
+        return results, np.stack([r.coef for r in results])
+
+    def _solve_one(self, rows: LinearRows, y, C, seed: int) -> LinearResult:
+        if not C.all():  # a class has weight 0
+            rows = LinearRows(rows.X[np.flatnonzero(C)], rows.bias, rows.n_jobs)
+            y, C = y[C > 0], C[C > 0]
+        solver = self._solver(seed)
+        if self.penalty == "l2":
+            return solver.solve(rows, LinearDual.hinge(y, C, self.loss == "squared_hinge"))
+        return solve_lasso(rows, y, C, solver)
+
+    def _fit_together(self, X, codes, C, seed):
+        """Crammer and Singer's machine; with two classes it is one vector, with 2 C."""
+        k = len(self.classes_)
+        rows = self._rows(X, C > 0, 1)
+        codes, C = codes[C > 0], C[C > 0]
+        if k == 2:
+            dual = LinearDual.hinge(np.where(codes == 1, 1.0, -1.0), 2 * C, False)
+            results = self._run([lambda: self._solver(seed).solve(rows, dual)])
+            # ½ |w_0|² + ½ |w_1|² = ¼ |w_1 - w_0|²: half of the objective of the single vector
+            results = [r.scaled(0.5) for r in results]
+            return results, results[0].coef[None]
+        dual = ClassDual(codes, C, k)
+        results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
+        return results, results[0].coef.reshape(k, -1)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """x w + intercept for each row: shape (n,) for two classes, (n, classes) for more.
+
+        For two classes, positive values mean ``classes_[1]``.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row of X, shape (n,)."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+    def sparsify(self) -> LinearSVC:
+        """Store ``coef_`` as a CSR matrix, to save memory if most weights are 0 (penalty l1)."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> LinearSVC:
+        """Store ``coef_`` as an ndarray again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self

@@ -1,0 +1,120 @@
+"""Linear support vector regression, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+
+from mercer.learners.base import finite_fit
+from mercer.learners.margin.linear_support_vectors import LinearMachine
+from mercer.solvers.linear import LinearDual
+from mercer.threads import fitting
+
+__all__ = ["LinearSVR"]
+
+
+class LinearSVR(RegressorMixin, LinearMachine):
+    r"""Linear support vector regression, for many samples and many columns.
+
+    Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)` over w, or the same
+    with the square of each maximum.
+
+    Parameters
+    ----------
+    epsilon : float >= 0, default=0.0
+        Errors up to ε, in the units of y, cost nothing.
+    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, n_jobs
+        As in `LinearSVC`.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        The maximum in the formula, or its square.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+        In X's dtype.
+    intercept_ : ndarray of shape (1,)
+    n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
+    objective_, dual_gap_, converged_, solver_ : as in `LinearSVC`
+    margin_ : ndarray of shape (1,)
+        1 / ‖coef‖.
+
+    Notes
+    -----
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. The cost is that
+    of `LinearSVC`.
+
+    References
+    ----------
+    Ho & Lin, "Large-scale Linear Support Vector Regression", JMLR 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(6.0)[:, None]
+    >>> model = LinearSVR(C=100.0, epsilon=0.1).fit(X, 2 * X[:, 0] + 1)
+    >>> model.predict([[10.0]]).round(1).tolist()
+    [20.9]
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        tol=1e-4,
+        C=1.0,
+        loss="epsilon_insensitive",
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        dual="auto",
+        verbose=0,
+        random_state=None,
+        max_iter=1000,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit to samples X and targets y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            float32 and float64 are not converted; CSR is not copied.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or X, y and the weights do not match.
+        """
+        self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
+        X, y, w = self._samples(X, y, sample_weight, numeric=True)
+        rows = self._rows(X, w > 0, 1)
+        squared = self.loss == "squared_epsilon_insensitive"
+        dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        results = self._run([lambda: self._solver(seed).solve(rows, dual)])
+        self._store(results, results[0].coef[None], X.dtype)
+        self.coef_ = self.coef_[0]
+        self._conclude(results, X)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """x w + intercept, shape (n,)."""
+        return self._values(X)[:, 0]

@@ -1,0 +1,379 @@
+"""What SVC and NuSVC (svc.py) share: support vector classification with any number of classes.
+
+Machines for pairs of classes or for one class against the rest, their votes, and probabilities.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self, get_args
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mercer.gram import SMALL, GramOperator, PairGrams, RowSource
+from mercer.learners.base import (
+    Method,
+    Training,
+    all_pairs,
+    by_class,
+    by_pair,
+    calibrate,
+    encode_classes,
+    finite_fit,
+    votes,
+    weigh_classes,
+)
+from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
+from mercer.solvers import Reason, solve_all, worst
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
+from mercer.threads import blas_limit, count_jobs, fitting
+
+__all__ = ["ManyClasses"]
+
+METHODS = get_args(Method)  # of calibration
+LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
+SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
+TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
+MANY_PAIRS = 10  # with so many pairs, machines stop within the tolerance and are not made exact
+
+
+def _with_probability(learner: ManyClasses) -> bool:
+    if learner.probability:
+        return True
+    raise AttributeError(
+        "predict_proba is not available with probability=False: set probability=True and fit again."
+    )
+
+
+class ManyClasses(ClassifierMixin, SupportVectorMachine):
+    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair."""
+
+    probability: bool | str
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+    multi_class: str
+
+    @abstractmethod
+    def _penalties(self, w: np.ndarray) -> np.ndarray:
+        """Upper bounds of α for rows of weight w."""
+
+    @abstractmethod
+    def _pair_problem(self, labels: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        """The dual of a machine for labels ±1."""
+
+    def _check_totals(self, totals: np.ndarray) -> None:
+        """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
+
+    def _finish(
+        self, result: SmoResult, problem: DualProblem, peak: float,
+        again: Callable[[float, np.ndarray | None], SmoResult],
+    ) -> SmoResult:  # fmt: skip
+        """The machine from the solution of its dual.
+
+        ``peak`` is the largest k(x, x), and ``again(tol, alpha)`` solves again from α.
+        """
+        return result
+
+    @fitting
+    @finite_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
+        """Fit to samples X and class labels y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Work that fits share if they differ only in C or ν (see `new_path`).
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, y has only one class, X, y and the weights do not match,
+            or there is no solution (a hard margin between classes that overlap, or ν too large).
+        KeyboardInterrupt
+            After Ctrl-C; the learner then keeps the best machine so far.
+        """
+        self._check_parameters()
+        training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        y, n = column_or_1d(training.y, warn=True), training.X.shape[0]
+        w = training.all_weights
+        self.classes_, codes = encode_classes(y)
+        self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
+        self.class_weight_ = self._class_weights(y, codes, w)
+        bounds = self._penalties(w * self.class_weight_[codes])
+        self._check_totals(np.bincount(codes, weights=bounds))
+        K, low = self._operator(training.X, bounds, fit_path)
+        with blas_limit(n):
+            results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
+        support = np.flatnonzero(dual.any(axis=0))
+        support = support[np.argsort(codes[support], kind="stable")]
+        self._n_support = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
+        self.n_iter_ = np.array([r.iterations for r in results], dtype=np.int32)
+        self.dual_coef_ = dual[:, support]
+        self._store(training, results, support, low)
+        vars(self).pop("calibration_", None)
+        if self.probability and worst(results).reason is not Reason.INTERRUPTED:
+            self._fit_probabilities(K, codes, bounds, w)
+        worst(results).conclude(CONTINUED)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, known in (
+            ("decision_function_shape", ("ovr", "ovo")),
+            ("multi_class", ("ovo", "ovr")),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f'{name}={getattr(self, name)!r}: give "{known[0]}" or "{known[1]}".'
+                )
+        if isinstance(self.probability, str) and self.probability not in METHODS:
+            raise ValueError(f"probability={self.probability!r}: give a bool or one of {METHODS}.")
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'decision_function_shape="ovo" needs pairs of classes, which multi_class="ovr" '
+                'does not have: give decision_function_shape="ovr" or multi_class="ovo".'
+            )
+
+    def _reads_again(self) -> bool:
+        return bool(self.probability) or not self._in_pairs
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        y, w = column_or_1d(training.y, warn=True), training.all_weights
+        codes = encode_classes(y)[1]
+        return self._penalties(w * self._class_weights(y, codes, w)[codes])
+
+    def _class_weights(self, y: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """One factor for each class, (classes,)."""
+        k = int(codes.max()) + 1
+        if self.class_weight is None:
+            return np.ones(k)
+        weighed = weigh_classes(self.class_weight, y, w) / w
+        factors = np.zeros(k)
+        factors[codes] = weighed
+        if not (factors > 0).all():
+            raise ValueError(f"class_weight={self.class_weight!r}: all weights must be > 0.")
+        return factors
+
+    # --- machines -------------------------------------------------------------------------------
+
+    def _solve_machines(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
+        fit_path: WarmStarts | None = None, warm: bool = False,
+    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
+        """The results of all machines, and β of all rows in the layout of ``dual_coef_``."""
+        if self._in_pairs:
+            return self._solve_pairs(K, codes, bounds, fit_path, warm)
+        # one against the rest: all machines read the same rows of K
+        solver = self._solver(K.shape[0])
+        source = solver.rows_of(K, bounds)
+
+        def task(c: int) -> Callable:
+            problem = self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
+            machine = c if warm else None
+            return lambda: self._fit_machine(K, problem, machine, solver, source, fit_path)
+
+        results = solve_all([task(c) for c in range(len(self.classes_))], 1)
+        return results, np.stack([r.coef for r in results])
+
+    def _fit_machine(
+        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
+        source: RowSource | None, fit_path: WarmStarts | None,
+    ) -> SmoResult:  # fmt: skip
+        """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
+        if machine is None:
+            result = solver.solve(K, problem, source=source)
+        else:
+            result = self._solve(K, problem, machine, solver, source, fit_path)
+
+        def again(tol: float, alpha: np.ndarray | None) -> SmoResult:
+            return replace(solver, tol=tol).solve(K, problem, alpha, source)
+
+        return self._finish(result, problem, float(np.abs(K.diag()).max()), again)
+
+    def _solve_pairs(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
+        fit_path: WarmStarts | None, warm: bool,
+    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
+        """One machine for each pair of classes; threads solve several at the same time."""
+        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes)
+        firsts, seconds = np.array(pairs).T
+        values = int(((sizes[firsts] + sizes[seconds]) ** 2).sum())
+        jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED else 1
+        solver = self._solver(K.shape[0], 1 if len(pairs) > 1 else None, 1 / jobs)
+        solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
+        tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY_PAIR)
+        if len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
+            tiny = tiny[:0]
+        known = self._solve_tiny(K, codes, bounds, tiny, solver, fit_path, warm)
+        rest = [machine for machine in range(len(pairs)) if machine not in known]
+        if rest:  # else the blocks that its pairs share would be computed for nothing
+            known |= self._solve_rest(K, codes, bounds, rest, jobs, solver, fit_path, warm)
+        results = [known[machine] for machine in range(len(pairs))]
+        return results, by_class([r.coef for r in results], codes, len(self.classes_))
+
+    def _solve_rest(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: list[int],
+        jobs: int, solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
+    ) -> dict[int, SmoResult]:  # fmt: skip
+        """The machines of the other pairs, by their numbers; threads solve several at a time."""
+        pairs = all_pairs(len(self.classes_))
+        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, jobs)
+
+        def task(machine: int) -> Callable:
+            def solve() -> SmoResult:
+                rows, part = grams.of(*pairs[machine])
+                problem = self._problem_of_pair(codes, bounds, rows, pairs[machine])
+                number = machine if warm else None
+                return self._fit_machine(part, problem, number, solver, None, fit_path)
+
+            return solve
+
+        return dict(zip(machines, solve_all([task(machine) for machine in machines], jobs)))
+
+    def _solve_tiny(
+        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: np.ndarray,
+        solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
+    ) -> dict[int, SmoResult]:  # fmt: skip
+        """The machines of tiny pairs, by their numbers, without those that need `SmoSolver`."""
+        if not len(machines) or not np.isfinite(bounds).all():
+            return {}
+        pairs = all_pairs(len(self.classes_))
+        members = [np.flatnonzero(codes == c) for c in range(len(self.classes_))]
+        rows = [np.concatenate([members[c] for c in pairs[m]]) for m in machines]
+        problems = [
+            self._problem_of_pair(codes, bounds, each, pairs[m]) for m, each in zip(machines, rows)
+        ]
+        starts = [
+            self._start(m, problem, fit_path) if warm else None
+            for m, problem in zip(machines, problems)
+        ]
+        dense = K.dense()
+        peaks = np.abs(dense.diagonal())
+        found = {}
+        solved = solve_many(dense, problems, rows, starts, self.tol)
+        for m, each, problem, result in zip(machines.tolist(), rows, problems, solved):
+            if not result.converged and result.reason is not Reason.STALLED:
+                continue
+
+            def again(tol, alpha, rows=each, problem=problem):
+                return replace(solver, tol=tol).solve(K.part(rows), problem, alpha)
+
+            if fit_path is not None and warm:
+                fit_path.keep_dual(m, problem.C, result)
+            found[m] = self._finish(result, problem, float(peaks[each].max()), again)
+        return found
+
+    def _problem_of_pair(
+        self, codes: np.ndarray, bounds: np.ndarray, rows: np.ndarray, pair: tuple[int, int]
+    ) -> DualProblem:
+        labels = np.where(codes[rows] == pair[0], 1.0, -1.0)
+        if len(self.classes_) == 2:  # the second is positive, as in scikit-learn
+            labels = -labels
+        return self._pair_problem(labels, bounds[rows])
+
+    def _pair_coef(self) -> np.ndarray:
+        codes = np.repeat(np.arange(len(self.classes_)), self._n_support)
+        return self._by_machine(self.dual_coef_, codes)
+
+    def _by_machine(self, dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """β of shape (rows, machines) from the layout of ``dual_coef_``."""
+        return by_pair(dual, codes, len(self.classes_)) if self._in_pairs else dual.T
+
+    # --- predictions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values of the rows of X.
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, classes) or (n, pairs)
+            Two classes: f(x), positive for ``classes_[1]``. More classes: votes of the pairs plus
+            less than half a vote for their distances (n, classes); with
+            ``decision_function_shape="ovo"`` the values of the pairs (n, pairs); with
+            ``multi_class="ovr"`` the values of the machines (n, classes).
+        """
+        values = self._values(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if self.decision_function_shape == "ovo" or not self._in_pairs:
+            return values
+        return votes(values, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted class of each row, (n,).
+
+        The class with most votes of the pairs (the first one of equal classes), or with
+        ``multi_class="ovr"`` the class whose machine has the largest value.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        scores = self._scores(self._values(X))
+        if self._in_pairs and len(self.classes_) > 2 and not self.break_ties:
+            scores = np.round(scores)  # the fractions break ties; without them votes are integers
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _scores(self, values: np.ndarray) -> np.ndarray:
+        """One score for each class, (n, classes); -f and f for two classes."""
+        if len(self.classes_) == 2:
+            return np.stack([-values[:, 0], values[:, 0]], axis=1)
+        return votes(values, len(self.classes_)) if self._in_pairs else values
+
+    # --- probabilities --------------------------------------------------------------------------
+
+    def _fit_probabilities(self, K, codes, bounds, w) -> None:
+        """Calibrate on decision values of 5 folds; machines of the other folds predict each."""
+        scores = np.zeros((len(codes), len(self.classes_)))
+        counts = np.bincount(codes)
+        folds = int(min(5, counts.min()))
+        if folds < 2:
+            raise ValueError(
+                "probability=True needs at least two rows of each class, but class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} has one: add rows of this class, or "
+                "give probability=False."
+            )
+        split = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
+        for train, test in split.split(codes, codes):
+            results, dual = self._solve_machines(K.part(train), codes[train], bounds[train])
+            if worst(results).reason is Reason.INTERRUPTED:
+                raise KeyboardInterrupt  # the machine is fitted, but predict_proba is not available
+            b = np.array([r.intercept for r in results])
+            used = np.flatnonzero(dual.any(axis=0))
+            beta = self._by_machine(dual[:, used], codes[train[used]])
+            scores[test] = self._scores(K.part(test, train[used]) @ beta + b)
+        method: Any = self.probability if isinstance(self.probability, str) else "sigmoid"
+        self.calibration_ = calibrate(scores, codes, weights=w, method=method)
+
+    @available_if(_with_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class in the order of ``classes_``, (n, classes).
+
+        For two classes the more probable class is the one that ``predict`` gives. For more
+        classes this can differ, because of equal votes and because of the calibration.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: set "
+                "probability=True before fit, and do not interrupt the fit."
+            )
+        return self.calibration_(self._scores(self._values(X)))
+
+    @available_if(_with_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of ``predict_proba``."""
+        return np.log(self.predict_proba(X))

@@ -1,0 +1,161 @@
+"""The one-class support vector machine: a hyperplane in feature space that finds outliers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import Training, finite_fit
+from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
+from mercer.solvers.smo import DualProblem
+from mercer.threads import fitting
+
+__all__ = ["OneClassSVM"]
+
+ROUNDINGS = 16  # largest rounding error of a decision function, in units of eps
+
+
+class OneClassSVM(OutlierMixin, SupportVectorMachine):
+    r"""Outlier detection: the hyperplane farthest from the origin that has most samples beyond it.
+
+    Minimise :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j k(x_i, x_j)` over
+    :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i = \nu \sum_i w_i`; a sample x is an
+    outlier where :math:`f(x) = \sum_i \alpha_i k(x, x_i) - \rho < 0`.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        At most this part of the rows are outliers, and at least this part are support vectors.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, warm_start,
+    solver, rank, random_state, memory, n_jobs
+        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
+
+    Attributes
+    ----------
+    offset_ : float
+        ρ: ``decision_function`` is ``score_samples`` minus ρ.
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
+    fit_status_, coef_ : as in scikit-learn
+    objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
+        As in `SVC`.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, "Estimating the support of a
+    high-dimensional distribution", Neural Computation 13, 2001.
+
+    Examples
+    --------
+    >>> model = OneClassSVM(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [0.2], [0.3]])
+    >>> model.predict([[0.15], [5.0]]).tolist()
+    [1, -1]
+    """
+
+    nu: float
+    path_parameter = "nu"
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree=3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        random_state=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    @fitting
+    @finite_fit
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        fit_path: WarmStarts | None = None,
+    ) -> Self:
+        """Fit to samples X; y is not used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Work that fits share if they differ only in ν (see `new_path`).
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or X and the weights do not match.
+        KeyboardInterrupt
+            After Ctrl-C; the learner then keeps the best machine so far.
+        """
+        self._check_parameters()
+        training = self.make_training(X, None, sample_weight, targets=False, fit_path=fit_path)
+        scale = training.all_weights.mean()  # tol holds for weights of about 1
+        bounds = self._bounds(training)
+        K, low = self._operator(training.X, bounds, fit_path)
+        problem = DualProblem.one_class(bounds, float(self.nu))
+        result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
+        support = np.flatnonzero(result.coef)
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = result.iterations
+        self.dual_coef_ = result.coef[support][None]
+        self._store(training, [result], support, low)
+        # f is 0 on the border up to rounding errors: shift f so that border rows are no outliers
+        size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
+        rounding = np.finfo(np.result_type(training.X.dtype, np.float32)).eps  # of predictions
+        self.intercept_ += ROUNDINGS * float(rounding) * size
+        self.offset_ = -float(self.intercept_[0])
+        result.conclude(CONTINUED)
+        return self
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        return training.all_weights / training.all_weights.mean()
+
+    def _pair_coef(self) -> np.ndarray:
+        return self.dual_coef_.T
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed score of each row, (n,): negative for outliers."""
+        return self._values(X)[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """``decision_function`` plus ``offset_``, (n,)."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for rows that are like the training samples, -1 for outliers, (n,)."""
+        check_is_fitted(self)
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,361 @@
+"""What all support vector machines share: solver, support vectors, certificate, predictions.
+
+`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
+OneClassSVM (one_class.py). A subclass defines its dual problems; this class chooses the Gram
+operator, solves the problems and keeps what predictions need.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import (
+    ROUNDED_ROWS,
+    SMALL,
+    GramOperator,
+    LowRankGram,
+    RowSource,
+    gram,
+    in_single_precision,
+    memory_budget,
+    rounding_room,
+)
+from mercer.kernels import Kernel
+from mercer.learners.base import LIMITS, FitPath, KernelLearner, Training, finite_values
+from mercer.samples import is_number, is_whole
+from mercer.solvers import Reason
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
+
+__all__ = ["SupportVectorMachine", "WarmStarts"]
+
+MOST_ROUNDS = 10_000  # of the solver, if max_iter is -1
+BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
+SOLVERS = ("auto", "exact", "low_rank")
+SAID_EVERY = 1.0  # seconds between lines of verbose=True
+CONTINUED = "A fit with warm_start=True can be continued"
+
+
+class SupportVectorMachine(KernelLearner, ABC):
+    """Abstract: a support vector machine.
+
+    Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
+    `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
+    `Result.conclude`.
+    """
+
+    gamma: float | str
+    degree: int
+    coef0: float
+    tol: float
+    shrinking: bool
+    verbose: bool | int
+    max_iter: int
+    warm_start: bool
+    solver: str
+    rank: int | None
+    random_state: Any
+    _n_support: np.ndarray
+
+    def new_path(self, values: list) -> WarmStarts:
+        """Make the object that fits share if they differ only in ``path_parameter``.
+
+        Parameters
+        ----------
+        values : list
+            The values of ``path_parameter``, in the order of the fits.
+        """
+        return WarmStarts(self, values)
+
+    @abstractmethod
+    def _pair_coef(self) -> np.ndarray:
+        """β at the support vectors for each machine, (support vectors, machines)."""
+
+    # --- before the solver ----------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        ranges = {
+            "C": (0, True, np.inf),
+            "tol": (0, True, np.inf),
+            "epsilon": (0, False, np.inf),
+            "nu": (0, True, 1),
+        }
+        for name, (low, strict, high) in ranges.items():
+            value: Any = getattr(self, name, 1.0)
+            known = is_number(value)
+            if not (known and value <= high and (value > low or (value == low and not strict))):
+                above = f" and <= {high}" if np.isfinite(high) else ""
+                raise ValueError(
+                    f"{name}={value!r}: must be a number {'>' if strict else '>='} {low}{above}."
+                )
+        for name in ("tol", "epsilon"):
+            if not np.isfinite(getattr(self, name, 1.0)):
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be finite.")
+        if not (
+            isinstance(self.max_iter, Integral) and (self.max_iter == -1 or self.max_iter >= 1)
+        ):
+            raise ValueError(
+                f"max_iter={self.max_iter!r}: give a whole number >= 1, or -1 for the default "
+                f"limit of {MOST_ROUNDS:,} rounds."
+            )
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
+            raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
+
+    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
+        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
+        return self.bind_symmetric(kernel, training)
+
+    @abstractmethod
+    def _bounds(self, training: Training) -> np.ndarray:
+        """Upper bounds of the dual variables, one for each row, (n,)."""
+
+    def entry_room(self, training: Training) -> float:
+        """The largest relative error of K's entries that ``tol`` allows."""
+        return rounding_room(self.tol, self._bounds(training))
+
+    def _operator(
+        self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
+    ) -> tuple[GramOperator, LowRankGram | None]:
+        """K for SMO, which reads rows when it needs them, and the factor of K or None."""
+        low = None
+        exact = LIMITS["support vectors"].exact(self.solver, X.shape[0])
+        if exact or self.kernel_.linear:
+            K = self._exact_operator(X, bounds, fit_path)
+            if self.kernel_.at_once and "dense" in K.cheap and not np.isfinite(K.dense()).all():
+                raise ValueError(
+                    f"{self.kernel_!r} returned NaN or infinity for the training samples: it must "
+                    "return a finite number for each pair."
+                )
+            self.gram_ = K.describe()
+        else:
+            if X.dtype == np.float64 and self.tol >= 1e-4:
+                X = in_single_precision(self.kernel_, X, 1e-4)
+            rank = LIMITS["support vectors"].rank
+            K = low = self.make_low_rank_gram(X, rank, held=1, fit_path=fit_path)
+        self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
+        if self.kernel_.positive_definite is False:
+            self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
+        return K, low
+
+    def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
+        def operator(X: Any) -> GramOperator:
+            return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+
+        if fit_path is not None:
+            return fit_path.shared(lambda: operator(X).held())
+        vectors = isinstance(X, np.ndarray) or sp.issparse(X)
+        room = rounding_room(self.tol, bounds)
+        if X.shape[0] >= ROUNDED_ROWS:
+            X = in_single_precision(self.kernel_, X, min(1e-5, room))
+        elif isinstance(X, np.ndarray) and X.dtype == np.float32:
+            # with few float32 samples, distances may be too inexact for a large C
+            wide = X.astype(np.float64)
+            fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
+            X = X if fine else wide
+        K = operator(X)
+        # K of many vectors is not kept: to compute some of its rows again costs less
+        keep = self._reads_again() and not self.kernel_.linear
+        return K.held() if keep and (X.shape[0] <= SMALL or not vectors) else K
+
+    def _reads_again(self) -> bool:
+        """Whether a fit solves problems with the same rows of K several times."""
+        return False
+
+    # --- the solver -----------------------------------------------------------------------------
+
+    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
+        """The solver for n rows; ``share`` is the part of the memory that one machine may use."""
+        return SmoSolver(
+            tol=self.tol,
+            max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
+            cache_bytes=self._cache_bytes(n, share),
+            n_jobs=self.n_jobs if n_jobs is None else n_jobs,
+            shrinking=bool(self.shrinking),
+            report=_Lines() if self.verbose else None,
+        )
+
+    def _cache_bytes(self, n: int, share: float) -> int:
+        """Bytes of the memory budget for rows of K; the rest is for blocks and results."""
+        budget = memory_budget(self.memory, 32 * n * n / share)  # all of K fits in a quarter of it
+        return int(share * max(0.9 * budget - BESIDE, budget / 4))
+
+    def _solve(
+        self,
+        K: GramOperator,
+        problem: DualProblem,
+        machine: int = 0,
+        solver: SmoSolver | None = None,
+        source: RowSource | None = None,
+        fit_path: WarmStarts | None = None,
+    ) -> SmoResult:
+        """Solve the dual of one machine.
+
+        On a path it starts from the last solution on the path; with ``warm_start`` from the
+        solution of the last fit.
+        """
+        solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
+        if fit_path is not None:
+            source = source or fit_path.source(K, solver, problem.C)
+        result = solver.solve(K, problem, start, source)
+        if result.reason is Reason.INFEASIBLE:
+            raise ValueError(self._infeasible())
+        if fit_path is not None:
+            fit_path.keep_dual(machine, problem.C, result)
+        return result
+
+    def _start(
+        self, machine: int, problem: DualProblem, fit_path: WarmStarts | None
+    ) -> np.ndarray | None:
+        """The warm start of a machine, from the path or with ``warm_start`` from the last fit."""
+        if fit_path is not None:
+            return fit_path.start(machine, problem.C)
+        return (
+            self._last_dual(machine, problem)
+            if self.warm_start and hasattr(self, "duals_")
+            else None
+        )
+
+    def _last_dual(self, machine: int, problem: DualProblem) -> np.ndarray:
+        known: Any = self.duals_[machine] if machine < len(self.duals_) else []
+        if len(known) != len(problem.y):
+            raise ValueError(
+                f"warm_start=True continues a fit to the same samples, but the last fit had "
+                f"{len(known)} dual variables and this fit has {len(problem.y)}: give the same "
+                "samples in the same order, or warm_start=False."
+            )
+        return known
+
+    # --- after the solver -----------------------------------------------------------------------
+
+    def _store(
+        self, training: Training, results: list[SmoResult], support: np.ndarray,
+        low: LowRankGram | None,
+    ) -> None:  # fmt: skip
+        """Store the certificate and the support vectors; ``dual_coef_`` must be set before."""
+        X = training.X
+        self.objective_ = float(sum(r.objective for r in results))
+        self.dual_gap_ = float(max(r.gap for r in results))
+        self.converged_ = all(r.converged for r in results)
+        self.fit_status_ = 0 if self.converged_ else 1
+        self.intercept_ = np.array([float(r.intercept) for r in results])
+        squares = np.array([r.square for r in results])
+        self.margin_ = np.divide(
+            1.0, np.sqrt(squares), out=np.full(len(squares), np.inf), where=squares > 0
+        )
+        vars(self).pop("duals_", None)
+        if self.warm_start:
+            self.duals_ = [r.alpha for r in results]
+        self.shape_fit_ = training.shape
+        self.support_ = training.rows[support].astype(np.int32)
+        precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
+        self._center_coef = None
+        if low is not None:
+            weights = [low.combine(support, beta) for beta in self._pair_coef().T]
+            self._center_coef = low.lift(np.stack(weights, axis=1))
+        self.keep_support(X[support] if low is None else X[low.centres])
+
+    def _infeasible(self) -> str:
+        return (
+            "C=inf requires a hard margin, but no hyperplane in the kernel's feature space "
+            "separates the classes: give a finite C, choose a kernel that separates more (a larger "
+            "gamma), or remove rows that are equal but differ in class."
+        )
+
+    @finite_values
+    def _values(self, X: Any) -> np.ndarray:
+        """K(X, support) β + b for each machine; only the support vectors are used."""
+        K = self.cross_gram(X)
+        coef = self._pair_coef() if self._center_coef is None else self._center_coef
+        return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors: of each class for classifiers, else the total."""
+        check_is_fitted(self)
+        return self._n_support
+
+    def _linear_weights(self) -> np.ndarray:
+        return np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, only for ``kernel="linear"``; a read-only array."""
+        fitted = vars(self).get("kernel_")
+        if not (self.kernel == "linear" if fitted is None else fitted.linear):
+            raise AttributeError('coef_ is only available with kernel="linear".')
+        check_is_fitted(self)
+        weights = self._linear_weights()
+        weights.flags.writeable = False
+        return weights
+
+
+class WarmStarts(FitPath):
+    """Path for machines that differ in C or ν: they share K, and each starts from the last one.
+
+    Parameters
+    ----------
+    learner : SupportVectorMachine
+    values : list
+        The values of C or ν, in the order of the fits.
+    """
+
+    def __init__(self, learner: SupportVectorMachine, values: list):
+        super().__init__()
+        #: whether the parameter is C, the upper bound; variables at the bound change with it
+        self.bounded = learner.path_parameter == "C"
+        numbers = [v for v in values if isinstance(v, (int, float, np.number)) and v > 0]
+        #: the largest C divided by the C of the first fit
+        self.growth = max(numbers) / numbers[0] if self.bounded and numbers else 1.0
+        self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._source: RowSource | None = None
+
+    def source(self, K: GramOperator, solver: SmoSolver, C: np.ndarray) -> RowSource | None:
+        """Kept rows of K, shared by all machines that use all rows; None for other machines."""
+        if self._source is None and "dense" in K.cheap and K.shape[0] == self.rows():
+            self._source = solver.rows_of(K, C * self.growth)
+        return self._source if K.shape[0] == self.rows() else None
+
+    def rows(self) -> int:
+        """Number of training samples, 0 before the first fit."""
+        return 0 if self.training is None else self.training.X.shape[0]
+
+    def start(self, machine: int, C: np.ndarray) -> np.ndarray | None:
+        """The last dual variables of a machine; those at the old bounds move to the new bounds."""
+        if machine not in self.last:
+            return None
+        alpha, bounds = self.last[machine]
+        if not self.bounded:
+            return alpha
+        return np.where((alpha >= bounds) & np.isfinite(C), C, np.minimum(alpha, C))
+
+    def keep_dual(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
+        """Remember the solution of a machine."""
+        if result.alpha is not None:
+            self.last[machine] = result.alpha, C
+
+
+class _Lines:
+    """Print a line each second, for ``verbose=True``."""
+
+    def __init__(self):
+        self.began = self.said = time.perf_counter()
+
+    def __call__(self, rounds: int, violation: float, active: int, support: int) -> None:
+        now = time.perf_counter()
+        if now - self.said < SAID_EVERY:
+            return
+        self.said = now
+        print(
+            f"round {rounds}: violation {violation:.2g}, {active:,} rows active, {support:,} "
+            f"support vectors, {now - self.began:.0f} s",
+            flush=True,
+        )

@@ -1,0 +1,311 @@
+"""Support vector classification, with C and with ν, for any number of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.learners.margin.many_classes import ManyClasses
+from mercer.solvers.smo import DualProblem, SmoResult
+
+__all__ = ["SVC", "NuSVC"]
+
+SHARPENED = 3  # at most so many times NuSVC solves again with a smaller tolerance
+LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
+
+
+class SVC(ManyClasses):
+    r"""Support vector classification with any kernel.
+
+    The dual of the soft margin: maximise
+    :math:`\sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
+    :math:`0 \le \alpha_i \le C w_i`, :math:`\sum_i \alpha_i y_i = 0`. With more than two classes
+    there is one such problem for each pair of classes.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Penalty of an error; a larger C fits the training samples more closely. ``inf`` is the
+        hard margin, and raises an error if no hyperplane separates the classes.
+    kernel : str, Kernel, "precomputed" or callable, default="rbf"
+        A kernel object of `mercer.kernels` can compare other samples than vectors: categories,
+        tables ... "linear" is solved in the primal; sparse rows stay sparse.
+    degree, gamma, coef0 : as in scikit-learn, for named kernels
+        With a kernel object they raise an error.
+    shrinking : bool, default=True
+        Leave out rows that no longer change, and check them again before the end.
+    probability : bool or {"sigmoid", "isotonic", "temperature"}, default=False
+        Fit probabilities too, on the decision values of 5 folds: about six times the work. True
+        means "sigmoid".
+    tol : float > 0, default=1e-3
+        Largest violation of the optimality conditions.
+    cache_size : ignored
+        Accepted as in scikit-learn, but has no effect: ``memory`` is the budget of the cache.
+    class_weight : dict or "balanced", optional
+        Factor of C for each class.
+    verbose : bool, default=False
+        Print a line each second during the fit.
+    max_iter : int, default=-1
+        Most rounds of the solver (one round solves one working set; LIBSVM counts pairs). -1
+        means 10,000; ordinary problems need far fewer.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What ``decision_function`` gives for machines of pairs: votes for the classes ("ovr"), or
+        the values of the pairs ("ovo").
+    break_ties : bool, default=False
+        Break ties of votes by ``decision_function``, for more than two classes and only with
+        ``decision_function_shape="ovr"``.
+    random_state : int, RandomState or None
+        Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
+    warm_start : bool, default=False
+        Start from the dual variables of the last fit, which must have used the same rows. This
+        continues a fit that was stopped, or fits again with another C.
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
+        more.
+    rank : int, optional
+        Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for rows of K; None means half of the free memory.
+    n_jobs : int or None
+        Threads; None means all cores.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, class_weight_,
+    shape_fit_, n_iter_, fit_status_, coef_ : as in scikit-learn
+        With ``multi_class="ovr"``, ``dual_coef_`` has a row for each class. After
+        ``solver="low_rank"`` predictions use coefficients at the centres.
+    objective_ : float
+        Value of the dual, summed over the machines.
+    dual_gap_ : float
+        Certificate: the primal value minus the dual value, the largest of all machines. It holds
+        for K after rounding: rows of a large K are kept in float32 if ``tol`` allows it. It is
+        not a bound if the kernel is not positive semidefinite.
+    converged_ : bool
+        Whether all machines reached ``tol``.
+    margin_ : ndarray of shape (machines,)
+        1 / ‖w‖, the distance of the margins from the hyperplane in the feature space.
+    solver_, gram_ : str
+        Descriptions of the solver and of the Gram matrix that the fit used.
+    kernel_ : Kernel
+        The kernel, bound to the training samples.
+    X_fit_ : samples
+        The encoded samples that predictions compare with: the support vectors, or the centres.
+    calibration_ : Calibration
+        Map from scores to probabilities; only with ``probability=True``.
+    duals_ : list of ndarray
+        Dual variables of each machine; only with ``warm_start=True``.
+
+    Notes
+    -----
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. Batch SMO needs
+    about as many rows of K as there are support vectors, O(n d) operations each, and O(n) memory
+    in addition to its cache. With a kernel that is not positive semidefinite the dual can have
+    several local maxima: the fit ends in one of them, and ``dual_gap_`` is not a bound.
+
+    References
+    ----------
+    Cortes & Vapnik, "Support-vector networks", Machine Learning 20, 1995.
+
+    Examples
+    --------
+    >>> model = SVC().fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
+    >>> model.predict([[-0.5], [3.0]]).tolist()
+    [0, 1]
+    """
+
+    C: float
+    path_parameter = "C"
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel: Any = "rbf",
+        degree=3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        multi_class="ovo",
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _penalties(self, w: np.ndarray) -> np.ndarray:
+        return self.C * w
+
+    def _pair_problem(self, labels, bounds) -> DualProblem:
+        return DualProblem.classification(labels, bounds)
+
+
+class NuSVC(ManyClasses):
+    r"""Support vector classification with ν in (0, 1] instead of C.
+
+    At most a part ν of the rows is inside the margin, and at least a part ν of the rows are
+    support vectors. The dual: minimise
+    :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
+    :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i y_i = 0`,
+    :math:`\sum_i \alpha_i = \nu \sum_i w_i`. Divided by its margin, the solution is the machine
+    of `SVC` for some C.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        Must be at most twice the part of the rows in the smaller class (for each pair of classes).
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose,
+    max_iter, decision_function_shape, break_ties, random_state, multi_class, warm_start, solver,
+    rank, memory, n_jobs
+        As in `SVC`; ``class_weight`` multiplies the weights of the rows.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, class_weight_,
+    shape_fit_, n_iter_, fit_status_, coef_, objective_, dual_gap_, converged_, margin_, solver_,
+    gram_, kernel_, X_fit_, calibration_, duals_
+        As in `SVC`; the objective and the gap are those after the division by the margin.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural Computation
+    12, 2000.
+
+    Examples
+    --------
+    >>> model = NuSVC(nu=0.5).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
+    >>> model.predict([[-0.5], [3.0]]).tolist()
+    [0, 1]
+    """
+
+    nu: float
+    path_parameter = "nu"
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel: Any = "rbf",
+        degree=3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        multi_class="ovo",
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _penalties(self, w: np.ndarray) -> np.ndarray:
+        return w / w.mean()  # the solution is the same, and the tolerance keeps its meaning
+
+    def _reads_again(self) -> bool:
+        # `_finish` can solve again; the matrices of pairs of more classes are kept anyway
+        return super()._reads_again() or len(self.classes_) == 2
+
+    def _pair_problem(self, labels, bounds) -> DualProblem:
+        smaller = min(bounds[labels > 0].sum(), bounds[labels < 0].sum())
+        return DualProblem.nu_classification(
+            labels, bounds, min(self.nu, 2 * smaller / bounds.sum())
+        )
+
+    def _check_totals(self, totals: np.ndarray) -> None:
+        others = np.full_like(totals, totals.max()) if self._in_pairs else totals.sum() - totals
+        largest = 2 * np.minimum(totals, others) / (totals + others)
+        worst = int(largest.argmin())
+        if self.nu > largest[worst] * (1 + 1e-12):
+            names = [repr(name) for name in self.classes_.tolist()]
+            pair = [names[c] for c in sorted({worst, int(totals.argmax())})]
+            classes = " and ".join(pair if self._in_pairs else [names[worst], "the rest"])
+            raise ValueError(
+                f"specified nu is infeasible: nu={self.nu!r} for the classes {classes} must be <= "
+                f"{largest[worst]:.6g}, twice the part of the smaller class."
+            )
+
+    def _finish(self, result: SmoResult, problem: DualProblem, peak: float, again) -> SmoResult:
+        """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
+
+        (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
+        then solved again with a smaller tolerance first.
+        """
+        least = LEAST_MARGIN * peak * sum(problem.sums or ()) / 2
+        for _ in range(SHARPENED):
+            margin = (result.levels[0] - result.levels[1]) / 2
+            wanted = self.tol * max(margin, least)
+            if not result.converged or result.violation <= wanted:
+                break
+            result = again(wanted, result.alpha)
+        margin = (result.levels[0] - result.levels[1]) / 2
+        if not margin > least:
+            raise ValueError(
+                f"specified nu is infeasible: with nu={self.nu!r} there is no margin between two "
+                f"classes (it is less than {least:.2g}): give a larger nu, or a kernel that "
+                "separates more."
+            )
+        return result.scaled(1 / margin)

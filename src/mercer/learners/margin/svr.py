@@ -1,0 +1,259 @@
+"""Support vector regression: SVR with a tube of given width, and NuSVR with ν."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import column_or_1d
+
+from mercer.learners.base import Training, finite_fit
+from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
+from mercer.solvers.smo import DualProblem, SmoResult
+from mercer.threads import fitting
+
+__all__ = ["SVR", "NuSVR"]
+
+
+class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
+    """Abstract: what SVR and NuSVR share; they differ in the dual."""
+
+    C: float
+
+    @abstractmethod
+    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        """The dual for targets y and upper bounds."""
+
+    @fitting
+    @finite_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
+        """Fit to samples X and numbers y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Work that fits share if they differ only in C (see `new_path`).
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or X, y and the weights do not match.
+        KeyboardInterrupt
+            After Ctrl-C; the learner then keeps the best machine so far.
+        """
+        self._check_parameters()
+        training = self.make_training(X, y, sample_weight, fit_path=fit_path)
+        y = column_or_1d(training.y, warn=True)
+        bounds = self._bounds(training)
+        K, low = self._operator(training.X, bounds, fit_path)
+        problem = self._problem(y.astype(np.float64), bounds)
+        result = self._solve(K, problem, fit_path=fit_path)
+        support = np.flatnonzero(result.coef)
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = result.iterations
+        self.dual_coef_ = result.coef[support][None]
+        self._store(training, [result], support, low)
+        self._keep_tube(result)
+        result.conclude(CONTINUED)
+        return self
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        return self.C * training.all_weights
+
+    def _keep_tube(self, result: SmoResult) -> None:
+        """Store the width of the tube if the fit has found it; does nothing if it was given."""
+
+    def _infeasible(self) -> str:
+        return (
+            "C=inf requires a function within the tube at every row, but rows that are equal for "
+            "the kernel have targets that differ by more than its width: give a finite C."
+        )
+
+    def _pair_coef(self) -> np.ndarray:
+        return self.dual_coef_.T
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted value of each row, (n,)."""
+        return self._values(X)[:, 0]
+
+
+class SVR(_SupportVectorRegressor):
+    r"""ε-insensitive support vector regression with any kernel.
+
+    Minimise :math:`\tfrac12 \|w\|^2 + C \sum_i w_i \max(0, |y_i - f(x_i)| - \varepsilon)`.
+
+    Parameters
+    ----------
+    epsilon : float >= 0, default=0.1
+        Half the width of the tube in which errors cost nothing, in the units of y.
+    kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose, max_iter, warm_start,
+    solver, rank, random_state, memory, n_jobs
+        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
+    fit_status_, coef_ : as in scikit-learn
+    objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
+        As in `SVC`.
+
+    References
+    ----------
+    Smola & Schölkopf, "A tutorial on support vector regression", Statistics and Computing 14,
+    2004.
+
+    Examples
+    --------
+    >>> model = SVR(C=10, epsilon=0.01).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.predict([[1.0]]).round(1).tolist()
+    [1.0]
+    """
+
+    epsilon: float
+    path_parameter = "C"
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree=3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        random_state=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        return DualProblem.regression(y, bounds, float(self.epsilon))
+
+
+class NuSVR(_SupportVectorRegressor):
+    r"""Support vector regression where ν in (0, 1] determines the width of the tube.
+
+    Minimise :math:`\tfrac12 \|w\|^2 + C (\nu \varepsilon \sum_i w_i + \sum_i w_i
+    \max(0, |y_i - f(x_i)| - \varepsilon))` over f and ε. At most a part ν of the rows is outside
+    the tube, and at least a part ν of the rows are support vectors.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        Largest part of the rows outside the tube.
+    C : float > 0, default=1.0
+        Penalty of an error; must be finite.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, warm_start,
+    solver, rank, random_state, memory, n_jobs
+        As in `SVR`.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        Half the width of the tube that was found.
+    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
+    fit_status_, coef_, objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_,
+    X_fit_, duals_
+        As in `SVR`.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural Computation
+    12, 2000.
+
+    Examples
+    --------
+    >>> model = NuSVR(C=10, nu=0.5).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.predict([[1.0]]).round(1).tolist()
+    [1.0]
+    """
+
+    nu: float
+    path_parameter = "C"
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel: Any = "rbf",
+        degree=3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking=True,
+        tol=1e-3,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        warm_start=False,
+        solver="auto",
+        rank=None,
+        random_state=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.solver = solver
+        self.rank = rank
+        self.random_state = random_state
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _keep_tube(self, result: SmoResult) -> None:
+        above, below = result.levels
+        self.epsilon_ = (below - above) / 2
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not np.isfinite(self.C):
+            raise ValueError(
+                f"C={self.C!r}: must be finite, because C also weights the width of the tube; for "
+                "C=inf use SVR, which has a tube of given width."
+            )
+
+    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        return DualProblem.nu_regression(y, bounds, float(self.nu))

@@ -1,0 +1,435 @@
+"""Feature machines: kernel ridge regression under a metric that is learnt from the targets.
+
+The metric is learnt on about a thousand rows (feature_metric.py); then one machine is fitted to all
+rows with it, exactly or on centres. The classifier is the regression of class indicators, with
+probabilities from the leave-one-out outputs.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mercer.distances import dense_rows
+from mercer.gram import in_megabytes, memory_budget
+from mercer.kernels import ExponentialPower
+from mercer.learners.base import (
+    LIMITS,
+    KernelLearner,
+    SoftmaxCalibration,
+    Training,
+    check_count,
+    check_positive,
+    different_rows,
+    encode_classes,
+    finite_fit,
+    finite_values,
+    fit_softmax,
+)
+from mercer.learners.metrics.feature_metric import (
+    FORMS,
+    FULL_COLUMNS,
+    FeatureMetric,
+    Form,
+    choose_metric,
+)
+from mercer.learners.ridge import least_left_out, unit_of
+from mercer.samples import is_number, is_whole
+from mercer.solvers import CholeskySolver, LowRankSolver, Result
+from mercer.threads import blas_limit, count_jobs, fitting
+
+__all__ = ["FeatureMachine", "FeatureMachineClassifier", "FeatureMachineRegressor"]
+
+SOLVERS = ("auto", "cholesky", "low_rank")
+METRICS = ("auto", "diagonal", "full")
+FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
+SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and what stands beside
+ROWS = 64  # bytes for each entry of the learning rows
+
+
+class FeatureMachine(KernelLearner):
+    """Abstract: learn a metric on some rows, then solve (K + λ W⁻¹) a = y for all of them."""
+
+    #: the form of the kernel; what it is for the training samples is learnt
+    kernel: Any = ExponentialPower()
+    intercept_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        norm: Any = "auto",
+        power: Any = "auto",
+        metric: str = "auto",
+        bandwidth: Any = "auto",
+        alpha: Any = "auto",
+        steps: int = 4,
+        learning_rows: int = 1200,
+        solver: str = "auto",
+        rank: int | None = None,
+        memory=None,
+        n_jobs: int | None = None,
+        random_state=None,
+    ):
+        self.norm = norm
+        self.power = power
+        self.metric = metric
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.steps = steps
+        self.learning_rows = learning_rows
+        self.solver = solver
+        self.rank = rank
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @abstractmethod
+    def predict(self, X: Any) -> np.ndarray:
+        """The answer for each row of X."""
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool = True) -> Training:
+        """The different rows in random order, weighted by their copies; y are numbers or codes.
+
+        Rows that are the same make the same machine, in whatever order and however often given.
+        """
+        training = self.make_training(X, y, sample_weight, numeric=numeric)
+        y = training.y
+        if not numeric:
+            self.classes_, y = encode_classes(column_or_1d(y, warn=True))
+        rows, w = different_rows(training.X, y, training.weights, self.random_state)
+        weights = None if (w == 1).all() else w
+        return Training(training.X[rows], y[rows], weights, training.rows[rows], training.shape)
+
+    def _learn(self, training: Training, Y: np.ndarray) -> None:
+        """Set ``kernel_`` and what is known of it."""
+        d = training.X.shape[1]
+        forms = self._forms(d)
+        m = self._affordable_rows(training.X, forms)
+        n = min(training.X.shape[0], 2 * m)
+        few = n < FEWEST_ROWS
+        found = choose_metric(
+            dense_rows(training.X[:n]), Y[:n], training.all_weights[:n],
+            forms=forms[-1:] if few else forms, bandwidth=self.bandwidth, penalty=self.alpha,
+            steps=0 if few else self.steps, held=0 if few else max(n - m, n // 5),
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        self.kernel_ = found.kernel
+        self._describe(found)
+
+    def _describe(self, found: FeatureMetric) -> None:
+        G = found.outer_product
+        self.metric_ = G
+        self.relevance_ = G if G.ndim == 1 else G.diagonal().copy()
+        self.norm_, self.power_ = found.form.norm, float(found.form.power)
+        self.bandwidth_, self.alpha_ = found.bandwidth, found.penalty
+        self.step_, self.errors_ = found.step, found.errors
+
+    def _solve(self, training: Training, Y: np.ndarray, left_out: bool) -> np.ndarray | None:
+        """Set ``dual_coef_`` for centred targets (n, outputs).
+
+        Minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y. Returns for each row the
+        outputs of the fit without it, if ``left_out``.
+        """
+        X, w, unit = training.X, training.weights, unit_of(Y)
+        Y, outputs = Y / unit, None
+        with blas_limit(X.shape[0]):
+            factor = self._exact_factor(training)
+            if factor is not None:
+                self.keep_support(X)
+                self.solver_ = "cholesky"
+                if left_out:
+                    outputs = factor.leave_one_out(Y)
+                result: Result = factor.solve(Y)
+            else:
+                K = self.make_low_rank_gram(X, LIMITS["feature machine"].rank)
+                self.keep_support(X[K.centres])
+                self.solver_ = "low_rank"
+                low = LowRankSolver().factorise(K, w)
+                if self.alpha == "auto":  # all penalties cost little here
+                    self.alpha_, outputs = least_left_out(low, Y, w, memory_budget(self.memory))
+                elif left_out:
+                    outputs = low.leave_one_out(Y, [self.alpha_])[0]
+                result = low.solve(Y, self.alpha_)
+        self.dual_coef_ = (unit * result.coef).astype(X.dtype, copy=False)
+        self.residual_ = result.gap
+        result.conclude()
+        return None if outputs is None else unit * outputs
+
+    def _exact_factor(self, training: Training) -> Any:
+        """K + λ W⁻¹ factorised, or None if the fit is of low rank."""
+        limits, X = LIMITS["feature machine"], training.X
+        if not limits.exact(self.solver, X.shape[0]):
+            return None
+        matrices = limits.matrices + (X.dtype != np.float64)  # a factor in float64, if need be
+        K = self.make_gram(X, matrices=matrices)
+        if self.fits(K, matrices):
+            solver = CholeskySolver(self.alpha_, self.memory_beside(K))
+            return solver.factorise(K, training.weights)
+        if self.solver == "cholesky":
+            self.refuse_memory(K, matrices, "an exact fit", ', or solver="low_rank"')
+        return None
+
+    @finite_values
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Outputs for new samples, (n, outputs)."""
+        return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "residual_" in vars(self)  # which is stored last of what predictions need
+
+    # --- parameters -------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.norm != "auto" and self.norm not in (1, 2):
+            raise ValueError(f'norm={self.norm!r}: give 1, 2 or "auto".')
+        if self.metric not in METRICS:
+            raise ValueError(f"metric={self.metric!r}: give one of {list(METRICS)}.")
+        if self.norm == 1 and self.metric == "full":
+            raise ValueError('norm=1 has no full metric: give norm=2, or metric="diagonal".')
+        most = 2 if self.norm == "auto" else self.norm
+        if self.power != "auto" and not (is_number(self.power) and 0 < self.power <= most):
+            raise ValueError(
+                f'power={self.power!r}: give a number > 0 and at most the norm, or "auto"; above '
+                "the norm the kernel is not positive semidefinite."
+            )
+        for name in ("bandwidth", "alpha"):
+            if not isinstance(getattr(self, name), str):
+                check_positive(name, getattr(self, name))
+            elif getattr(self, name) != "auto":
+                raise ValueError(f'{name}={getattr(self, name)!r}: give a number > 0 or "auto".')
+        if not (is_whole(self.steps) and self.steps >= 0):
+            raise ValueError(f"steps={self.steps!r}: give a whole number >= 0.")
+        check_count("learning_rows", self.learning_rows, optional=False)
+        check_count("rank", self.rank)
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+
+    def _forms(self, d: int) -> list[Form]:
+        """Those of `FORMS` that the parameters leave, with the power that is asked for."""
+        norms = (1, 2) if self.norm == "auto" else (self.norm,)
+        kinds = {"auto": (False, True), "diagonal": (False,), "full": (True,)}[self.metric]
+        if self.metric == "auto" and not 1 < d <= FULL_COLUMNS:
+            kinds = (False,)
+        forms = [form for form in FORMS if form.norm in norms and form.full in kinds]
+        if self.power == "auto":
+            return forms
+        return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
+
+    def _affordable_rows(self, X: Any, forms: list[Form]) -> int:
+        """``learning_rows``, or as many as there are, or as ``memory`` has room for."""
+        d, full = X.shape[1], any(form.full for form in forms)
+        at_once = min(len(forms), count_jobs(self.n_jobs))
+
+        def needed(m: int) -> int:
+            each = SQUARES * m * m + (64 * d * d if full else 0)
+            return at_once * each + 2 * m * ROWS * d
+
+        m = min(self.learning_rows, X.shape[0])
+        budget = memory_budget(self.memory, needed(m))
+        while m > FEWEST_ROWS and needed(m) > budget:
+            m = max(int(0.9 * m), FEWEST_ROWS)
+        if needed(m) <= budget:
+            return m
+        other = ', or metric="diagonal"' if full else ""
+        raise MemoryError(
+            f"memory={self.memory!r} is too small to learn a metric of {d:,} columns: give "
+            f"memory={in_megabytes(needed(m))} or more{other}."
+        )
+
+
+class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
+    r"""Kernel ridge regression under a metric that is learnt from the gradients of its own fits.
+
+    .. math:: k(x, z) = \exp(-(\|W (x - z)\|_p / L)^q), \qquad
+        W^\top W \propto \sum_i w_i \nabla f(x_i) \nabla f(x_i)^\top,
+
+    where f is the fit of the step before, and W of the first step divides each column by its
+    standard deviation. Columns that matter little shrink; a full W finds the directions that
+    matter.
+
+    Parameters
+    ----------
+    norm : {1, 2, "auto"}, default="auto"
+        p. 1 suits thresholds and steps, 2 smooth functions.
+    power : float in (0, norm] or "auto", default="auto"
+        q; "auto" is 1 for a diagonal W, 1.4 for a full one.
+    metric : {"auto", "diagonal", "full"}, default="auto"
+        Whether W has a factor for each column or is a matrix (norm 2 only). With "auto", here and
+        in ``norm``, up to three forms are learnt, and judged on rows held back; a full matrix is
+        kept if its error is less by a quarter, and not tried with more than 400 columns.
+    bandwidth : float > 0 or "auto", default="auto"
+        L, in units of the median distance under W; "auto" chooses 1/2, 1 or 2.
+    alpha : float > 0 or "auto", default="auto"
+        The penalty λ.
+    steps : int >= 0, default=4
+        Most steps of learning; it ends with the first one that gains less than a fiftieth.
+    learning_rows : int, default=1200
+        The metric is learnt on at most so many different rows, drawn at random, and judged on at
+        most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
+    solver : {"auto", "cholesky", "low_rank"}, default="auto"
+        Of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
+        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``.
+    rank : int, optional
+        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
+    memory : int, str or None
+        Budget in bytes or as "4GB"; None means half of what is free.
+    n_jobs : int or None
+        Threads; None means all cores.
+    random_state : int, RandomState or None
+        Of the rows that the metric is learnt on, and of the centres.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (d,) or (d, d)
+        The mean outer product of the gradients, or its diagonal, of the step that was kept; in
+        units of the columns' standard deviations, and with trace 1.
+    relevance_ : ndarray of shape (d,)
+        Its diagonal: the share of each column. Of two columns that say the same, each gets a part.
+    kernel_ : ExponentialPower
+        The learnt kernel on the columns as they are; ``kernel_.metric.linear_map`` is W / L.
+    norm_, power_, bandwidth_, alpha_ : int, float, float, float
+        p, q, L and λ of the machine.
+    errors_ : list of float
+        Squared error on the rows held back after 0, 1, ... steps, in units of the variance of y.
+    step_ : int
+        The step that was kept.
+    dual_coef_ : ndarray of shape (n, outputs)
+        Of the different rows of positive weight, or of the centres, in random order.
+    intercept_ : ndarray of shape (outputs,)
+    X_fit_ : ndarray or sparse matrix
+        The samples that ``dual_coef_`` belongs to.
+    solver_, gram_ : str
+        The solver, and the Gram matrix that it was given, in words.
+    residual_ : float
+        Certificate: backward error ("cholesky") or relative residual ("low_rank").
+
+    Notes
+    -----
+    The order of the rows changes nothing; the units of the columns change nothing but which rows
+    are drawn. Weights mean repetition: a row given twice is a row of weight 2. A step takes 0.2 to
+    0.5 s on one core with 1,200 learning rows and 10 to 40 columns, and the three forms take 6 to
+    15 steps together; the exact fit costs O(n³ / 3). With fewer than 20 different rows no metric is
+    learnt.
+
+    The metric is learnt in float32, the machine is solved in the precision of X.
+
+    References
+    ----------
+    Radhakrishnan et al., "Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models", Science 383, 2024.
+
+    Examples
+    --------
+    >>> from mercer import FeatureMachineRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 5))
+    >>> model = FeatureMachineRegressor(random_state=0).fit(X, np.sin(5 * X[:, 2]))
+    >>> int(model.relevance_.argmax()), bool(model.relevance_[2] > 0.9)
+    (2, True)
+    """
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to vectors X (n, d), dense or sparse, and targets y of (n,) or (n, outputs)."""
+        self._check_parameters()
+        training = self._prepare(X, y, sample_weight)
+        assert training.y is not None
+        self._flat = training.y.ndim == 1
+        Y = np.asarray(training.y, np.float64).reshape(len(training.y), -1)
+        mean = np.average(Y, axis=0, weights=training.weights)
+        centred = Y - mean
+        size = np.abs(centred).max(axis=0)
+        self._learn(training, centred / np.where(size > 0, size, 1))
+        self.intercept_ = mean
+        self._solve(training, centred, left_out=False)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f at the rows of X, of shape (n,) or (n, outputs) as y was."""
+        check_is_fitted(self)
+        f = self._outputs(X)
+        return f[:, 0] if self._flat else f
+
+
+class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
+    r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
+
+    All classes share one kernel, one metric and one factorisation, so that many classes cost
+    hardly more than two.
+
+    Parameters
+    ----------
+    norm, power, metric, bandwidth, alpha, steps, learning_rows, solver, rank, memory, n_jobs,
+    random_state
+        As in `FeatureMachineRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    calibration_ : function
+        From the outputs, a score for each class, to probabilities.
+    metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_,
+    intercept_, X_fit_, solver_, gram_, residual_
+        As in `FeatureMachineRegressor`, with one output for each class, or one for two classes.
+
+    Notes
+    -----
+    Targets are +1 for the class and -1 for the others. Probabilities are the softmax of the
+    outputs, with a scale and shifts that are the most likely for the leave-one-out outputs. These
+    have a closed form, which costs an exact fit O(n³ / 3) once more.
+
+    Examples
+    --------
+    >>> from mercer import FeatureMachineClassifier
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 5))
+    >>> model = FeatureMachineClassifier(random_state=0).fit(X, X[:, 0] * X[:, 3] > 0)
+    >>> sorted(model.relevance_.argsort()[-2:].tolist())
+    [0, 3]
+    >>> model.predict_proba(X[:1]).shape
+    (1, 2)
+    """
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to vectors X (n, d), dense or sparse, and classes y (n,)."""
+        self._check_parameters()
+        training = self._prepare(X, y, sample_weight, numeric=False)
+        codes = training.y
+        assert codes is not None
+        Y = 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
+        Y = Y[:, 1:] if len(self.classes_) == 2 else Y
+        self._learn(training, Y)
+        self.intercept_ = np.average(Y, axis=0, weights=training.weights)
+        outputs = self._solve(training, Y - self.intercept_, left_out=True)
+        assert outputs is not None
+        scores = _scores(outputs + self.intercept_)
+        self.calibration_: SoftmaxCalibration = fit_softmax(scores, codes, training.weights)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""
+        logs = np.log(self.predict_proba(X))
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class, in the order of ``classes_``; (n, classes)."""
+        check_is_fitted(self)
+        return self.calibration_(_scores(self._outputs(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row, (n,)."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "calibration_" in vars(self)
+
+
+def _scores(outputs: np.ndarray) -> np.ndarray:
+    """A score for each class, (n, classes), from outputs of which two classes share one."""
+    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs

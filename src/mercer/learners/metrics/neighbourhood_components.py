@@ -1,0 +1,105 @@
+"""Neighbourhood components analysis: a map under which a random neighbour has the same class."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.learners.metrics.linear_metric import LinearMetric
+from mercer.threads import fitting
+
+__all__ = ["NeighbourhoodComponents"]
+
+
+class NeighbourhoodComponents(LinearMetric):
+    r"""A linear map A for which a random neighbour is most likely to have the same class,
+
+    .. math:: \max_A \sum_i \sum_{j: y_j = y_i} p_{ij}, \quad
+        p_{ij} = \frac{\exp(-\|A (x_i - x_j)\|^2)}{\sum_{l \ne i} \exp(-\|A (x_i - x_l)\|^2)}.
+
+    The parameters of scikit-learn's NeighborhoodComponentsAnalysis mean what they mean there.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Rows of A. None: the number of columns.
+    init : {"auto", "pca", "lda", "identity", "random"} or ndarray, default="auto"
+        The first A. "auto" is "lda" where that has enough components, else "pca" where there are
+        fewer components than columns, else "identity".
+    max_iter : int, default=50
+        Most steps of L-BFGS.
+    tol : float, default=1e-5
+        The largest entry of the gradient at which it stops.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for the distances at a time; None means half of what is free.
+    n_jobs : int or None
+        Threads; None means all cores.
+    random_state : int, RandomState or None
+        Of ``init="random"``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        A.
+    distance_ : MappedMinkowski
+        :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
+    classes_ : ndarray
+    loss_ : float
+        Minus the expected number of rows whose neighbour has the same class.
+    n_iter_ : int
+    converged_ : bool
+    n_features_in_ : int
+
+    Notes
+    -----
+    A step costs O(n² (d + n_components)) operations; n x n matrices are never held. Columns should
+    be scaled alike first.
+
+    References
+    ----------
+    Goldberger, Roweis, Hinton & Salakhutdinov, "Neighbourhood components analysis", NIPS 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import NeighbourhoodComponents
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NeighbourhoodComponents(n_components=2, max_iter=200).fit(X, y)
+    >>> model.transform(X).shape, model.loss_ < -140
+    ((150, 2), True)
+    """
+
+    def __init__(
+        self,
+        n_components: Any = None,
+        *,
+        init: Any = "auto",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        memory: int | float | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn A from vectors X (n) and classes y (n,)."""
+        return self._learn(X, y)
+
+    def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+        own = np.arange(len(rows)), rows
+        D[own] = np.inf
+        P = np.exp(D.min(axis=1, keepdims=True) - D)
+        P /= P.sum(axis=1, keepdims=True)
+        same = P * (y[rows, None] == y)
+        p = same.sum(axis=1)
+        # ∂p_i / ∂D_ij = p_ij (p_i - [y_j = y_i])
+        return -float(p.sum()), same - P * p[:, None]

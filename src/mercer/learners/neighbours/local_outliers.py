@@ -1,0 +1,210 @@
+"""Outliers by the density around each row, compared with that around its neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
+from mercer.learners.neighbours.neighbour_learner import CountSearch
+from mercer.samples import is_number
+from mercer.threads import fitting
+
+__all__ = ["LocalOutlierFactor"]
+
+LEAST = 1e-10  # added to a mean distance, as in scikit-learn: duplicates have a finite density
+USUAL = -1.5  # the offset of contamination="auto", where rows inside a cluster have about -1
+
+
+def _for_new(model: LocalOutlierFactor) -> bool:
+    if not model.novelty:
+        raise AttributeError(
+            "it is not available with novelty=False: fit_predict and negative_outlier_factor_ "
+            "judge the training rows; give novelty=True to judge new ones."
+        )
+    return True
+
+
+def _for_training(model: LocalOutlierFactor) -> bool:
+    if model.novelty:
+        raise AttributeError(
+            "fit_predict is not available when novelty=True: give novelty=False to judge the "
+            "training rows."
+        )
+    return True
+
+
+class LocalOutlierFactor(OutlierMixin, CountSearch):
+    r"""Local outlier factor: the density around the neighbours of a row, over that around the row.
+
+    .. math:: \mathrm{LOF}(x) = \frac{1}{k} \sum_{i \le k} \frac{d(x_{(i)})}{d(x)}, \qquad
+        \frac{1}{d(x)} = \frac{1}{k} \sum_{i \le k} \max(\rho(x, x_{(i)}), \rho_k(x_{(i)}))
+
+    where :math:`\rho_k(z)` is the distance of z to its k-th neighbour. It is about 1 inside a
+    cluster, and large for outliers. Samples are of any kind, with any distance or kernel.
+
+    Parameters
+    ----------
+    n_neighbors : int >= 1, default=20
+        k. Of fewer rows all others are neighbours, with a warning.
+    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
+        As in `NearestNeighbors`.
+    contamination : "auto" or float in (0, 0.5], default="auto"
+        The share of the training rows that are outliers. "auto": those of a factor above 1.5.
+    novelty : bool, default=False
+        Whether new samples are judged (``predict``, ``score_samples`` and ``decision_function``),
+        instead of the training rows (``fit_predict``).
+
+    Attributes
+    ----------
+    negative_outlier_factor_ : ndarray of shape (n,)
+        -LOF of the training rows.
+    n_neighbors_ : int
+    offset_ : float
+        Rows whose ``negative_outlier_factor_`` is smaller are outliers.
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
+        As in `NearestNeighbors`.
+
+    Notes
+    -----
+    Factors are those of scikit-learn. One search, and O(n k) operations.
+
+    References
+    ----------
+    Breunig, Kriegel, Ng & Sander, "LOF: identifying density-based local outliers", SIGMOD 2000.
+
+    Examples
+    --------
+    >>> from mercer import LocalOutlierFactor
+    >>> from mercer.distances import Edit
+    >>> names = ["anna", "anne", "hanna", "hanne", "johanna", "xylophone"]
+    >>> LocalOutlierFactor(2, metric=Edit()).fit_predict(names).tolist()
+    [1, 1, 1, 1, -1, -1]
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 20,
+        *,
+        algorithm: Any = "auto",
+        leaf_size: int | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params=None,
+        contamination: Any = "auto",
+        novelty=False,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.contamination = contamination
+        self.novelty = novelty
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Measure the densities of samples X; y is not used."""
+        self._check_parameters()
+        training = self.make_training(X, targets=False)
+        n = training.X.shape[0]
+        if self.n_neighbors > n:
+            warnings.warn(
+                f"n_neighbors ({self.n_neighbors}) is greater than the total number of samples "
+                f"({n}). n_neighbors will be set to (n_samples - 1) for estimation.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if n < 2:
+            raise ValueError("n_samples=1: a row has no neighbours; give two rows or more.")
+        self.n_neighbors_ = min(int(self.n_neighbors), n - 1)
+        self.keep_index(training, *self.make_index(training))
+        distances, indices = self._neighbours(None)
+        self._farthest = distances[:, -1]
+        self._density = self._densities(distances, indices)
+        self.negative_outlier_factor_ = -self._ratios(self._density, indices)
+        if not np.isfinite(self.negative_outlier_factor_).all():
+            raise FloatingPointError("a sum of distances is not finite")
+        automatic, offset = isinstance(self.contamination, str), USUAL
+        if not automatic:
+            share = 100.0 * self.contamination
+            offset = float(np.percentile(self.negative_outlier_factor_, share))
+        if self.negative_outlier_factor_.min() < -1e7 and not self.novelty:
+            warnings.warn(
+                "Duplicate values are leading to incorrect results. Increase the number of "
+                "neighbors for more accurate results.",
+                UserWarning,
+                stacklevel=4,
+            )
+        self.offset_ = offset
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "offset_" in vars(self)
+
+    def _neighbours(self, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+        distances, indices = self.nearest(Z, self.n_neighbors_)
+        if (indices < 0).any():
+            raise ValueError(
+                f"algorithm={self.algorithm!r} found fewer than n_neighbors={self.n_neighbors_} "
+                "rows: give an exact one, or fewer neighbours."
+            )
+        return distances, indices
+
+    def _check_parameters(self) -> None:
+        check_count("n_neighbors", self.n_neighbors, optional=False)
+        check_flag("novelty", self.novelty)
+        share = self.contamination
+        automatic = isinstance(share, str) and share == "auto"
+        if not (automatic or (is_number(share) and 0 < share <= 0.5)):
+            raise ValueError(f'contamination={share!r}: give "auto" or a number in (0, 0.5].')
+
+    def _densities(self, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """d, the reciprocal of the mean reachability distance."""
+        reach = np.maximum(distances, self._farthest[indices])
+        return 1 / (reach.mean(axis=1) + LEAST)
+
+    def _ratios(self, density: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """The factors of rows of these densities and neighbours."""
+        return (self._density[indices] / density[:, None]).mean(axis=1)
+
+    @available_if(_for_training)
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit to X, and judge its rows: 1 is usual, -1 an outlier."""
+        factors = self.fit(X).negative_outlier_factor_
+        return np.where(factors < self.offset_, -1, 1)
+
+    @available_if(_for_new)
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for new samples that are usual, -1 for outliers."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @available_if(_for_new)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """``score_samples`` less ``offset_``: negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    @available_if(_for_new)
+    @finite_values
+    def score_samples(self, X: Any) -> np.ndarray:
+        """-LOF of new samples, whose neighbours are training rows; (q,)."""
+        check_is_fitted(self)
+        Z = self.encode_new(X)
+        parts = []
+        for rows in self.strips(Z.shape[0], self.n_neighbors_):
+            distances, indices = self._neighbours(Z[rows])
+            parts.append(-self._ratios(self._densities(distances, indices), indices))
+        return np.concatenate(parts)

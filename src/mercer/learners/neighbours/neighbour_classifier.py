@@ -1,0 +1,189 @@
+"""Classification by the nearest neighbours, or by all rows within a window."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
+from mercer.learners.neighbours.class_columns import ClassColumns
+from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
+from mercer.learners.neighbours.neighbour_targets import Classes
+from mercer.threads import fitting
+
+__all__ = ["KNeighborsClassifier"]
+
+
+class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
+    r"""Classification by neighbours: :math:`\arg\max_y \sum_{i \le k} w_i [y_{(i)} = y]`.
+
+    Samples are of any kind, with any distance or kernel between them. k and the width of a window
+    can be chosen by leaving each row out, from one search.
+
+    Parameters
+    ----------
+    n_neighbors : int >= 1, "auto" or None, default=5
+        k. "auto" takes the one of the best leave-one-out score, up to 2 √n but 200 at most. None
+        means all rows, for a window of a known ``width``.
+    weights : {"uniform", "distance", "rank"}, a window's name or callable, default="uniform"
+        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; "rank" is
+        (k + 1 - i) / k; a window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
+        "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
+        weights >= 0 for them.
+    width : float > 0, "auto" or None, default=None
+        h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
+        chosen by the leave-one-out score.
+    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
+        As in `NearestNeighbors`.
+    class_weight : dict or "balanced", optional
+        Factor of the votes of each class. It does not change who is a neighbour. Rows of a class of
+        weight 0 are left out.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
+    n_neighbors_, width_ : int or None, float or None
+        As given, or chosen.
+    loo_scores_ : dict
+        If something was chosen: the leave-one-out accuracy (weighted by rows and classes) of each
+        k, of each width, or of each pair (k, width).
+    outputs_2d_ : bool
+        Whether y had several columns.
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
+        As in `NearestNeighbors`.
+
+    Notes
+    -----
+    Of equally near rows those of smaller index are the neighbours. Of classes with equal votes the
+    first in the order of ``classes_`` wins, and of equal scores those of the smallest width, then
+    of the smallest k. Where a window is empty, or a function gives weight 0 to all, the nearest row
+    decides. A row of weight 2 is two neighbours; leave-one-out leaves it out with all of its
+    weight. Predictions cost one search; without ``n_neighbors``, q n distances.
+
+    See Also
+    --------
+    Stolp : The few rows that are enough to classify the others.
+
+    References
+    ----------
+    Cover & Hart, "Nearest neighbor pattern classification", IEEE Transactions on Information
+    Theory 13, 1967.
+
+    Examples
+    --------
+    >>> from mercer import KNeighborsClassifier
+    >>> from mercer.distances import Edit
+    >>> words = ["haus", "maus", "house", "mouse", "laus"]
+    >>> model = KNeighborsClassifier(3, weights="rank", metric=Edit())
+    >>> model = model.fit(words, ["de", "de", "en", "en", "de"])
+    >>> model.predict(["raus", "moose"]).tolist()
+    ['de', 'en']
+    >>> model.predict_proba(["moose"]).round(2)
+    array([[0.17, 0.83]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: Any = 5,
+        *,
+        weights: Any = "uniform",
+        width: Any = None,
+        algorithm: Any = "auto",
+        leaf_size: int | None = None,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params=None,
+        class_weight=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.width = width
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.class_weight = class_weight
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    _targets: Classes
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep samples X (n) and their classes y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            There are fewer rows than neighbours, or a parameter is out of range.
+        """
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight, numeric=False)
+        training, votes = self._class_votes(self.check_classes(training))
+        self.learn(training, self.keep_classes(training.y, votes))
+        return self
+
+    def _class_votes(self, training: Training) -> tuple[Training, np.ndarray | None]:
+        """The votes of each row by its class; rows of classes of weight 0 are left out."""
+        if self.class_weight is None:
+            return training, None
+        weights = training.all_weights
+        votes = weigh_classes(self.class_weight, training.y, weights) / weights
+        if not votes.any():
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is 0 for all classes of y: give some a weight "
+                "> 0."
+            )
+        if (votes == 0).any():
+            training = training.weighed(np.where(votes > 0, weights, 0))
+            if (training.all_weights == 1).all():
+                training = training._replace(weights=None)
+        return training, votes[votes > 0]
+
+    @finite_values
+    def predict_proba(self, X: Any) -> Any:
+        """The share of each class in the votes of the neighbours.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q, n_classes), or a list of them for several outputs
+        """
+        check_is_fitted(self)
+        shares = [v / v.sum(axis=1, keepdims=True) for v in self._targets.split(self.sums(X))]
+        return shares if self.outputs_2d_ else shares[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with most votes for each row of X, (q,) or (q, outputs).
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+        """
+        check_is_fitted(self)
+        return self.labels(self._answers(X))
+
+    @finite_values
+    def _answers(self, X: Any) -> np.ndarray:
+        return self._targets.answers(self.sums(X))

@@ -1,0 +1,200 @@
+"""What all learners on neighbours share: the metric, the samples, the index and its questions.
+
+`NeighboursLearner` builds an index of `mercer.search` and asks it, and `CountSearch` answers who
+the k nearest are; who is within a radius is in radius_search.py. The distance and the samples are
+the part of `DistanceLearner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import in_megabytes, memory_budget
+from mercer.learners.base import DistanceLearner, Training, check_count, effective_metric
+from mercer.samples import largest_column
+from mercer.search import Index, fit_index
+
+__all__ = ["CountSearch", "NeighboursLearner", "check_mode"]
+
+PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
+QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
+
+
+class NeighboursLearner(DistanceLearner):
+    """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
+    `make_training`, `make_index` and, at the end, `keep_index`."""
+
+    algorithm: Any
+    leaf_size: int | None
+    p: Any
+    metric_params: Any
+
+    index_: Index
+
+    def make_index(self, training: Training) -> tuple[Index, str]:
+        """An index of the training rows, and the name of its algorithm."""
+        return fit_index(
+            training.X, self.distance_, self.algorithm,
+            memory=self.memory, n_jobs=self.n_jobs, leaf_size=self.leaf_size,
+        )  # fmt: skip
+
+    def keep_index(self, training: Training, index: Index, algorithm: str) -> None:
+        """Keep what neighbours are searched with: the learner is fitted now."""
+        self.effective_metric_, self.effective_metric_params_ = effective_metric(
+            self.metric, self.p, self.metric_params
+        )
+        self.n_samples_fit_ = training.shape[0]
+        self.algorithm_ = algorithm
+        self._rows = None if len(training.rows) == training.shape[0] else training.rows
+        self.keep_samples(training.X)
+        self.index_ = index
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "index_" in vars(self)
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def nearest(self, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distances and numbers of the k nearest rows of the index, for encoded samples or None."""
+        return self.ask(self.index_, self.X_fit_, Z, k)
+
+    def ask(self, index: Index, X: Any, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same of an index of rows X that is not kept yet.
+
+        Raises
+        ------
+        MemoryError
+            Z is None, and ``memory`` does not hold k neighbours of all rows.
+        ValueError
+            A distance is not finite.
+        """
+        n = X.shape[0]
+        needed = PAIR * n * k
+        if Z is None and needed > memory_budget(self.memory, needed):
+            raise MemoryError(
+                f"memory={self.memory!r} is too small for {k} neighbours of all {n:,} rows: give "
+                f"memory={in_megabytes(needed)} or more, or fewer neighbours."
+            )
+        distances, indices = index.query(Z, k)
+        if not np.isfinite(distances[indices >= 0]).all():
+            self._refuse_infinite(X, Z)
+        return distances, indices
+
+    def _refuse_infinite(self, X: Any, Z: Any) -> NoReturn:
+        message = "a distance is not finite"
+        if self.distance_.reads_missing:
+            raise ValueError(
+                f"{message}: so many rows that have a known column in common are not there. Ask "
+                "for fewer neighbours, or fill missing numbers in."
+            )
+        if self.distance_.kind != "vectors":
+            raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
+        j, size = max(
+            (largest_column(side) for side in (X, Z) if side is not None), key=lambda side: side[1]
+        )
+        raise ValueError(
+            f"{message}: column {j} of X reaches {size:.3g}; divide it by its largest value "
+            "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
+        )
+
+    def strips(self, n: int, k: int) -> Iterator[slice]:
+        """So many of n queries at a time that k neighbours of each fit ``memory``."""
+        wanted = max(QUERIES, PAIRS // k)
+        step = max(1, min(wanted, memory_budget(self.memory, PAIR * k * wanted) // (PAIR * k)))
+        for start in range(0, n, step):
+            yield slice(start, min(start + step, n))
+
+    def check_enough(self, k: int, Z: Any) -> None:
+        """Raise ValueError if k neighbours are more than there are rows."""
+        n = self.X_fit_.shape[0]
+        if k > n - (Z is None):
+            sign = "<" if Z is None else "<="
+            raise ValueError(
+                f"Expected n_neighbors {sign} n_samples_fit, but n_neighbors = {k}, n_samples_fit ="
+                f" {n}, n_samples = {(n if Z is None else Z.shape[0])}: give fewer neighbours, or "
+                "more training samples."
+            )
+
+    def given_rows(self, indices: np.ndarray) -> np.ndarray:
+        """Row numbers in the data that the user gave; -1 stays -1."""
+        if self._rows is None:
+            return indices
+        return np.where(indices >= 0, self._rows[indices], -1)
+
+
+class CountSearch(NeighboursLearner):
+    """Abstract: a learner that also has ``n_neighbors``, and answers who the nearest rows are."""
+
+    n_neighbors: Any
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """The nearest training rows of each row of X.
+
+        Parameters
+        ----------
+        X : samples, optional
+            None: the training rows, none of which is its own neighbour.
+        n_neighbors : int, optional
+            None: as the learner has it.
+        return_distance : bool, default=True
+
+        Returns
+        -------
+        distances : ndarray of shape (n, k)
+            Ascending in each row; only with ``return_distance``.
+        indices : ndarray of shape (n, k)
+            Of equally near rows the one of smaller index comes first.
+
+        Raises
+        ------
+        ValueError
+            There are fewer than ``n_neighbors`` training rows, beside the row itself.
+        """
+        check_is_fitted(self)
+        Z = None if X is None else self.encode_new(X)
+        k = self._wanted(n_neighbors)
+        self.check_enough(k, Z)
+        distances, indices = self.nearest(Z, k)
+        indices = self.given_rows(indices)
+        return (distances, indices) if return_distance else indices
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> sp.csr_array:
+        """The graph of neighbours as sparse rows, one column for each training row.
+
+        Parameters
+        ----------
+        X : samples, optional
+            None: the training rows, none of which is its own neighbour.
+        n_neighbors : int, optional
+            None: as the learner has it.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether an edge is 1 or the distance.
+        """
+        check_mode(mode)
+        distances, indices = self.kneighbors(X, n_neighbors)
+        i, j = np.nonzero(indices >= 0)  # an index that is not exact may find fewer
+        values = distances[i, j] if mode == "distance" else np.ones(len(i))
+        starts = np.concatenate(([0], np.cumsum((indices >= 0).sum(axis=1))))
+        shape = len(indices), self.n_samples_fit_
+        return sp.csr_array((values, indices[i, j], starts), shape=shape)
+
+    def _wanted(self, n_neighbors: Any) -> int:
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = getattr(self, "n_neighbors_", k) if n_neighbors is None else k
+        check_count("n_neighbors", k, optional=False)
+        return int(k)
+
+
+def check_mode(mode: Any) -> None:
+    """Raise an error if edges of this kind are unknown."""
+    if mode not in ("connectivity", "distance"):
+        raise ValueError(f'mode={mode!r}: give one of "connectivity" or "distance".')

@@ -1,0 +1,204 @@
+"""What classification and regression by neighbours share: from neighbours to weighted sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.gram import memory_budget
+from mercer.learners.base import Training, check_count
+from mercer.learners.neighbours.neighbour_choice import (
+    left_out_scores,
+    some_neighbours,
+    some_widths,
+)
+from mercer.learners.neighbours.neighbour_learner import PAIR, CountSearch
+from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
+from mercer.learners.neighbours.neighbour_weights import Neighbourhoods, Weighing, check_weighing
+from mercer.learners.windows import window_sums
+from mercer.search import Index
+
+__all__ = ["NeighbourPredictor"]
+
+
+class NeighbourPredictor(CountSearch):
+    """Abstract: a learner that also has the parameters ``weights`` and ``width``.
+
+    ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
+    calls `learn`. Then `sums` answers for new samples.
+    """
+
+    weights: Any
+    width: Any
+
+    _targets: Any
+
+    # --- a fit ----------------------------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that have no meaning, or none together."""
+        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
+            check_count("n_neighbors", self.n_neighbors)
+        check_weighing(self.weights, self.width, self.n_neighbors)
+
+    def learn(self, training: Training, targets: Classes | Numbers) -> None:
+        """Build the index, choose what is to be chosen, and keep everything."""
+        index, algorithm = self.make_index(training)
+        self._targets, self._weights = targets, training.weights
+        auto_k, auto_width = (_is_auto(value) for value in (self.n_neighbors, self.width))
+        k, width = self.n_neighbors, self.width
+        if k is None and not index.exact:
+            raise ValueError(
+                f"n_neighbors=None reads all rows, which algorithm={self.algorithm!r} does not "
+                "find: give a number, or an exact algorithm."
+            )
+        if auto_k or auto_width:
+            if training.X.shape[0] < 2:
+                raise ValueError(
+                    "n_samples=1, but n_neighbors or width is to be chosen by leaving rows out: "
+                    "give n_neighbors and width as numbers."
+                )
+            scores: dict[Any, float] = (
+                self._scores_of_all(training, index)
+                if k is None
+                else self._scores(training, index, auto_k, auto_width)
+            )
+            k, width = max(scores, key=lambda pair: scores[pair])  # of equal ones the first
+            if auto_k and auto_width:
+                self.loo_scores_ = scores
+            else:
+                self.loo_scores_ = {pair[1 - auto_k]: s for pair, s in scores.items()}
+        self.n_neighbors_ = None if k is None else int(k)
+        self.width_ = None if width is None else float(width)
+        if k is not None:
+            self._check_weight(training, k)
+        self.keep_index(training, index, algorithm)
+
+    def _check_weight(self, training: Training, k: int) -> None:
+        """Raise ValueError if the rows do not add up to k neighbours."""
+        n, weighing = training.X.shape[0], Weighing(self._rule, self.width_)
+        total = n if training.weights is None else float(training.weights.sum())
+        if total < k or (weighing.adaptive and total <= k):
+            what = f"n_samples={n}"
+            if training.weights is not None:
+                what += f" of a total weight of {total:.6g}"
+            least = f"{k} or more" + (" and one for the width" if weighing.adaptive else "")
+            raise ValueError(
+                f"n_neighbors={k} needs {least}, but there are {what}: give fewer neighbours or "
+                "more rows; a weight says how many times a row counts."
+            )
+
+    def _scores(
+        self, training: Training, index: Index, auto_k: bool, auto_width: bool
+    ) -> dict[tuple[int, float | None], float]:
+        """The leave-one-out score of each k and width, from one search for the largest k."""
+        n = training.X.shape[0]
+        adaptive = Weighing(self._rule, None).adaptive and self.width is None
+        numbers = some_neighbours(n) if auto_k else [int(self.n_neighbors)]
+        most = max(1, min(n - 1, memory_budget(self.memory, PAIR * n * n) // (PAIR * n)))
+        numbers = [k for k in numbers if self._rows_needed(k, adaptive) <= most]
+        if not numbers:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors!r} with width={self.width!r} leaves rows out of "
+                f"n_samples={n}, which is too few (or of too little weight, or memory="
+                f"{self.memory!r} too small): give numbers."
+            )
+        most = self._rows_needed(numbers[-1], adaptive)
+        distances, indices = self.ask(index, training.X, None, most)
+        found = self._counted(distances, indices)
+        widths = some_widths(distances) if auto_width else [self.width]
+        weighings = [Weighing(self._rule, width) for width in widths]
+        scores = left_out_scores(
+            found, self._targets, weighings, numbers, training.weights, self.n_jobs
+        )
+        return {
+            (k, width): float(score)
+            for width, each in zip(widths, scores)
+            for k, score in zip(numbers, each)
+        }
+
+    def _scores_of_all(self, training: Training, index: Index) -> dict[tuple[None, float], float]:
+        """The leave-one-out score of each width over all rows, from one pass over all pairs."""
+        n = training.X.shape[0]
+        distances, indices = self.ask(index, training.X, None, some_neighbours(n)[-1])
+        widths, targets = some_widths(distances), self._targets
+        nearest = targets.sums(indices[:, :1], np.ones((n, 1)))
+
+        def answers(sums: np.ndarray, rows: slice) -> np.ndarray:
+            return targets.answers(np.where(targets.empty(sums)[:, :, None], nearest[rows], sums))
+
+        found = self._all_rows(None, training.X, widths, answers)
+        tally = targets.tally(found.swapaxes(0, 1), slice(None), training.weights)
+        scores = targets.scores(tally, training.weights)
+        return {(None, width): float(score) for width, score in zip(widths, scores)}
+
+    # --- sums over neighbours ---------------------------------------------------------------------
+
+    @property
+    def _rule(self) -> Any:
+        return "uniform" if self.weights is None else self.weights
+
+    def _rows_needed(self, k: int, adaptive: bool) -> int:
+        """How many rows have a weight of k together, wherever they are; ``adaptive``: and more."""
+        if self._weights is None:
+            return k + adaptive
+        lightest = np.cumsum(np.sort(self._weights))
+        return int(np.searchsorted(lightest, k, side="right" if adaptive else "left")) + 1
+
+    def _counted(self, distances: np.ndarray, indices: np.ndarray) -> Neighbourhoods:
+        """The neighbours with their weights; those that an index did not find count 0 times."""
+        counts = None if self._weights is None else self._weights[indices]
+        missing = indices < 0
+        if missing.any():
+            counts = np.where(missing, 0.0, 1.0 if counts is None else counts)
+        return Neighbourhoods(distances, indices, counts)
+
+    def sums(self, X: Any) -> np.ndarray:
+        """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
+        Z = None if X is None else self.encode_new(X)
+        if Z is None and self._rows is not None:
+            raise ValueError(
+                "X=None asks for the training rows, some of which have weight 0 and were left out: "
+                "give X."
+            )
+        if self.n_neighbors_ is None:
+            return self._sums_of_all(Z)
+        weighing = Weighing(self._rule, self.width_)
+        m = self._rows_needed(self.n_neighbors_, weighing.adaptive)
+        n = self.X_fit_.shape[0]
+        m = min(m, n if self._weights is not None and Z is not None else m)
+        self.check_enough(m, Z)
+        # the training rows ask all at once
+        parts = [None] if Z is None else [Z[rows] for rows in self.strips(Z.shape[0], m)]
+        found = (self._counted(*self.nearest(part, m)) for part in parts)
+        return np.vstack([self._weigh(weighing, near) for near in found])
+
+    def _weigh(self, weighing: Weighing, found: Neighbourhoods) -> np.ndarray:
+        assert self.n_neighbors_ is not None
+        W = weighing(found, self.n_neighbors_)
+        return self._targets.filled(self._targets.sums(found.indices[:, : W.shape[1]], W))
+
+    def _sums_of_all(self, Z: Any) -> np.ndarray:
+        """Sums over all rows within the window; where there are none, of the nearest."""
+        assert self.width_ is not None
+        (sums,) = self._all_rows(Z, self.X_fit_, [self.width_], lambda sums, rows: sums)
+        empty = np.flatnonzero(self._targets.empty(sums))
+        if len(empty):
+            _, nearest = self.nearest(None, 1) if Z is None else self.nearest(Z[empty], 1)
+            nearest = nearest[empty] if Z is None else nearest
+            sums[empty] = self._targets.sums(nearest, np.ones(nearest.shape))
+        return sums
+
+    def _all_rows(self, Z: Any, X: Any, widths: list[float], reduce: Any) -> np.ndarray:
+        T = self._targets.columns()
+        if self._weights is not None:
+            T *= self._weights[:, None]
+        return window_sums(
+            self.distance_, Z, X, T, self._rule, widths, reduce,
+            memory=self.memory, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

@@ -1,0 +1,226 @@
+"""Classification by the training rows within a radius."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.neighbours.class_columns import ClassColumns
+from mercer.learners.neighbours.neighbour_targets import Classes
+from mercer.learners.neighbours.radius_predictor import RadiusPredictor
+from mercer.threads import fitting
+
+__all__ = ["RadiusNeighborsClassifier"]
+
+
+class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
+    r"""Classification by the rows within a radius:
+    :math:`\arg\max_y \sum_{\rho(x, x_i) \le r} w_i [y_i = y]`.
+
+    Samples are of any kind, with any distance or kernel between them. Samples without
+    neighbours are outliers, which get a label of their own.
+
+    Parameters
+    ----------
+    radius : float >= 0, default=1.0
+        r, in units of the distance. A row at this very distance is within it.
+    weights : {"uniform", "distance"}, a window's name or callable, default="uniform"
+        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; a window K(ρ / r)
+        is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube". A
+        function takes the distances of all neighbours of some samples, as one array, and returns a
+        weight >= 0 for each.
+    algorithm, leaf_size, p, metric
+        As in `NearestNeighbors`.
+    outlier_label : label, "most_frequent", list of labels or None, default=None
+        The answer where no row within the radius counts; a list has one for each output. A label
+        that is no class of y has probability 0, with a warning. None: an error.
+    metric_params, memory, n_jobs
+        As in `NearestNeighbors`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
+    outlier_label_ : list or None
+        For each output.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
+        As in `NearestNeighbors`.
+
+    Raises
+    ------
+    ValueError
+        In predictions: samples without neighbours, and no ``outlier_label``.
+
+    Notes
+    -----
+    Of classes with equal votes the first in the order of ``classes_`` wins. A row of weight 2 is
+    two neighbours.
+
+    See Also
+    --------
+    KNeighborsClassifier : With ``n_neighbors=None`` and a window the nearest row decides for
+        outliers, and the width can be chosen.
+
+    Examples
+    --------
+    >>> from mercer import RadiusNeighborsClassifier
+    >>> from mercer.distances import Edit
+    >>> words = ["haus", "maus", "house", "mouse", "laus"]
+    >>> model = RadiusNeighborsClassifier(1, metric=Edit(), outlier_label="?")
+    >>> model.fit(words, ["de", "de", "en", "en", "de"]).predict(["raus", "moose", "tree"]).tolist()
+    ['de', 'en', '?']
+    """
+
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        weights: Any = "uniform",
+        algorithm: Any = "auto",
+        leaf_size: int | None = None,
+        p: float = 2,
+        metric: Any = "minkowski",
+        outlier_label: Any = None,
+        metric_params=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.outlier_label = outlier_label
+        self.metric_params = metric_params
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    _targets: Classes
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep samples X (n) and their classes y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range.
+        TypeError
+            An outlier label is of another type than the classes.
+        """
+        self.check_parameters()
+        training = self.check_classes(self.make_training(X, y, sample_weight, numeric=False))
+        targets = self.keep_classes(training.y)
+        self.outlier_label_ = self._outlier_labels(targets, training.all_weights)
+        self.learn(training, targets)
+        return self
+
+    def _outlier_labels(self, targets: Classes, weights: np.ndarray) -> list | None:
+        """The label of outliers for each output."""
+        given, levels = self.outlier_label, self.levels()
+        if given is None:
+            return None
+        if isinstance(given, str) and given == "most_frequent":
+            votes = targets.split(weights @ targets.columns())
+            return [classes[v.argmax()] for classes, v in zip(levels, votes)]
+        several = isinstance(given, (list, tuple, np.ndarray))
+        labels = list(given) if several else [given] * len(levels)
+        if len(labels) != len(levels):
+            raise ValueError(
+                f"outlier_label={given!r} has {len(labels)} labels, but y has {len(levels)} "
+                "outputs: give one label for each, or a single one for all."
+            )
+        for classes, label in zip(levels, labels):
+            kinds = {np.asarray(label).dtype.kind, classes.dtype.kind}
+            text = len(kinds) > 1 and kinds & {"U", "S"} and "O" not in kinds
+            if np.ndim(label) or text or np.append(classes, label).dtype.kind not in kinds:
+                raise TypeError(
+                    f"outlier_label={label!r}: give a label of the type of the classes "
+                    f"{classes.tolist()[:5]}."
+                )
+        return labels
+
+    def predict_proba(self, X: Any) -> Any:
+        """The share of each class in the votes of the rows within the radius.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q, n_classes), or a list of them for several outputs
+            Outliers have 1 for their label, or 0 for all classes.
+        """
+        votes, outliers = self._votes(X)
+        shares = []
+        for j, share in enumerate(self._targets.split(votes)):
+            if len(outliers):
+                label = self._outlier_label(j)
+                share[outliers] = self.levels()[j] == label
+                if not share[outliers[0]].any():
+                    warnings.warn(
+                        f"Outlier label {label} is not in training classes. All class "
+                        "probabilities of outliers will be assigned with 0.",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+            total = share.sum(axis=1, keepdims=True)
+            shares.append(share / np.where(total > 0, total, 1))
+        return shares if self.outputs_2d_ else shares[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with most votes for each row of X, (q,) or (q, outputs).
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+        """
+        votes, outliers = self._votes(X)
+        columns = list(self.labels(self._targets.answers(votes)).reshape(len(votes), -1).T)
+        for j in range(len(columns) if len(outliers) else 0):
+            label = self._outlier_label(j)
+            columns[j] = columns[j].astype(np.append(columns[j], label).dtype)  # of longer texts
+            columns[j][outliers] = label
+        return np.column_stack(columns) if self.outputs_2d_ else columns[0]
+
+    def _votes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The votes for each class of each output, and the samples without any."""
+        check_is_fitted(self)
+        votes = self._finite_sums(X)
+        outliers = np.flatnonzero(self._targets.empty(votes))
+        if len(outliers) and self.outlier_label_ is None:
+            raise ValueError(
+                f"No neighbors found for test samples {outliers[:10].tolist()}"
+                + (f" and {len(outliers) - 10} more" if len(outliers) > 10 else "")
+                + f" within radius={self.radius!r}: give a larger radius, an outlier_label, or "
+                "leave these samples out."
+            )
+        return votes, outliers
+
+    @finite_values
+    def _finite_sums(self, X: Any) -> np.ndarray:
+        return self.sums(X)
+
+    def _outlier_label(self, output: int) -> Any:
+        assert self.outlier_label_ is not None
+        return self.outlier_label_[output]

@@ -1,0 +1,81 @@
+"""What classification and regression by the rows within a radius share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.learners.base import Training
+from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
+from mercer.learners.neighbours.neighbour_weights import called
+from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
+from mercer.learners.windows import WINDOWS, window
+
+__all__ = ["RadiusPredictor"]
+
+
+class RadiusPredictor(RadiusSearch):
+    """Abstract: a learner that also has the parameter ``weights``.
+
+    ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
+    calls `learn`. Then `sums` answers for new samples.
+    """
+
+    weights: Any
+
+    _targets: Any
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that have no meaning."""
+        check_radius(self.radius)
+        names = ["uniform", "distance", *WINDOWS]
+        known = self.weights is None or callable(self.weights)
+        if not (known or (isinstance(self.weights, str) and self.weights in names)):
+            raise ValueError(
+                f"weights={self.weights!r}: give one of {', '.join(map(repr, names))}, or a "
+                "function of distances."
+            )
+
+    def learn(self, training: Training, targets: Classes | Numbers) -> None:
+        """Build the index, and keep everything."""
+        self._targets, self._weights = targets, training.weights
+        self.keep_index(training, *self.make_index(training))
+
+    def sums(self, X: Any) -> np.ndarray:
+        """What the rows within the radius of each row of X sum up to, (q, columns); 0 where there
+        are none. X may be None."""
+        Z = None if X is None else self.encode_new(X)
+        if Z is None and self._rows is not None:
+            raise ValueError(
+                "X=None asks for the training rows, some of which have weight 0 and were left out: "
+                "give X."
+            )
+        if Z is None:  # the training rows ask all at once
+            return self._sums(None)
+        parts = self.strips(Z.shape[0], self.X_fit_.shape[0])  # all rows may be near
+        return np.vstack([self._sums(Z[rows]) for rows in parts])
+
+    def _sums(self, Z: Any) -> np.ndarray:
+        distances, indices, starts = self.index_.query_radius(Z, self.radius)
+        W = self._weigh(distances.astype(np.float64), starts)
+        T = self._targets.columns()
+        if self._weights is not None:
+            T *= self._weights[:, None]
+        return sp.csr_array((W, indices, starts), shape=(len(starts) - 1, len(T))) @ T
+
+    def _weigh(self, D: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """The weight of each neighbour, where those of query i are starts[i] : starts[i + 1]."""
+        if self.weights is None or self.weights == "uniform":
+            return np.ones(len(D))
+        if callable(self.weights):
+            return called(self.weights, D)
+        if self.weights != "distance":
+            return window(self.weights, D, float(self.radius))
+        # 1 / d, in units of the nearest; rows at distance 0 leave nothing to the others
+        counts = np.diff(starts)
+        least = np.minimum.reduceat(D, starts[:-1][counts > 0]) if len(D) else D
+        least = np.repeat(least, counts[counts > 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(least > 0, least / D, D == 0)

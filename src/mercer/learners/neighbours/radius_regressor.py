@@ -1,0 +1,123 @@
+"""Regression by the training rows within a radius."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.neighbours.neighbour_targets import Numbers
+from mercer.learners.neighbours.radius_predictor import RadiusPredictor
+from mercer.threads import fitting
+
+__all__ = ["RadiusNeighborsRegressor"]
+
+
+class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor):
+    r"""Regression by the rows within a radius:
+    :math:`\sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i`.
+
+    Samples are of any kind, with any distance or kernel between them.
+
+    Parameters
+    ----------
+    radius, weights
+        As in `RadiusNeighborsClassifier`.
+    algorithm, leaf_size, p, metric, metric_params, memory, n_jobs
+        As in `NearestNeighbors`.
+
+    Attributes
+    ----------
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_
+        As in `NearestNeighbors`.
+    effective_metric_, effective_metric_params_
+        As in `NearestNeighbors`.
+
+    Notes
+    -----
+    Where no row within the radius counts, the nearest row decides, and a warning says for how many
+    samples. (scikit-learn answers NaN there.) A row of weight 2 is two neighbours.
+
+    See Also
+    --------
+    NadarayaWatson : With a width that is chosen, and standard errors.
+
+    Examples
+    --------
+    >>> from mercer import RadiusNeighborsRegressor
+    >>> model = RadiusNeighborsRegressor(1.5).fit([[0.0], [1.0], [9.0]], [0.0, 10.0, 90.0])
+    >>> model.predict([[0.5], [8.0]])
+    array([ 5., 90.])
+    """
+
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        weights: Any = "uniform",
+        algorithm: Any = "auto",
+        leaf_size: int | None = None,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params=None,
+        memory=None,
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep samples X (n) and their targets y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+        """
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight)
+        self._one, self._dtype = training.y.ndim == 1, training.y.dtype.name
+        self.learn(training, Numbers(training.y.reshape(len(training.y), -1)))
+        return self
+
+    @finite_values
+    def predict(self, X: Any) -> np.ndarray:
+        """The weighted mean of the rows within the radius, (q,) or (q, outputs).
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+        """
+        check_is_fitted(self)
+        sums = self.sums(X)
+        empty = np.flatnonzero(self._targets.empty(sums))
+        if len(empty):
+            warnings.warn(
+                f"{len(empty)} of {len(sums)} samples have no row within radius={self.radius!r} "
+                "that counts: the nearest row decides.",
+                UserWarning,
+                stacklevel=3,
+            )
+            Z = None if X is None else self.encode_new(X)[empty]
+            _, near = self.nearest(Z, 1)
+            near = near if Z is not None else near[empty]
+            sums[empty] = self._targets.filled(self._targets.sums(near, 1.0 * (near >= 0)))
+        answers = self._targets.answers(sums).astype(self._dtype, copy=False)
+        return answers[:, 0] if self._one else answers

@@ -1,0 +1,218 @@
+"""What `Perceptron` and `KernelPerceptron` share: parameters, labels, steps, votes, predictions.
+
+There is one machine for two classes, whose positive class is the second, and else one for each
+class against the rest, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _native
+from mercer.gram import GramOperator
+from mercer.learners.base import check_count, check_flag, check_positive, check_seed, weigh_classes
+from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
+from mercer.samples import is_number
+from mercer.threads import count_jobs
+
+__all__ = ["COMBINE", "PerceptronClassifier", "Votes", "partial_classes"]
+
+COMBINE = ("last", "average", "vote")
+
+
+class Votes(NamedTuple):
+    """The machines that a perceptron went through: each changed the one before at one sample.
+
+    Attributes
+    ----------
+    place : ndarray of shape (changes,), int
+        The support vector of each change.
+    change : ndarray of shape (changes,)
+        What was added to its coefficient, and to b if it is learnt.
+    times : ndarray of shape (changes,)
+        How many samples were visited before each change.
+    total : float
+        How many were visited in all.
+    """
+
+    place: np.ndarray = np.empty(0, np.int64)
+    change: np.ndarray = np.empty(0)
+    times: np.ndarray = np.empty(0)
+    total: float = 0.0
+
+    def then(self, place: np.ndarray, change: np.ndarray, times: np.ndarray, total: float) -> Votes:
+        """These machines, and those after more changes."""
+        return Votes(
+            np.append(self.place, place).astype(np.int64), np.append(self.change, change),
+            np.append(self.times, times), float(total),
+        )  # fmt: skip
+
+    def cast(self, G: np.ndarray, bias: bool, start: np.ndarray) -> np.ndarray:
+        """Votes for the positive class less those against it, as a share of all, (n,).
+
+        Each machine has as many votes as samples were visited with it. G is k between the new
+        samples and the support vectors, and ``start`` the first machine's values.
+        """
+        counts, out = np.diff(np.concatenate([[0.0], self.times, [self.total]])), np.zeros(len(G))
+        _native.perceptron_votes(
+            np.ascontiguousarray(G, np.float64), self.place, self.change, counts, float(bias),
+            np.ascontiguousarray(start, np.float64), out,
+        )  # fmt: skip
+        return out / max(self.total, 1.0)
+
+
+class PerceptronClassifier(ClassifierMixin, ABC):
+    """Abstract: the parts of the two perceptrons that are the same."""
+
+    fit_intercept: bool
+    max_iter: int
+    tol: float | None
+    shuffle: bool
+    verbose: int
+    eta0: float
+    n_jobs: int | None
+    random_state: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    class_weight: Any
+    combine: str
+    classes_: np.ndarray
+    mistakes_: list[np.ndarray]
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> np.ndarray:
+        """f of each machine, (n, machines)."""
+
+    def _check_steps(self) -> None:
+        """Check the parameters of both."""
+        check_positive("eta0", self.eta0)
+        for name in ("max_iter", "n_iter_no_change"):
+            check_count(name, getattr(self, name), optional=False)
+        for name in ("fit_intercept", "shuffle", "early_stopping"):
+            check_flag(name, getattr(self, name))
+        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < np.inf):
+            raise ValueError(f"tol={self.tol!r}: give a finite number >= 0, or None.")
+        fraction = self.validation_fraction
+        if not (is_number(fraction) and 0 < fraction < 1):
+            raise ValueError(f"validation_fraction={fraction!r}: give a number between 0 and 1.")
+        if self.combine not in COMBINE:
+            raise ValueError(f"combine={self.combine!r}: give one of {list(COMBINE)}.")
+        check_seed(self.random_state)
+        count_jobs(self.n_jobs)
+
+    def _check_stream(self) -> None:
+        """Refuse what needs to see all rows."""
+        if self.early_stopping:
+            raise ValueError(
+                "early_stopping=True needs all rows: use fit, or early_stopping=False."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all rows: give partial_fit a dict of weights.'
+            )
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        """+1 and -1 for each machine, (n, machines)."""
+        codes = np.searchsorted(self.classes_, y)
+        positive = [1] if len(self.classes_) == 2 else np.arange(len(self.classes_))
+        return np.where(codes[:, None] == positive, 1.0, -1.0)
+
+    def _sizes(self, y: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """η times the weight of each row in each machine, (n, machines).
+
+        The weight of a class counts where it is not the rest, as in scikit-learn.
+        """
+        if self.class_weight is None:
+            own = weights
+        else:
+            own = weigh_classes(self.class_weight, y, weights)
+        rest = own if len(self.classes_) == 2 else weights
+        return float(self.eta0) * np.where(labels > 0, own[:, None], rest[:, None])
+
+    def _held_out(self, y: np.ndarray) -> np.ndarray | None:
+        """The rows that early stopping holds out, None without it."""
+        if not self.early_stopping:
+            return None
+        split = StratifiedShuffleSplit(
+            test_size=self.validation_fraction, random_state=self.random_state
+        )
+        try:
+            return np.sort(next(split.split(np.zeros((len(y), 1)), y))[1])
+        except ValueError as error:
+            raise ValueError(
+                "early_stopping=True cannot hold out "
+                f"validation_fraction={self.validation_fraction} of these {len(y)} rows: {error}"
+            ) from None
+
+    def _count(self, mistakes: list[np.ndarray]) -> None:
+        """Keep the mistakes of each machine in each epoch, and what follows from them."""
+        self.mistakes_ = mistakes
+        self.n_iter_ = max(len(made) for made in mistakes)
+        self.converged_ = all(made[-1] == 0 for made in mistakes)
+        if self.verbose:
+            for m, count in enumerate(mistakes):
+                print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
+
+    def _report(
+        self, K: GramOperator, y: np.ndarray, weights: np.ndarray, starts: np.ndarray
+    ) -> MarginReport:
+        """The report on the fit; ``starts`` has the length of each machine's start."""
+        partial_classes(self.classes_, None, y)
+        labels = self._labels(y)
+        return margin_report(
+            K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
+            bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
+            seed=self._seed(), epochs=self.max_iter,
+        )  # fmt: skip
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes).
+
+        With ``combine="vote"``, the votes for a class less those against it, from -1 to 1.
+        """
+        values = self._outputs(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, (n,)."""
+        check_is_fitted(self)
+        f = self._outputs(X)
+        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
+        return self.classes_[best]
+
+
+def partial_classes(known: np.ndarray | None, classes: Any, y: np.ndarray) -> np.ndarray:
+    """All classes of a stream, which its first call names; check them and y."""
+    if classes is None and known is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit: give all classes."
+        )
+    found = known if classes is None else np.unique(np.asarray(classes))
+    assert found is not None
+    if known is not None and not np.array_equal(known, found):
+        raise ValueError(
+            f"classes={classes!r} is not the same as on last call to partial_fit, "
+            f"{known.tolist()}: give the same, or None."
+        )
+    if len(found) < 2:
+        raise ValueError(
+            f"y has only one class, {found.tolist()[0]!r}: give at least two classes in classes=."
+        )
+    unknown = np.setdiff1d(y, found)
+    if len(unknown):
+        raise ValueError(
+            f"y has the class {unknown.tolist()[0]!r}, which is not one of classes="
+            f"{found.tolist()}: name all classes in the first call of partial_fit."
+        )
+    return found

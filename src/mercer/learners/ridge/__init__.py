@@ -1,0 +1,21 @@
+"""Kernel ridge regression, classification by it, and kernel logistic regression."""
+
+from mercer.learners.ridge.kernel_ridge import KernelRidge
+from mercer.learners.ridge.local import affordable_leaf
+from mercer.learners.ridge.penalty import (
+    PENALTIES,
+    affordable,
+    least_left_out,
+    mixed_outputs,
+    unit_of,
+)
+
+__all__ = [
+    "PENALTIES",
+    "KernelRidge",
+    "affordable",
+    "affordable_leaf",
+    "least_left_out",
+    "mixed_outputs",
+    "unit_of",
+]

@@ -1,0 +1,221 @@
+"""Kernel logistic regression: classes with probabilities that mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import column_or_1d
+
+from mercer.gram import FeatureGram, GramOperator
+from mercer.learners.base import (
+    LIMITS,
+    FitPath,
+    KernelLearner,
+    check_count,
+    check_flag,
+    check_positive,
+    encode_classes,
+    finite_fit,
+    finite_values,
+    weigh_classes,
+)
+from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
+from mercer.solvers.ridge import probabilities
+from mercer.threads import blas_limit, fitting
+
+__all__ = ["KernelLogisticRegression"]
+
+SOLVERS = ("auto", "exact", "low_rank")
+
+
+class KernelLogisticRegression(ClassifierMixin, KernelLearner):
+    r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
+
+    .. math:: \min_{α, b}\; C \sum_i w_i \left(-\log p_{y_i}(x_i)\right) + \tfrac12 α^\top K α,
+              \qquad p(x) = \mathrm{softmax}\, f(x).
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
+    kernel : kernel object, name, "precomputed" or callable, default="rbf"
+        A callable takes two arrays, as in SVC.
+    gamma, degree, coef0
+        Of named kernels, as in `KernelRidge`.
+    kernel_params : dict, optional
+        Further arguments of a callable kernel.
+    fit_intercept : bool, default=True
+    class_weight : dict or "balanced", optional
+        A factor of the row weights. Note that probabilities then answer for the weighted classes.
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
+        "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
+    tol : float, default=1e-10
+        On what a Newton step still promises, relative to the objective.
+    max_iter : int, default=100
+        Newton steps.
+    rank : int, optional
+        Centres; None means 1000, or as many as fit ``memory``.
+    memory, n_jobs, random_state
+        As in `KernelRidge`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n, outputs)
+        One output for two classes, else one for each class.
+    intercept_ : ndarray of shape (outputs,)
+    X_fit_, kernel_, solver_, gram_, n_iter_
+        As in `KernelRidge`.
+    objective_ : float
+
+    Examples
+    --------
+    >>> from mercer import KernelLogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+    >>> model = KernelLogisticRegression(C=10.0, kernel="rbf", gamma=0.5).fit(X, y)
+    >>> model.predict_proba([[0.0], [1.5]]).round(2)
+    array([[0.11, 0.89],
+           [0.5 , 0.5 ]])
+    """
+
+    path_parameter = "C"
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params=None,
+        fit_intercept=True,
+        class_weight=None,
+        solver="auto",
+        tol=1e-10,
+        max_iter=100,
+        rank=None,
+        memory=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.rank = rank
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fitting
+    @finite_fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+    ) -> Self:
+        """Fit to samples X (n) and classes y (n); weights mean repetition.
+
+        ``fit_path`` is shared by fits that differ in C (see `new_path`).
+        """
+        self._check_parameters()
+        training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
+        training = training._replace(y=column_or_1d(training.y, warn=True))
+        self.classes_, codes = encode_classes(training.y)
+        if self.class_weight is not None:
+            training = training.weighed(
+                weigh_classes(self.class_weight, training.y, training.weights)
+            )
+            codes = np.searchsorted(self.classes_, training.y)
+        Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
+        Y = Y[:, 1:] if len(self.classes_) == 2 else Y
+        solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
+        with blas_limit(training.X.shape[0]):
+            K = self._exact_gram(training, fit_path)
+            if K is not None:
+                result, coef = self._solve_exactly(K, solver, training, Y, fit_path)
+            else:
+                result, coef = self._solve_low_rank(solver, training, Y, fit_path)
+        self.solver_ = "low_rank" if K is None else "exact"
+        self.intercept_ = np.asarray(result.intercept)
+        self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
+        self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
+        result.conclude()
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
+        f = self._outputs(X)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes in the order of ``classes_``, (n, n_classes)."""
+        p = probabilities(self._outputs(X))
+        return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        f = self._outputs(X)
+        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
+        return self.classes_[best]
+
+    def _exact_gram(self, training, fit_path) -> GramOperator | None:
+        """K in memory, or None if the fit is of low rank."""
+        limits = LIMITS["logistic"]
+        if not limits.exact(self.solver, training.X.shape[0]):
+            return None
+        K = self.make_gram(training.X, fit_path, matrices=limits.matrices)
+        if self.fits(K, limits.matrices):
+            return K
+        if self.solver == "exact":
+            what, other = "an eigendecomposition", ', or solver="low_rank"'
+            self.refuse_memory(K, limits.matrices, what, other)
+        return None
+
+    def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        self.keep_support(training.X)
+        w, memory = training.weights, self.memory_beside(K)
+
+        def factor() -> FeatureGram:
+            """K = T Tᵀ."""
+            return EigenSolver(memory=memory).factorise(K).features()
+
+        low = factor() if fit_path is None else fit_path.shared(factor, "factor")
+        result = solver.solve(low, Y, w)
+        f = low.F @ result.coef.astype(low.dtype) + result.intercept
+        # at the optimum B = Tᵀ α with λ α = w (y - p)
+        residual = Y - probabilities(np.asarray(f, dtype=np.float64))
+        return result, (residual if w is None else w[:, None] * residual) / solver.penalty
+
+    def _solve_low_rank(self, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
+        rank = LIMITS["logistic"].rank
+        K = self.make_low_rank_gram(training.X, rank, held=1, fit_path=fit_path)
+        self.keep_support(training.X[K.centres])
+        factor = LowRankSolver().factorise(K)
+        result = solver.solve(factor.features(), Y, training.weights)
+        return result, factor.lift(result.coef)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "dual_coef_" in vars(self)  # which is stored after the samples
+
+    @finite_values
+    def _outputs(self, X: Any) -> np.ndarray:
+        return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
+
+    def _check_parameters(self) -> None:
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter, optional=False)
+        check_count("rank", self.rank)
+        check_flag("fit_intercept", self.fit_intercept)

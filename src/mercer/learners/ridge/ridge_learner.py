@@ -1,0 +1,316 @@
+"""What ridge regression and the classifier by regression share: (K + λ W⁻¹) a = y, solved.
+
+Three solvers give the same machine: Cholesky where K fits, conjugate gradients where only its
+products do, and a low-rank factor where there are too many rows for either. A fourth one is exact
+inside leaves of similar rows. The penalty may be chosen by the leave-one-out error, which has a
+closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.gram import GramOperator, Leaves, LocalGram, gram, memory_budget
+from mercer.learners.base import (
+    LIMITS,
+    PENALTY_ROWS,
+    FitPath,
+    KernelLearner,
+    Training,
+    check_count,
+    check_positive,
+    finite_values,
+)
+from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
+from mercer.learners.ridge.penalty import (
+    PenaltyPath,
+    check_penalty,
+    least_left_out,
+    mixed_outputs,
+    solve_densely,
+    unit_of,
+)
+from mercer.solvers import (
+    ConjugateGradientSolver,
+    EigenSolver,
+    LocalSolver,
+    LowRankSolver,
+    NystroemPreconditioner,
+    Result,
+)
+from mercer.solvers.ridge import rounding_of
+from mercer.threads import blas_limit
+
+__all__ = ["Expansion", "RidgeLearner"]
+
+SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
+SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
+JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10
+STRIP = 2**16  # samples that look for their leaves at a time
+
+
+class Expansion(NamedTuple):
+    """f at some samples: K @ coef, with K between them and some of the stored samples."""
+
+    rows: np.ndarray
+    stored: np.ndarray
+    K: GramOperator
+    coef: np.ndarray
+
+
+class RidgeLearner(KernelLearner):
+    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits."""
+
+    alpha: Any
+    solver: str
+    tol: float
+    max_iter: int | None
+    leaf_rows: int | None
+    dual_coef_: Any
+    leaf_coef_: np.ndarray
+    leaves_: Leaves
+    _pairwise_callable = True
+    path_parameter = "alpha"
+
+    def new_path(self, values: list) -> PenaltyPath:
+        return PenaltyPath(values)
+
+    def _fit_dual(
+        self, training: Training, y: np.ndarray, fit_path: FitPath | None
+    ) -> tuple[Result, Any]:
+        """Solve for ``dual_coef_``, and say how in ``solver_``, ``gram_`` and ``n_iter_``.
+
+        Returns the result, and Σ w (y - f) / λ of each target, which an intercept is made of (None
+        with ``alpha="auto"``).
+        """
+        self._check_solver()
+        for name in SOMETIMES:  # of an earlier fit
+            vars(self).pop(name, None)
+        choose = isinstance(self.alpha, str) and self.alpha == "auto"
+        penalty = np.nan if choose else check_penalty(self.alpha, y)
+        n, unit = training.X.shape[0], unit_of(y)
+        y = y / unit
+        # of an indefinite kernel a low-rank part is not sound: all rows, however many
+        solver = "cholesky" if self.solver == "auto" and self._indefinite() else self.solver
+        with blas_limit(n):
+            if choose:
+                result, sums = self._solve_by_leave_one_out(training, y), None
+            elif solver == "local":
+                result = self._solve_locally(training, y, penalty, fit_path)
+                sums = result.coef.sum(axis=0)
+            elif LIMITS["ridge"].exact(solver, n):
+                result, sums = self._solve_exactly(training, y, penalty, fit_path)
+            else:
+                result, sums = self._solve_low_rank(training, y, penalty, fit_path)
+        if choose:
+            self.left_out_ = self.left_out_ * unit
+        if self.solver_ == "local":
+            self.leaf_coef_ = (unit * self.leaf_coef_).astype(training.X.dtype, copy=False)
+        self.dual_coef_ = (unit * result.coef).astype(training.X.dtype, copy=False)
+        self.n_iter_ = result.iterations
+        self.residual_ = result.gap
+        return result, None if sums is None else unit * sums
+
+    def _solve_exactly(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients of all rows, and residual sums."""
+        w, matrices = training.weights, LIMITS["ridge"].matrices
+        if training.X.dtype != np.float64:
+            matrices += 1  # a nearly singular K of float32 is factorised in float64
+        K = self.make_gram(training.X, fit_path, matrices=matrices)
+        self.keep_support(training.X)
+        held, indefinite = self.fits(K, matrices), self._indefinite()
+        memory = self.memory_beside(K) if held else self.memory
+        self.solver_ = self.solver
+        if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
+            self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
+        if self.solver_ == "conjugate_gradient":
+            self._refuse_indefinite("conjugate_gradient")
+            limit = 1000 if self.max_iter is None else self.max_iter
+            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs, memory)
+            result = ConjugateGradientSolver(penalty, self.tol, limit, nystroem).solve(K, y, w)
+        elif not held:
+            other = "" if indefinite else ', or solver="conjugate_gradient"'
+            self.refuse_memory(K, matrices, "a Cholesky factorisation", other)
+        elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
+            result = fit_path.solve(K, y, w, penalty, memory)
+        else:
+            result = solve_densely(K, y, w, penalty, memory)
+        return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
+
+    def _solve_low_rank(
+        self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
+    ) -> tuple[Result, np.ndarray]:
+        """Coefficients at the centres, which are all that predictions need; residual sums."""
+        K = self.make_low_rank_gram(training.X, LIMITS["ridge"].rank, fit_path=fit_path)
+        self.keep_support(training.X[K.centres])
+        self.centres_ = np.asarray(K.centres)
+        self.solver_ = "low_rank"
+        factor = LowRankSolver().factorise(K, training.weights)
+        result = factor.solve(y, penalty)
+        return result, factor.residual_sums(y, result.coef)
+
+    def _solve_by_leave_one_out(self, training: Training, y: np.ndarray) -> Result:
+        """The solution for the penalty of the least squared leave-one-out error, ``alpha_``."""
+        self._refuse_indefinite("alpha")
+        if self.solver == "local":
+            return self._solve_locally(training, y)
+        X, w, n = training.X, training.weights, training.X.shape[0]
+        limits, factor, budget = LIMITS["leave one out"], None, memory_budget(self.memory)
+        if limits.exact(self.solver, n):
+            K = self.make_gram(X, matrices=limits.matrices)
+            if self.fits(K, limits.matrices):
+                factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
+                self.keep_support(X)
+                self.solver_ = "eigenpairs"
+            elif self.solver != "auto":
+                what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
+                self.refuse_memory(K, limits.matrices, what, other)
+        if factor is None:
+            low = self.make_low_rank_gram(X, limits.rank)
+            factor = LowRankSolver().factorise(low, w)
+            self.keep_support(X[low.centres])
+            self.centres_ = np.asarray(low.centres)
+            self.solver_ = "low_rank"
+        self.alpha_, self.left_out_ = least_left_out(factor, y, w, budget)
+        return factor.solve(y, self.alpha_)
+
+    def _solve_locally(
+        self, training: Training, y: np.ndarray, penalty: Any = None, fit_path: Any = None
+    ) -> Result:
+        """Coefficients of all rows, and of the centres for each leaf; None chooses the penalty."""
+        X, w = training.X, training.weights
+        low = self.make_low_rank_gram(X, LIMITS["local ridge"].rank, held=2, fit_path=fit_path)
+
+        def made() -> LocalGram:
+            return local_gram(low, self.leaf_rows, self.memory, self.random_state)
+
+        K = made() if fit_path is None else fit_path.shared(made, "local")
+        self.keep_support(X)
+        self.centres_, self.leaves_ = np.asarray(K.centres), K.leaves
+        self.solver_, self.gram_ = "local", K.describe()
+        jobs = leaf_jobs(K, self.memory, self.n_jobs)
+        if penalty is None:
+            self.alpha_ = self._penalty_of_leaves(K, training, y, jobs)
+            solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
+            if not solved[0].converged:  # the rounding of K is larger in some other leaf
+                self.alpha_ *= 10
+                solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
+            result, self.left_out_ = solved
+        else:
+            result = LocalSolver(penalty, jobs).solve(K, y, w)
+        self.leaf_coef_ = leaf_coefficients(K, result.coef)
+        return result
+
+    def _change_outputs(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Change the coefficients, whose last axis is that of the outputs."""
+        self.dual_coef_ = change(self.dual_coef_)
+        if self.solver_ == "local":
+            self.leaf_coef_ = change(self.leaf_coef_)
+
+    def _penalty_of_leaves(self, K: LocalGram, training: Training, y: np.ndarray, jobs) -> float:
+        """The λ of the least squared leave-one-out error in some leaves.
+
+        1,400 rows choose where to begin. As the noise of a Gaussian process λ would not change with
+        the number of rows; for a kernel that is rougher than the target it grows.
+        """
+        some, rows = K.some(JUDGED_LEAVES)
+        w = None if training.weights is None else training.weights[rows]
+        judged = mixed_outputs(y[rows])
+        share = np.ones(len(rows)) if w is None else w
+
+        @cache
+        def error(step: int) -> float:
+            penalty = begin * np.sqrt(10.0) ** step
+            if penalty < least:
+                return np.inf  # it cannot be told from none
+            solved, left_out = LocalSolver(penalty, jobs).solve_and_leave_out(some, judged, w)
+            if not solved.converged:
+                return np.inf
+            squares = np.square(left_out - judged).reshape(len(rows), -1).sum(axis=1)
+            return float(squares @ share)
+
+        least = rounding_of(K, training.weights)
+        begin, best = max(self._penalty_of_few(training, y), least), 0
+        for direction in (1, -1):
+            while abs(best) < STEPS and error(best + direction) < error(best):
+                best += direction
+        return float(begin * np.sqrt(10.0) ** best)
+
+    def _penalty_of_few(self, training: Training, y: np.ndarray) -> float:
+        """The λ that 1,400 rows choose among many, or fewer if memory is short."""
+        n, one = training.X.shape[0], LIMITS["leave one out"].matrices * 8
+        most = int(min(PENALTY_ROWS, np.sqrt(memory_budget(self.memory, one * n**2) / one)))
+        some = np.sort(check_random_state(self.random_state).permutation(n)[: max(most, 2)])
+        w = None if training.weights is None else training.weights[some]
+        K = gram(self.kernel_, training.X[some], memory=self.memory, n_jobs=self.n_jobs).held()
+        factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
+        return least_left_out(factor, y[some], w, memory_budget(self.memory))[0]
+
+    def expansions(self, X: Any) -> Iterator[Expansion]:
+        """f at new samples as sums over stored ones; each sample is in one of the parts.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            Not yet encoded.
+        """
+        X = self.encode_new(X)
+
+        def cross(rows: np.ndarray, stored: np.ndarray) -> GramOperator:
+            some, known = X[rows], self.X_fit_[stored]
+            return gram(self.kernel_, some, known, memory=self.memory, n_jobs=self.n_jobs)
+
+        everything, stored = np.arange(X.shape[0]), np.arange(self.X_fit_.shape[0])
+        if self.solver_ != "local" or self.leaves_.count == 1:
+            K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+            yield Expansion(everything, stored, K, self.dual_coef_)
+            return
+        leaves, centres = self.leaves_, self.centres_
+        for s in range(0, len(everything), STRIP):
+            strip = everything[s : s + STRIP]
+            found = leaves.find(cross(strip, centres) @ leaves.routes)
+            for leaf in np.unique(found):
+                rows, own = strip[found == leaf], leaves.rows(leaf)
+                coef = np.concatenate([self.leaf_coef_[leaf], self.dual_coef_[own]])
+                stored = np.concatenate([centres, own])
+                yield Expansion(rows, stored, cross(rows, stored), coef)
+
+    @finite_values
+    def _evaluate(self, X: Any) -> Any:
+        """f at new samples, (n,) or (n, outputs)."""
+        parts = [(part.rows, part.K @ part.coef) for part in self.expansions(X)]
+        if len(parts) == 1:
+            return parts[0][1]
+        rows = np.concatenate([rows for rows, _ in parts])
+        return np.concatenate([values for _, values in parts])[np.argsort(rows)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "dual_coef_" in vars(self)  # which is stored after the samples
+
+    def _check_solver(self) -> None:
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_count("rank", self.rank)
+        check_count("leaf_rows", self.leaf_rows, 2)
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        if self.solver in ("low_rank", "local"):
+            self._refuse_indefinite(self.solver)
+
+    def _indefinite(self) -> bool:
+        return self.kernel_.positive_definite is False
+
+    def _refuse_indefinite(self, name: str) -> None:
+        if self._indefinite():
+            given = 'alpha="auto"' if name == "alpha" else f"solver={name!r}"
+            raise ValueError(
+                f"{given} needs a positive semidefinite kernel, which {self.kernel_!r} "
+                'is not: use solver="cholesky" and a number for alpha.'
+            )

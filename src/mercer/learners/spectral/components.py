@@ -1,0 +1,209 @@
+"""The principal components of a centred Gram matrix, found by whichever way suits.
+
+All ways end in the same form. With K̃ the Gram matrix of the features minus their mean φ̄, and
+K̃ v = λ v, the score of a sample is y(x) = Σ_i a_i k(x, x_i) + b with a = v / √λ: as K̃ has rows that
+sum to 0, so has a, and what centring changes for a new sample is the constant b alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.gram import CentredGram, FactoredGram, GramOperator, LowRankGram
+from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
+from mercer.solvers.eigen import GUARDS
+
+__all__ = [
+    "Components",
+    "components_by_products",
+    "components_of_factor",
+    "components_of_low_rank",
+    "components_of_matrix",
+    "low_rank_scores",
+]
+
+DRAWN = 500  # rows whose components are the start of those of all
+ROUGH = 1e-2  # relative residual of theirs
+PATIENCE = 3  # products in float32, which may be too rough for a smaller residual
+STRIP = 2**22  # numbers of K that are read at a time
+#: an eigenvalue below this part of the largest is 0, and above that part of it, below 0, a fault
+ROUNDING = {np.dtype(np.float32): (2e-7, 5e-3), np.dtype(np.float64): (1e-12, 1e-5)}
+
+
+class Components(NamedTuple):
+    """Components in the order of their eigenvalues, as functions of k(x, x_i) of m samples x_i.
+
+    Attributes
+    ----------
+    values : ndarray of shape (count,)
+        Eigenvalues λ of K̃, of which those within rounding of 0 are 0.
+    vectors : ndarray of shape (m, count)
+        Entries of the unit eigenvectors that belong to the m samples.
+    coef : ndarray of shape (m, count)
+        a; 0 where λ is 0.
+    offset : ndarray of shape (count,)
+        b.
+    mean : ndarray of shape (m,)
+        φ̄ = Σ_i mean_i φ(x_i).
+    square : float
+        ‖φ̄‖².
+    lowest : float
+        The smallest eigenvalue that was found, if it is below 0 and not by rounding; else 0.
+    found : Eigenpairs
+        How they were found.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    coef: np.ndarray
+    offset: np.ndarray
+    mean: np.ndarray
+    square: float
+    lowest: float
+    found: Eigenpairs
+
+    def positive(self) -> Components:
+        """The components whose eigenvalue is not 0."""
+        kept = self.values > 0
+        return self._replace(
+            values=self.values[kept],
+            vectors=self.vectors[:, kept],
+            coef=self.coef[:, kept],
+            offset=self.offset[kept],
+        )
+
+
+def components_of_matrix(K: GramOperator, count: int) -> Components:
+    """From all of K̃: O(n³) operations and, beside K, three matrices of its size."""
+    centred = CentredGram(K)
+    return _of_all_rows(centred, dense_eigenpairs(centred, count))
+
+
+def components_by_products(
+    K: GramOperator, solver: TopEigenSolver, single: GramOperator | None = None
+) -> Components:
+    """By products with K̃; if ``single`` is K in float32, few of them are with K itself.
+
+    A solver with ``tol`` = 0, which asks for a number of products, gets no start from some rows.
+    """
+    start = None
+    if solver.tol > 0:
+        start = _start(K if single is None else single, solver)
+    if single is not None:
+        half, most = solver.tol / 2, solver.max_iter
+        rough = TopEigenSolver(solver.count, half, most, solver.memory, 0, patience=PATIENCE)
+        start = rough.solve(CentredGram(single), start).coef
+    centred = CentredGram(K)
+    return _of_all_rows(centred, solver.solve(centred, start))
+
+
+def _start(K: GramOperator, solver: TopEigenSolver) -> np.ndarray | None:
+    """About the first eigenvectors of K̃, from those of some rows; None where there are too few.
+
+    Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+    """
+    n, count = K.shape[0], solver.count + GUARDS
+    drawn = max(DRAWN, 4 * count)
+    if 4 * drawn > n or "factor" in K.cheap:
+        return None
+    rows = np.sort(np.random.RandomState(0).choice(n, drawn, replace=False))
+    V = TopEigenSolver(count, ROUGH, random_state=0).solve(CentredGram(K.part(rows).held())).coef
+    start = np.zeros((n, count), K.dtype)
+    step = max(1, STRIP // n)
+    for s in range(0, drawn, step):
+        some = np.asarray(K.rows(rows[s : s + step]))
+        start += some.T @ V[s : s + step].astype(some.dtype)
+    return start - start.mean(axis=0)
+
+
+def components_of_factor(K: FactoredGram, count: int) -> Components:
+    """From the features F of all rows, K = F Fᵀ: O(n m²) operations."""
+    pairs, mean = factor_eigenpairs(K)
+    count = min(count, len(pairs.values))
+    values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
+    Q = pairs.coef[:, :count]
+    scores = np.concatenate([F @ Q.astype(F.dtype) for _, F in K.strips()]) - mean @ Q
+    roots = _inverse_roots(values)
+    vectors = scores * roots
+    signs = _signs(vectors)
+    vectors *= signs
+    n, coef = K.shape[0], _centred(vectors * roots)
+    # Fᵀ a is Q, but for rounding, which cancels in (f(x) - mean) Fᵀ a
+    directions = sum(F.T @ coef[rows].astype(F.dtype) for rows, F in K.strips())
+    mean_coef, square = np.full(n, 1 / n), float(mean @ mean)
+    return Components(values, vectors, coef, -(mean @ directions), mean_coef, square, lowest, pairs)
+
+
+def components_of_low_rank(K: LowRankGram, count: int) -> Components:
+    """From a factor on m centres, which are all that new samples are compared with."""
+    pairs, mean = factor_eigenpairs(K)
+    values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
+    Q = pairs.coef[:, : len(values)] * (values > 0)
+    scores = (K.factor(K.centres) - mean) @ Q
+    signs = _signs(scores)
+    Q = Q * signs
+    return Components(
+        values,
+        scores * signs * _inverse_roots(values),
+        K.lift(Q),
+        -(mean @ Q),
+        K.lift(mean),
+        float(mean @ mean),
+        lowest,
+        pairs,
+    )
+
+
+def low_rank_scores(K: LowRankGram, components: Components) -> np.ndarray:
+    """Scores of all rows of K, (n, count)."""
+    Q = K.L.T @ components.coef
+    return np.concatenate([F @ Q for _, F in K.strips()]) + components.offset
+
+
+def _of_all_rows(centred: CentredGram, found: Eigenpairs) -> Components:
+    n = centred.shape[0]
+    means = centred.means
+    largest = n * float(np.abs(means.columns).max(initial=0))
+    values, lowest = _judged(found.values, centred, largest)
+    vectors = found.coef * _signs(found.coef)
+    coef = _centred(vectors * _inverse_roots(values))
+    mean = np.full(n, 1 / n)
+    return Components(
+        values, vectors, coef, -(means.columns @ coef), mean, means.all, lowest, found
+    )
+
+
+def _judged(values: np.ndarray, K: GramOperator, largest: float) -> tuple[np.ndarray, float]:
+    """Eigenvalues that are not rounding, 0 for others, and the lowest if it is truly below 0.
+
+    ``largest`` is the size of K before it was centred.
+    """
+    small, wrong = ROUNDING[np.dtype(K.dtype)]
+    top = float(np.abs(values).max(initial=0))
+    noise = max(small * top, 10 * float(np.finfo(K.dtype).eps) * largest)
+    lowest = float(values.min(initial=0))
+    return np.where(values > noise, values, 0.0), min(lowest, 0) if -lowest > max(
+        wrong * top, noise
+    ) else 0.0
+
+
+def _largest(pairs: Eigenpairs, mean: np.ndarray, K: GramOperator) -> float:
+    """The largest eigenvalue before centring, at most."""
+    return float(pairs.values.max(initial=0)) + K.shape[0] * float(mean @ mean)
+
+
+def _inverse_roots(values: np.ndarray) -> np.ndarray:
+    return np.divide(1.0, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
+
+
+def _centred(coef: np.ndarray) -> np.ndarray:
+    """Columns that sum to 0, as they do but for rounding."""
+    return coef - coef.mean(axis=0)
+
+
+def _signs(vectors: np.ndarray) -> np.ndarray:
+    """Signs that make the entry of the largest size of each column positive."""
+    largest = np.abs(vectors).argmax(axis=0)
+    return np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

@@ -1,0 +1,101 @@
+"""How kernel PCA finds its components: which of the solvers suits K, the memory and the count."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from mercer.gram import (
+    FactoredGram,
+    GramOperator,
+    gram,
+    held_for_products,
+    in_single_precision,
+    memory_budget,
+)
+from mercer.learners.base import LIMITS, SQUARES, KernelLearner
+from mercer.learners.spectral.components import (
+    Components,
+    components_by_products,
+    components_of_factor,
+    components_of_low_rank,
+    components_of_matrix,
+)
+from mercer.solvers import TopEigenSolver
+
+__all__ = ["SOLVERS", "ComponentLearner"]
+
+SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
+ROUGH = 1e-3  # most error of a kernel value in float32, which only has to give a good start
+SMALL = 500  # rows, up to which the whole matrix is decomposed
+FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
+TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
+
+
+class ComponentLearner(KernelLearner):
+    """Abstract: components by the ``eigen_solver`` that is asked for or suits."""
+
+    eigen_solver: str
+    tol: float
+    max_iter: int | None
+    iterated_power: Any
+
+    def _components(self, X: Any, count: int) -> tuple[Components, Any]:
+        """The components, and the samples that they are functions of."""
+        n, limits = X.shape[0], LIMITS["components"]
+        indefinite = self.kernel_.positive_definite is False
+        solver = "krylov" if self.eigen_solver == "arpack" else self.eigen_solver
+        if solver == "low_rank" or (solver == "auto" and n > limits.exact_rows and not indefinite):
+            if indefinite:
+                raise ValueError(
+                    f'eigen_solver="low_rank" needs a positive semidefinite kernel, which '
+                    f'{self.kernel_!r} is not: give eigen_solver="krylov".'
+                )
+            self.solver_ = "low_rank"
+            low = self.make_low_rank_gram(X, limits.rank)
+            return components_of_low_rank(low, count), X[low.centres]
+        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        self.gram_ = K.describe()
+        if solver == "auto":
+            solver = self._suited(K, count)
+        self.solver_ = solver
+        if solver == "primal":
+            return components_of_factor(cast(FactoredGram, K), count), X
+        if solver == "dense":
+            if not self.fits(K, limits.matrices):
+                self.refuse_memory(
+                    K, limits.matrices, "all eigenpairs", ', or fewer n_components with "krylov"'
+                )
+            return components_of_matrix(K.held(), count), X
+        return self._by_products(X, K, count), X
+
+    def _suited(self, K: GramOperator, count: int) -> str:
+        """What "auto" means for K in full."""
+        n, smallest = K.shape[0], K.shape[0]
+        if "factor" in K.cheap:
+            m = cast(FactoredGram, K).rank
+            smallest = min(n, m)
+            needed = SQUARES * m * m
+            few = m <= FEW_FEATURES or 4 * count > smallest
+            if m <= n and few and needed <= memory_budget(self.memory, needed):
+                return "primal"
+        many = n <= SMALL or 4 * count > smallest
+        return "dense" if many and self.fits(K, LIMITS["components"].matrices) else "krylov"
+
+    def _by_products(self, X: Any, K: GramOperator, count: int) -> Components:
+        n, single = X.shape[0], None
+        if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
+            rounded = in_single_precision(self.kernel_, X, ROUGH)
+            if rounded is not X:
+                single = gram(self.kernel_, rounded, memory=self.memory, n_jobs=self.n_jobs)
+                single = held_for_products(single)
+        K = held_for_products(K) if single is None and "factor" not in K.cheap else K
+        multiplied = K if single is None else single
+        held = "dense" in multiplied.cheap and "factor" not in multiplied.cheap
+        memory = self.memory_beside(multiplied) if held else self.memory
+        tol, most = self.tol or TOL, self.max_iter or MOST
+        if self.solver_ == "randomized":
+            power = 7 if count < 0.1 * n else 4
+            power = power if self.iterated_power == "auto" else self.iterated_power
+            tol, most = 0.0, 1 + power
+        solver = TopEigenSolver(count, tol, most, memory, self.random_state)
+        return components_by_products(K, solver, single)

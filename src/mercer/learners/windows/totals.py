@@ -1,0 +1,323 @@
+r"""Sums over windows, :math:`\sum_j K(\rho(x_i, z_j) / h) V_j`, for all rows x_i and widths h.
+
+Tiles of distances stream by, and nothing of the size of the matrix is kept. A window that never
+ends, such as the Gaussian, is measured from the nearest row, so that the sum of a far row is not 0
+by underflow: the factor that is taken out stays known as a logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer import _native
+from mercer.distances import Distance, tile_edge
+from mercer.gram import memory_budget
+from mercer.learners.windows.shapes import WINDOWS
+from mercer.search import Index
+from mercer.threads import count_jobs, ordered_map, raise_if_stopped
+
+__all__ = [
+    "NEAREST",
+    "SHAPES",
+    "Shape",
+    "candidate_widths",
+    "neighbour_totals",
+    "typical_distance",
+    "window_totals",
+]
+
+TRIED = 24  # widths of a choice
+SOME = 512  # rows whose distances give the scale
+ROWS = 4096  # whose neighbours are summed at a time
+FAR = 1e270  # power of a width of a window without end, so that its rate is a finite number > 0
+EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
+
+
+class Shape(NamedTuple):
+    """A window K(u), u >= 0.
+
+    Attributes
+    ----------
+    values : callable or None
+        K, which is 0 beyond u = 1; None: K(u) = exp(-rate · u ** power).
+    power, rate : float
+    """
+
+    values: Callable[[np.ndarray], np.ndarray] | None
+    power: float = 2.0
+    rate: float = 0.0
+
+
+#: the windows of Parzen's method
+SHAPES = {
+    name: Shape(None, 2.0, 0.5) if name == "gaussian" else Shape(values)
+    for name, values in WINDOWS.items()
+}
+
+#: with a width of 1, only the nearest rows count, all alike
+NEAREST = Shape(None, 1.0, 1e30)
+
+
+#: takes the sums of V with K and of Q with K², (n, c) and (n, s), their log scales (n,), and which
+#: rows of X they belong to; returns what is wanted of each row, (n,) or (n, r). The sums are
+#: divided by exp(log scale), and by exp(2 log scale).
+Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
+
+
+def window_totals(
+    distance: Distance,
+    X: Any,
+    Z: Any,
+    V: np.ndarray,
+    shape: Shape,
+    widths: np.ndarray,
+    reduce: Reduce,
+    *,
+    Q: np.ndarray | None = None,
+    left_out: np.ndarray | None = None,
+    nearest: bool = True,
+    memory: int | float | str | None = None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """What ``reduce`` makes of the sums over the windows around each row of X, (G, n) or (G, n, r).
+
+    Parameters
+    ----------
+    distance : Distance
+        Bound.
+    X, Z : encoded samples, n and m
+    V : ndarray of shape (m, c)
+        The first column is positive.
+    shape : Shape
+    widths : ndarray of shape (G,)
+        > 0, in descending order.
+    reduce : callable
+    Q : ndarray of shape (m, s), optional
+        What the squares of the window are multiplied with.
+    left_out : ndarray of shape (n,), optional
+        For X that is Z: the share of its own V that each row does not see, in [0, 1].
+    nearest : bool
+        Whether the nearest rows, all alike, stand for a window that is empty.
+    memory, n_jobs
+
+    Notes
+    -----
+    O(n m (G + c)) operations beside the distances. If the widths of a window without end are such
+    that each exponent is twice the one before (:math:`h_{g+1} = h_g 2^{-1 / power}`), there is one
+    exponential for each pair, and squares for the other widths.
+    """
+    widths = np.asarray(widths, np.float64)
+    Q = np.zeros((len(V), 0)) if Q is None else Q
+    n, m = X.shape[0], Z.shape[0]
+    jobs, size = count_jobs(n_jobs), max(X.dtype.itemsize, Z.dtype.itemsize)
+    room = memory_budget(memory, 8 * jobs * size * EDGE**2) / (8 * jobs * size)
+    edge = tile_edge((n, m), distance.pair_cost(X))
+    # a tile and the sums of its rows fit
+    sums = 4 * len(widths) * (V.shape[1] + Q.shape[1])
+    step = int(np.clip(min(np.sqrt(room), room / sums), LEAST, edge))
+    A, B = distance.sides(X, Z)
+
+    def total(shape: Shape, widths: np.ndarray, rows: np.ndarray) -> _State:
+        """The sums of some rows."""
+        state = _State(shape, widths, len(rows), V.shape[1], Q.shape[1])
+        whole = len(rows) and len(rows) == rows[-1] - rows[0] + 1
+        x = A[rows[0] : rows[-1] + 1] if whole else A[rows]
+        if left_out is not None:
+            rest = (1 - left_out[rows])[:, None]
+            state.begin(rest * V[rows], rest * Q[rows])
+        for first in range(0, m, step):
+            raise_if_stopped()
+            columns = slice(first, min(first + step, m))
+            own = None
+            if left_out is not None:
+                here = (rows >= first) & (rows < columns.stop)
+                own = np.flatnonzero(here), rows[here] - first
+            D = distance.raw(x, B[columns])
+            state.add(D, distance.exponent, V[columns], Q[columns], own)
+        return state
+
+    def strip(start: int) -> np.ndarray:
+        rows = np.arange(start, min(start + step, n))
+        state = total(shape, widths, rows)
+        values, squares, log_scale = state.values, state.squares, state.log_scale()
+        empty = values[:, :, 0] == 0
+        some = np.flatnonzero(empty.any(axis=0))
+        if nearest and len(some):
+            near = total(NEAREST, np.ones(1), rows[some])
+            for g in range(len(widths)):
+                none = empty[g, some]
+                values[g, some[none]] = near.values[0, none]
+                squares[g, some[none]] = near.squares[0, none]
+        part = slice(start, start + len(rows))
+        return np.stack([reduce(v, q, s, part) for v, q, s in zip(values, squares, log_scale)])
+
+    return np.concatenate(list(ordered_map(strip, range(0, n, step), n_jobs)), axis=1)
+
+
+def neighbour_totals(
+    index: Index,
+    X: Any,
+    k: int,
+    V: np.ndarray,
+    shape: Shape,
+    widths: np.ndarray | None,
+    reduce: Reduce,
+    Q: np.ndarray | None = None,
+) -> np.ndarray:
+    """The same over the k nearest rows alone.
+
+    Parameters
+    ----------
+    index : Index
+        Of the rows of V.
+    X : samples or None
+        None: the training rows, none of which is in its own window.
+    widths : ndarray of shape (G,), or None
+        None: the distance to the (k + 1)-th neighbour of each row.
+    """
+    found, neighbours = index.query(X, k + (widths is None))
+    Q = np.zeros((len(V), 0)) if Q is None else Q
+    results = []
+    for start in range(0, len(found), ROWS):
+        rows = slice(start, min(start + ROWS, len(found)))
+        D, near = found[rows].astype(np.float64), neighbours[rows, :k]
+        given = [D[:, k:]] if widths is None else list(widths)
+        D, part = D[:, :k], []
+        for width in given:
+            K = _of_nearest(shape, D, width)
+            values, squares = np.zeros((len(D), V.shape[1])), np.zeros((len(D), Q.shape[1]))
+            for j in range(k):  # not all at once: ROWS k c numbers
+                values += K[:, j, None] * V[near[:, j]]
+                squares += K[:, j, None] ** 2 * Q[near[:, j]]
+            part.append(reduce(values, squares, np.zeros(len(D)), rows))
+        results.append(np.stack(part))
+    return np.concatenate(results, axis=1)
+
+
+def candidate_widths(scale: float, power: float) -> np.ndarray:
+    """Widths to choose from, descending from about a scale.
+
+    The exponent of a window without end, of this power, doubles from one to the next. They are
+    powers of 2^(1 / power), so that samples of nearly the same scale have the same candidates.
+    """
+    first = np.ceil(power * np.log2(scale)) if scale > 0 else 0.0
+    return 2.0 ** ((first - np.arange(TRIED)) / power)
+
+
+def typical_distance(distance: Distance, X: Any) -> float:
+    """The median of the positive distances between some rows; 0 if there are none."""
+    some = X[:: max(1, X.shape[0] // SOME)]
+    D = np.asarray(distance.block(some, some), np.float64)
+    return float(np.median(D[D > 0])) if D.any() else 0.0
+
+
+def _of_nearest(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
+    """K(ρ / h) of the nearest rows, (n, k), up to a factor for each row.
+
+    At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows, all alike.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if shape.values is None:
+            P = D**shape.power - D[:, :1] ** shape.power
+            K = np.exp(-np.where(P > 0, shape.rate * P / np.asarray(width) ** shape.power, 0))
+        else:
+            K = np.asarray(shape.values(np.where(D > 0, D / width, 0)))
+    empty = ~K.any(axis=1)
+    K[empty] = D[empty] == D[empty, :1]
+    return K
+
+
+class _State:
+    """The sums of some rows, while tiles are added."""
+
+    def __init__(self, shape: Shape, widths: np.ndarray, n: int, c: int, s: int):
+        self.shape, self.widths = shape, widths
+        G = len(widths)
+        self.values, self.squares = np.zeros((G, n, c)), np.zeros((G, n, s))
+        #: ρ ** power of the nearest row so far, from which a window without end is measured
+        self.nearest = np.full(n, np.inf)
+        with np.errstate(over="ignore", under="ignore"):
+            self.rates = shape.rate / np.clip(widths**shape.power, 1 / FAR, FAR)
+        doubled = np.isclose(self.rates[1:], 2 * self.rates[:-1], rtol=1e-12)
+        self.chained = G > 1 and bool(doubled.all())
+
+    def begin(self, V: np.ndarray, Q: np.ndarray) -> None:
+        """Add what each row sees of itself, at distance 0."""
+        seen = V.any(axis=1) | Q.any(axis=1)
+        peak = 1.0 if self.shape.values is None else float(self.shape.values(np.zeros(1))[0])
+        self.nearest[seen] = 0.0
+        self.values += peak * V
+        self.squares += peak**2 * Q
+
+    def add(self, D: np.ndarray, exponent: float, V: np.ndarray, Q: np.ndarray, own: Any) -> None:
+        """Add a tile of ρ ** exponent, which may be overwritten, without its entries ``own``."""
+        if self.shape.values is None:
+            self._add_endless(D, exponent, V, Q, own)
+            return
+        D = _power(D, 1 / exponent)
+        for g, width in enumerate(self.widths):
+            with np.errstate(over="ignore"):  # beyond u = 1 by far
+                u = D / D.dtype.type(max(width, np.finfo(D.dtype).tiny))
+                K = np.asarray(self.shape.values(u), np.float64)
+            if own is not None:
+                K[own] = 0
+            self._collect(g, K, V, Q)
+
+    def _add_endless(self, D, exponent, V, Q, own):
+        P = _power(D, self.shape.power / exponent)
+        if own is not None:
+            P[own] = np.inf
+        nearest = np.minimum(self.nearest, P.min(axis=1, initial=np.inf))
+        known = np.isfinite(nearest)
+        if not known.all():  # rows that have seen no other yet
+            nearest, P = np.where(known, nearest, 0), np.where(known[:, None], P, 0)
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            moved = np.where(np.isfinite(self.nearest), self.nearest - nearest, np.inf)
+            moved[moved == 0] = 0
+            for g, rate in enumerate(self.rates):
+                shrink = np.where(moved > 0, np.exp(-rate * moved), 1.0)[:, None]
+                self.values[g] *= shrink
+                self.squares[g] *= shrink**2
+        P -= nearest[:, None].astype(P.dtype)
+        if own is not None:
+            P[own] = 0
+        absent = ~known
+        K = P
+        for g, rate in enumerate(self.rates):
+            if g and self.chained:
+                np.multiply(K, K, out=K)
+            else:
+                K = P if g == len(self.rates) - 1 or self.chained else P.copy()
+                _native.exp_scaled(K, float(rate))
+                if own is not None:
+                    K[own] = 0
+                K[absent] = 0
+            self._collect(g, K, V, Q)
+        self.nearest = np.where(known, nearest, self.nearest)
+
+    def _collect(self, g: int, K: np.ndarray, V: np.ndarray, Q: np.ndarray) -> None:
+        self.values[g] += K @ V.astype(K.dtype, copy=False)
+        if Q.shape[1]:
+            self.squares[g] += (K * K) @ Q.astype(K.dtype, copy=False)
+
+    def log_scale(self) -> np.ndarray:
+        """Of each width and row."""
+        if self.shape.values is not None:
+            return np.zeros(self.values.shape[:2])
+        nearest = np.where(np.isfinite(self.nearest), self.nearest, 0)
+        with np.errstate(over="ignore"):
+            return -np.outer(self.rates, nearest)
+
+
+def _power(D: np.ndarray, power: float) -> np.ndarray:
+    """D ** power, in place."""
+    if power == 0.5:
+        return np.sqrt(D, out=D)
+    if power == 2:
+        return np.multiply(D, D, out=D)
+    if power != 1:
+        D **= power
+    return D

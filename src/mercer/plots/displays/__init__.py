@@ -1,0 +1,42 @@
+"""Display classes, which draw computed arrays with matplotlib; one file each."""
+
+from mercer.plots.displays.cluster_map import ClusterDisplay
+from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
+from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
+from mercer.plots.displays.embedding import EmbeddingDisplay
+from mercer.plots.displays.gram_map import GramDisplay
+from mercer.plots.displays.hashing import HashingDisplay, RecallTimeDisplay
+from mercer.plots.displays.influence import InfluenceDisplay
+from mercer.plots.displays.kernel_weights import KernelWeightsDisplay
+from mercer.plots.displays.layers import LayerDisplay
+from mercer.plots.displays.left_out import LeaveOneOutDisplay
+from mercer.plots.displays.level_sets import LevelSetDisplay, half_axes
+from mercer.plots.displays.margin import MarginDisplay
+from mercer.plots.displays.mistakes import MistakeDisplay
+from mercer.plots.displays.noise import NoiseFeatureDisplay
+from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
+from mercer.plots.displays.relevance import RelevanceDisplay
+from mercer.plots.displays.spectrum import SpectrumDisplay
+
+__all__ = [
+    "CanonicalCorrelationDisplay",
+    "ClusterDisplay",
+    "DecisionSurfaceDisplay",
+    "Dependence",
+    "EmbeddingDisplay",
+    "GramDisplay",
+    "HashingDisplay",
+    "InfluenceDisplay",
+    "KernelWeightsDisplay",
+    "LayerDisplay",
+    "LeaveOneOutDisplay",
+    "LevelSetDisplay",
+    "MarginDisplay",
+    "MistakeDisplay",
+    "NoiseFeatureDisplay",
+    "PartialDependenceDisplay",
+    "RecallTimeDisplay",
+    "RelevanceDisplay",
+    "SpectrumDisplay",
+    "half_axes",
+]

@@ -1,0 +1,249 @@
+"""The influence of training rows, and the rows whose label or number is probably wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from mercer.gram import gram
+from mercer.plots.clock import Clock
+from mercer.plots.fitted import sample_rows, take
+from mercer.plots.held import rows_of
+from mercer.selection.automatic import Classification, Recipe, Regression, RidgeMachine, Task
+from mercer.threads import blas_limit
+
+__all__ = ["InfluenceDisplay"]
+
+EXACT_ROWS = 3000  # most rows of an inverse
+PILOT = 400  # rows that are measured first where the time is limited
+UNLIKELY = 0.1  # a label is suspected if its probability is smaller, and also smaller than
+HALF = 0.5  # this part of the share of its class: those of rare classes are never probable
+FAR = 4.0  # a number is suspected at so many robust standard deviations
+
+
+class InfluenceDisplay:
+    r"""How surprising each training row is, and how much the model depends on it.
+
+    A row is predicted by a fit that has not seen it. The surprise of a class is the probability of
+    all other classes; the surprise of a number is the absolute residual, divided by 1.4826 times
+    its median over the rows (the standard deviation of normal residuals). A large surprise means
+    that the label or the number is wrong, or that the row is of a rare kind.
+
+    For exact kernel ridge regression, with :math:`G = K + λ I` and α = G⁻¹ y, both are in closed
+    form. The residual of row i without row i is :math:`α_i / (G^{-1})_{ii}`, and the influence of
+    the row is the root mean square of the change of all n predictions if it is left out,
+
+    .. math:: \frac{|α_i|}{\sqrt n\,(G^{-1})_{ii}} \; \| (I - λ G^{-1})_{\cdot i} \|.
+
+    Other models are fitted again on ``folds`` parts of the rows, and there is no influence.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n,)
+        Numbers of the rows, from 0.
+    surprise : array-like of shape (n,)
+    given, expected : array-like of shape (n,)
+        The targets, and what the fits without the row predict.
+    suspected : array-like of bool, shape (n,)
+        Rows whose class has a probability below 10% and below half of its share of the rows, or
+        whose residual is beyond four robust standard deviations.
+    influence : array-like of shape (n,), optional
+
+    Attributes
+    ----------
+    rows, surprise, given, expected, suspected, influence
+        In decreasing order of surprise.
+    ax_, figure_, points_
+        The matplotlib objects that `plot` drew.
+
+    References
+    ----------
+    Allen, "The relationship between variable selection and data augmentation and a method for
+    prediction", Technometrics 1974 (residuals). Cook, "Detection of influential observation in
+    linear regression", Technometrics 1977 (influence). Northcutt, Jiang & Chuang, "Confident
+    learning", JAIR 2021 (labels).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import mercer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[7] = 2
+    >>> display = InfluenceDisplay.measured(mercer.KernelClassifier(trials=1).fit(X, y), X, y)
+    >>> int(display.rows[0]), int(display.given[0]), int(display.expected[0])
+    (7, 2, 0)
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        surprise: Any,
+        given: Any,
+        expected: Any,
+        suspected: Any,
+        influence: Any = None,
+    ):
+        order = np.argsort(-np.asarray(surprise), kind="stable")
+        self.rows, self.surprise, self.given, self.expected, self.suspected = (
+            np.asarray(a)[order] for a in (rows, surprise, given, expected, suspected)
+        )
+        self.influence = None if influence is None else np.asarray(influence)[order]
+
+    @classmethod
+    def measured(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        folds: int = 5,
+        max_samples: int = 5000,
+        time: float | None = None,
+        random_state: Any = 0,
+    ) -> InfluenceDisplay:
+        """Predict each row by a fit without it, without drawing.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            An automatic estimator keeps its kernel and its penalty; another learner or pipeline is
+            cloned.
+        X, y : the rows that the estimator was fitted to
+            At most ``max_samples`` random rows are used.
+        folds : int
+            Of models without a closed form.
+        time : float, optional
+            About how many seconds this may take: fewer rows are used.
+        """
+        estimator = getattr(estimator, "best_estimator_", estimator)
+        clock = Clock(time)
+        y = np.asarray(y)
+        size = min(len(y), max_samples)
+        measure = _automatic if hasattr(estimator, "encoder_") else _cloned
+
+        def of_rows(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+            rows = sample_rows(len(y), size, random_state)
+            found = measure(estimator, take(X, rows), y[rows], folds, random_state)
+            return rows, found[0], found[1]
+
+        with blas_limit(size):
+            if time is None or size <= PILOT:
+                rows, answers, influence = of_rows(size)
+            else:
+                rows, answers, influence = of_rows(PILOT)
+                # a fit takes between the square and the cube of its rows
+                more = (clock.left() / max(clock.spent(), 1e-6)) ** 0.4
+                if more > 1:
+                    rows, answers, influence = of_rows(int(min(PILOT * more, size)))
+        y = y[rows]
+        if is_classifier(estimator):
+            classes = estimator.classes_
+            codes = np.searchsorted(classes, y)
+            own, shares = answers[np.arange(len(y)), codes], np.bincount(codes) / len(y)
+            expected = classes[answers.argmax(axis=1)]
+            suspected = own < np.minimum(UNLIKELY, HALF * shares[codes])
+            return cls(rows, 1 - own, y, expected, suspected, influence)
+        residual = np.abs(y - answers)
+        surprise = residual / (1.4826 * np.median(residual) or 1.0)
+        return cls(rows, surprise, y, answers, surprise > FAR, influence)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
+    ) -> InfluenceDisplay:
+        """Predict each row by a fit without it, and draw. ``kwargs`` are passed to `measured`."""
+        return cls.measured(estimator, X, y, **kwargs).plot(ax)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> InfluenceDisplay:
+        """Draw surprise against row number, or influence against surprise where it is known.
+
+        Suspected rows have the number of the row beside them. ``kwargs`` go to ``ax.scatter``.
+        """
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        x, y = self.rows, self.surprise
+        labels = ("Row", "Surprise")
+        if self.influence is not None:
+            x, y, labels = self.surprise, self.influence, ("Surprise", "Influence")
+        colours = {"c": np.where(self.suspected, "#d55e00", "#0072b2"), "s": 14}
+        self.points_ = self.ax_.scatter(x, y, **(colours | kwargs))
+        for i in np.flatnonzero(self.suspected)[:10]:
+            self.ax_.annotate(f" {self.rows[i]}", (x[i], y[i]), fontsize="small", va="center")
+        self.ax_.set(xlabel=labels[0], ylabel=labels[1])
+        return self
+
+
+def _automatic(
+    model: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Answers without the row, and its influence or None, of the machine of the search."""
+    M, machine = rows_of(model, X).data, model.machine_.parts[0]
+    task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
+    exact = isinstance(machine, RidgeMachine) and machine.learner.solver_ != "low_rank"
+    if exact and len(y) <= EXACT_ROWS:
+        return _closed_form(model.kernel_, M, y, task, machine.penalty * len(y))
+    recipe = Recipe(**machine.again(), memory=model.memory, n_jobs=model.n_jobs)
+    answers = np.empty((len(y), len(model.classes_)) if model.task != "regression" else len(y))
+    for train, left_out in _folds(y, model.task == "classification", folds, random_state):
+        answers[left_out] = recipe.fit(task, model.kernel_, M[train], y[train])(M[left_out])
+    return answers, None
+
+
+def _closed_form(
+    kernel: Any, M: Any, y: np.ndarray, task: Task, penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    M = kernel.encode(M)
+    K = gram(kernel, M).dense().astype(np.float64)
+    Y = task.targets(y)
+    offset, n = Y.mean(axis=0), len(y)
+    K[np.diag_indices(n)] += penalty
+    inverse: Any
+    try:
+        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K), np.eye(n))
+    except np.linalg.LinAlgError:  # a tiny penalty, and rows that are equal
+        inverse = scipy.linalg.pinvh(K)
+    diagonal = np.maximum(inverse.diagonal(), np.finfo(float).tiny)
+    residual = inverse @ (Y - offset) / diagonal[:, None]  # of each row, without the row
+    moved = np.linalg.norm(np.eye(n) - penalty * inverse, axis=0)
+    influence = np.linalg.norm(residual, axis=1) * moved / np.sqrt(n)
+    outputs = Y - residual
+    return task.calibrate(outputs, y)(outputs), influence
+
+
+def _cloned(
+    estimator: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
+) -> tuple[np.ndarray, None]:
+    """Answers without the row; 0 and 1 for the classes of a model without probabilities."""
+    classifier = is_classifier(estimator)
+    fresh: Any = clone
+    classes: Any = getattr(estimator, "classes_", None)
+    answers = np.zeros((len(y), len(classes)) if classifier else len(y))
+    for train, left_out in _folds(y, classifier, folds, random_state):
+        fit: Any = fresh(estimator).fit(take(X, train), y[train])
+        Z = take(X, left_out)
+        if not classifier:
+            answers[left_out] = fit.predict(Z)
+            continue
+        met = np.searchsorted(classes, fit.classes_)
+        if hasattr(fit, "predict_proba"):
+            answers[np.ix_(left_out, met)] = fit.predict_proba(Z)
+        else:
+            answers[left_out] = np.asarray(fit.predict(Z))[:, None] == classes
+    return answers, None
+
+
+def _folds(y: np.ndarray, classifier: bool, folds: int, random_state: Any) -> Any:
+    folds = max(2, min(folds, len(y)))
+    if classifier:
+        counts = np.unique(y, return_counts=True)[1]
+        folds = max(2, min(folds, int(counts.max())))
+        cut: Any = StratifiedKFold(folds, shuffle=True, random_state=random_state)
+        if counts.min() >= folds:
+            return cut.split(y, y)
+    return KFold(folds, shuffle=True, random_state=random_state).split(y)

@@ -1,0 +1,309 @@
+"""Partial dependence: how the predictions of a model change with the value of one column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from mercer.plots.clock import Clock
+from mercer.plots.fitted import sample_rows, take
+from mercer.plots.held import EncodedRows, Rows, rows_of
+from mercer.tables import as_dates, as_numbers, date_parts, missing_values
+from mercer.threads import blas_threads
+
+__all__ = ["Dependence", "PartialDependenceDisplay"]
+
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+DATE_PARTS = 2  # of a date that are shown, those that change the predictions most
+LEVELS = 12  # most values of a column that is no number
+FLAT = 0.1  # of the predictions' standard deviation: smaller changes are none
+CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
+OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """The partial dependence of the predictions on one column.
+
+    Attributes
+    ----------
+    column : str or int
+    answer : str
+        The class whose probability is shown; "" for the predicted number.
+    kind : {"number", "date", "category"}
+        Numbers and dates have a curve, everything else has levels.
+    values : list
+        Values of the column in ascending order, or levels, the most frequent one first.
+    mean, low, high : ndarray of shape (values,)
+        The mean prediction at each value, and the range of the middle 80% of the rows.
+    direction : str
+        "rises", "falls", "rises and falls" or "hardly changes"; of levels the highest and lowest.
+    """
+
+    column: Any
+    answer: str
+    kind: str
+    values: list
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    direction: str
+
+    @property
+    def span(self) -> float:
+        """The largest mean prediction less the smallest."""
+        return float(np.ptp(self.mean))
+
+
+class PartialDependenceDisplay:
+    r"""The mean prediction for rows whose value in one column is replaced by each of its values.
+
+    .. math:: \bar f(v) = \frac1n \sum_i f(x_i \text{ with value } v \text{ in the column}).
+
+    For classes f is the probability of a class: of the second of two, else of the class whose
+    probability changes most. The rows of an automatic estimator are encoded only once.
+
+    Parameters
+    ----------
+    dependences : list of Dependence
+        One for each column. Of a date that an automatic estimator reads in parts, such as the hour
+        and the day of the week, there are the two parts that change the predictions most: whole
+        dates would mix all of them.
+
+    Attributes
+    ----------
+    dependences : list of Dependence
+    axes_, figure_
+        The matplotlib objects that `plot` drew.
+
+    Notes
+    -----
+    The mean is over rows as they are, so it also asks the model about combinations of values that
+    may never occur. The range of the middle 80% of the rows shows how much the other columns
+    matter: if it is wide and its edges do not follow the mean, the column acts together with them.
+    Cost: predictions for ``grid`` times ``max_samples`` rows for each column.
+
+    References
+    ----------
+    Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics
+    2001, section 8.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import mercer
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = mercer.KernelRegressor(trials=1).fit(X, y)
+    >>> found = PartialDependenceDisplay.measured(model, X, ["bmi", "s3"]).dependences
+    >>> [(each.column, each.direction) for each in found]
+    [('bmi', 'rises'), ('s3', 'falls')]
+    """
+
+    def __init__(self, dependences: list[Dependence]):
+        self.dependences = dependences
+
+    @classmethod
+    def measured(
+        cls,
+        estimator: Any,
+        X: Any,
+        columns: list | None = None,
+        *,
+        grid: int = 20,
+        max_samples: int = 200,
+        time: float | None = None,
+        random_state: Any = 0,
+    ) -> PartialDependenceDisplay:
+        """Predict on a grid, without drawing.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            An automatic estimator, a learner, a pipeline or a search.
+        X : array or data frame of rows that the predictions are averaged over
+            At most ``max_samples`` random rows are averaged over; the grid has values of all rows.
+        columns : list, optional
+            Names or numbers of columns; None takes the first six.
+        grid : int
+            Number of values of a column of numbers.
+        time : float, optional
+            About how many seconds this may take: the last columns are left out.
+        """
+        estimator = getattr(estimator, "best_estimator_", estimator)
+        clock = Clock(time)
+        X = take(X, sample_rows(X.shape[0], 2000, random_state))
+        rows = rows_of(estimator, X)
+        some = rows[sample_rows(len(rows), max_samples, random_state)]
+        names = list(rows.kinds)[:6] if columns is None else list(columns)
+        unknown = [name for name in names if name not in rows.kinds]
+        if unknown:
+            raise ValueError(
+                f"columns={columns!r}: {unknown[0]!r} is no column that the estimator uses; it "
+                f"uses {list(rows.kinds)[:20]}."
+            )
+        found = []
+        with blas_threads(1):
+            spread = float(_answers(estimator, some.data).std(axis=0).max())
+            for name in names:
+                if found and not clock.left():
+                    break
+                date = rows.kind(name) == "date"
+                if date and isinstance(rows, EncodedRows) and isinstance(some, EncodedRows):
+                    found += _date_dependences(estimator, rows, some, name, grid, spread)
+                    continue
+                each = _dependence(estimator, rows, some, name, grid, spread)
+                found += [] if each is None else [each]
+        return cls(found)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, columns: list | None = None, *, axes: Any = None, **kwargs: Any
+    ) -> PartialDependenceDisplay:
+        """Predict on a grid and draw. ``kwargs`` are passed to `measured`."""
+        return cls.measured(estimator, X, columns, **kwargs).plot(axes)
+
+    def plot(self, axes: Any = None, **kwargs: Any) -> PartialDependenceDisplay:
+        """Draw each column in its own axes. ``kwargs`` are passed to ``ax.plot``."""
+        import matplotlib.pyplot as plt
+
+        count = max(len(self.dependences), 1)
+        if axes is None:
+            size = (3.2 * min(count, 3), 2.6 * -(-count // 3))
+            axes = plt.subplots(
+                -(-count // 3), min(count, 3), squeeze=False, figsize=size, layout="constrained"
+            )[1]
+        self.axes_ = np.asarray(axes).ravel()
+        self.figure_ = self.axes_[0].figure
+        for ax in self.axes_[len(self.dependences) :]:
+            ax.set_visible(False)
+        for ax, each in zip(self.axes_, self.dependences):
+            if each.kind == "category":
+                at = np.arange(len(each.values))
+                bars = [each.mean - each.low, each.high - each.mean]
+                ax.errorbar(at, each.mean, np.maximum(bars, 0), fmt="o", **kwargs)
+                ax.set_xticks(at, each.values, rotation=30, ha="right")
+            else:
+                ax.fill_between(each.values, each.low, each.high, alpha=0.2, lw=0)
+                ax.plot(each.values, each.mean, **kwargs)
+                ax.tick_params(axis="x", rotation=30 if each.kind == "date" else 0)
+            ax.set(xlabel=str(each.column))
+            ax.set_ylabel(f"P({each.answer})" if each.answer else "Prediction")
+        return self
+
+
+def _answers(model: Any, data: Any) -> np.ndarray:
+    """Predicted numbers (n, 1), or probabilities (n, classes), which may be 0 and 1."""
+    if hasattr(model, "encoder_"):
+        found = model.machine_(data)
+        return found.reshape(len(found), -1)
+    if not is_classifier(model):
+        return np.asarray(model.predict(data), dtype=np.float64).reshape(len(data), -1)[:, :1]
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(data))
+    return (np.asarray(model.predict(data))[:, None] == model.classes_).astype(float)
+
+
+def _dependence(
+    model: Any, rows: Rows, some: Rows, name: Any, grid: int, spread: float
+) -> Dependence | None:
+    """None if the column has fewer than two values that are not missing."""
+    kind, values, holders = _grid(rows, name, grid)
+    if len(holders) < 2:
+        return None
+    if isinstance(some, EncodedRows):
+        answers = _all_answers(model, rows, some, name, holders)
+    else:
+        answers = np.stack([_answers(model, some.held(name, rows, row)) for row in holders])
+    return _described(model, name, kind, values, answers, spread)
+
+
+def _all_answers(
+    model: Any, rows: Rows, some: Rows, name: Any, holders: np.ndarray, label: str | None = None
+) -> np.ndarray:
+    """The answers at all values in one call, (values, n, answers); with a label, of a part."""
+    n = len(some)
+    every: Any = some[np.tile(np.arange(n), len(holders))]
+    changed = every.with_cells(name, rows, np.repeat(holders, n), label)
+    return _answers(model, changed).reshape(len(holders), n, -1)
+
+
+def _date_dependences(
+    model: Any, rows: EncodedRows, some: EncodedRows, name: Any, grid: int, spread: float
+) -> list[Dependence]:
+    """Of the parts of a date that the model reads, those that change the predictions most."""
+    dates = as_dates(rows.cells(name))
+    known = np.flatnonzero(~np.isnat(dates))
+    read = {rows.features[j].label for j in rows.parts.get(name, [])}
+    found = []
+    for part, numbers in date_parts(dates[known]).items():
+        label = f"{name}: {part}"
+        values, first = np.unique(numbers, return_index=True)
+        if label not in read or len(values) < 2:
+            continue
+        if len(values) > max(grid, 24):  # all hours are shown
+            spaced = np.searchsorted(values, np.linspace(values[0], values[-1], grid))
+            keep = np.unique(spaced.clip(max=len(values) - 1))
+            values, first = values[keep], first[keep]
+        holders = known[first]
+        answers = _all_answers(model, rows, some, name, holders, label)
+        kind, shown = "number", values.tolist()
+        if part == "elapsed days":
+            kind, shown, label = "date", list(dates[holders]), str(name)
+        elif part == "day of week":
+            kind, shown = "category", [DAYS[int(day)] for day in values]
+        found.append(_described(model, label, kind, shown, answers, spread))
+    return sorted(found, key=lambda each: -each.span)[:DATE_PARTS]
+
+
+def _described(
+    model: Any, name: Any, kind: str, values: list, answers: np.ndarray, spread: float
+) -> Dependence:
+    """The dependence that the answers at some values show."""
+    means = answers.mean(axis=1)
+    shown = 1 if means.shape[1] == 2 else int(np.ptp(means, axis=0).argmax())
+    low, high = np.quantile(answers[:, :, shown], [0.1, 0.9], axis=1)
+    mean = means[:, shown]
+    answer = str(model.classes_[shown]) if is_classifier(model) else ""
+    flat = np.ptp(mean) <= FLAT * spread
+    direction = "hardly changes" if flat else _direction(kind, values, mean)
+    return Dependence(name, answer, kind, values, mean, low, high, direction)
+
+
+def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
+    """The kind of a column, values of it, and a row that has each of them."""
+    cells, kind = rows.cells(name), rows.kind(name)
+    if kind in ("number", "date"):
+        order: np.ndarray = as_numbers(cells) if kind == "number" else as_dates(cells)
+        known = np.flatnonzero(~(np.isnan(order) if kind == "number" else np.isnat(order)))
+        known = known[np.argsort(order[known], kind="stable")]
+        if kind == "number":
+            known = known[np.isfinite(order[known])]
+        values = order[known]
+        distinct = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        if len(distinct) > grid:  # evenly between the outer quantiles, so that a curve is smooth
+            numbers = values.astype(np.float64 if kind == "number" else np.int64).astype(float)
+            low, high = np.quantile(numbers, [OUTER, 1 - OUTER]) / 2  # halves do not overflow
+            wanted = 2 * np.linspace(low, high, grid)
+            places = np.searchsorted(numbers, wanted).clip(max=len(numbers) - 1)
+            distinct = np.unique(places)
+            distinct = distinct[np.concatenate([[True], np.diff(numbers[distinct]) > 0])]
+        found = known[distinct] if len(known) else known
+        shown = order[found]
+        return kind, shown.tolist() if kind == "number" else list(shown), found
+    present = np.flatnonzero(~missing_values(cells))
+    texts = [str(value) for value in cells[present].tolist()]
+    frequent = [text for text, _ in Counter(texts).most_common(LEVELS)]
+    return "category", frequent, present[[texts.index(text) for text in frequent]]
+
+
+def _direction(kind: str, values: list, mean: np.ndarray) -> str:
+    if kind == "category":
+        return f"highest for {values[int(mean.argmax())]}, lowest for {values[int(mean.argmin())]}"
+    net = (mean[-1] - mean[0]) / np.ptp(mean)
+    if abs(net) < CLEAR:
+        return "rises and falls"
+    return "rises" if net > 0 else "falls"

@@ -1,0 +1,156 @@
+"""What to do next about a model: whether more rows would help, and which labels to check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.axes import brief
+from mercer.plots.clock import Clock
+from mercer.plots.displays import InfluenceDisplay
+from mercer.selection.automatic import Classification, Metric, Recipe, Regression, Task
+
+__all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"]
+
+SHARES = (0.125, 0.25, 0.5)  # of the training rows, for the learning curve
+FEWEST = 30  # training rows of its smallest fit
+HELPS = 0.08  # of the error that twice the rows must have saved, if more rows are to help
+GROWTH = 2.5  # the time of a fit may grow with this power of the rows
+PILOT = 300  # rows of the fit that says whether there is time for others
+MANY = 0.02  # of the rows that were looked at
+LISTED = 12  # suspected rows that are listed
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The score on held-out rows of fits to parts of the training rows.
+
+    Attributes
+    ----------
+    rows, score : ndarray
+        Rows of each fit, ascending, and its score; the last fit is the model itself.
+    saved : float
+        The part of the error, or of the distance to a perfect score, that the last doubling of the
+        rows has saved; negative where it has grown.
+    """
+
+    rows: np.ndarray
+    score: np.ndarray
+    saved: float
+
+    @property
+    def advice(self) -> str:
+        """Whether more rows would help, in a sentence."""
+        percent = f"{100 * self.saved:.0f}%"
+        if self.saved >= HELPS:
+            return (
+                f"More rows would probably help: the last doubling of the rows has saved {percent} "
+                "of the error."
+            )
+        if self.saved < 0:
+            return (
+                "The last doubling of the rows has not made the error smaller: more rows of the "
+                "same kind would help little, or the held-out rows are too few to tell."
+            )
+        return (
+            f"More rows of the same kind would probably help little: the last doubling of the rows "
+            f"has saved {percent} of the error. Other columns could."
+        )
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A training row whose target is probably wrong: what is given, and what a fit without it says.
+
+    ``surprise`` is the probability of the other classes, or the residual in standard deviations.
+    """
+
+    row: int
+    given: str
+    expected: str
+    surprise: float
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The first suspected rows, how many there are, and how many rows were looked at.
+
+    If ``many`` of them are suspected, errors are often large, which need not be a fault of targets.
+    """
+
+    rows: list[Suspect]
+    count: int
+    looked_at: int
+
+    @property
+    def many(self) -> bool:
+        return self.count > MANY * self.looked_at
+
+
+def learning_curve(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    holdout: tuple[Any, np.ndarray],
+    metric: Metric,
+    own: float,
+    clock: Clock,
+    seed: int = 0,
+) -> LearningCurve | None:
+    """Fit the winning machine to parts of the rows; None where none of two sizes is in time."""
+    task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
+    machine, classes = model.machine_.parts[0], task.classes
+    M, Z = model.encode(X), model.encode(holdout[0])
+    order = np.random.default_rng(seed).permutation(len(y))
+
+    def score(size: int) -> float:
+        some = np.sort(order[:size])
+        again = machine.again(size / len(y))
+        recipe = Recipe(**again, memory=model.memory, n_jobs=model.n_jobs, seed=seed)
+        return metric(holdout[1], recipe.fit(task, model.kernel_, M[some], y[some])(Z), classes)
+
+    sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
+    rows, scores, before, took = [], [], min(PILOT, len(y)), 0.0
+    if clock.limit is not None and sizes and sizes[0] > PILOT:
+        begun = clock.spent()
+        score(PILOT)
+        took = clock.spent() - begun
+    for size in sizes:
+        if took * (size / before) ** GROWTH > clock.left() or not clock.left():
+            break
+        begun = clock.spent()
+        scores.append(score(size))
+        rows.append(size)
+        before, took = size, clock.spent() - begun
+    if not rows or np.isnan([*scores, own]).any():
+        return None
+    rows.append(len(y))
+    scores.append(own)
+    error = np.abs(np.array(scores[-2:]) - metric.best)
+    doublings = np.log2(rows[-1] / rows[-2])
+    saved = 1 - (error[1] / error[0]) ** (1 / doublings) if error[0] > 0 else -float(error[1] > 0)
+    return LearningCurve(np.array(rows), np.array(scores), float(saved))
+
+
+def suspects(
+    model: Any, X: Any, y: np.ndarray, numbers: np.ndarray, clock: Clock, seed: int = 0
+) -> Suspicion:
+    """The suspected training rows, the most surprising first.
+
+    ``numbers`` are the row numbers that are shown, from 0.
+    """
+    display = InfluenceDisplay.measured(model, X, y, time=clock.limit, random_state=seed)
+    found = [
+        Suspect(int(numbers[row]), _said(given), _said(expected), float(surprise))
+        for row, given, expected, surprise, suspected in zip(
+            display.rows, display.given, display.expected, display.surprise, display.suspected
+        )
+        if suspected
+    ]
+    return Suspicion(found[:LISTED], len(found), len(display.rows))
+
+
+def _said(target: Any) -> str:
+    return brief(float(target)) if isinstance(target, (float, np.floating)) else str(target)

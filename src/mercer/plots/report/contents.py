@@ -1,0 +1,403 @@
+"""The contents of a report: numbers and words, without how they are drawn.
+
+measure.py computes them from a fitted model, and save.py writes the page.
+The classes here only hold data, except for the sentences of the verdict.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.displays import (
+    Dependence,
+    EmbeddingDisplay,
+    GramDisplay,
+    RelevanceDisplay,
+    SpectrumDisplay,
+)
+from mercer.plots.report.advice import LearningCurve, Suspicion
+from mercer.plots.report.failures import (
+    Calibration,
+    Confusion,
+    Intervals,
+    Rates,
+    Residuals,
+    Segment,
+    WorstRow,
+)
+from mercer.plots.report.pieces import TextPieces
+from mercer.plots.report.words import KernelWords
+from mercer.selection.automatic import METRICS, side
+
+__all__ = [
+    "ColumnSummary",
+    "Contender",
+    "MachineWords",
+    "Provenance",
+    "ReportData",
+    "Score",
+    "TargetSummary",
+    "plain",
+]
+
+PHRASES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
+    "log_loss": "log loss",
+    "f1": "F₁ score",
+    "r2": "R²",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+}
+SHARES = ("accuracy", "balanced_accuracy")
+FEW_ROWS = 100  # held-out rows with which a score is uncertain
+RARE = 0.1  # a class with a smaller share of the rows is rare
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric on rows that the fit has not seen, with its 95% interval."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    rows: int
+
+    @property
+    def phrase(self) -> str:
+        """The metric in words."""
+        return PHRASES.get(self.metric, self.metric)
+
+    def text(self, value: float | None = None) -> str:
+        """A value of this metric as text, such as 98.5% or 0.812; None means its own value."""
+        value = self.value if value is None else value
+        if value != value:
+            return "–"
+        if self.metric in SHARES:
+            return f"{100 * value:.1f}%"
+        if self.metric in ("rmse", "mae"):
+            return f"{value:.4g}".replace("-", "−")
+        return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
+
+    def interval_text(self) -> str:
+        """The interval as text, such as "92.0 to 99.7%"."""
+        if self.low != self.low:
+            return ""
+        return f"{self.text(self.low).removesuffix('%')} to {self.text(self.high)}"
+
+    def reached_by(self, other: Score) -> bool:
+        """Whether another score is in the interval of this score, or better than the interval."""
+        if METRICS[self.metric].higher_is_better:
+            return other.value >= self.low
+        return other.value <= self.high
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A line of the leaderboard.
+
+    Attributes
+    ----------
+    name, detail : str
+    role : {"winner", "kernel", "linear", "trivial"}
+    validation : float or None
+        The score that the search used to choose, from the training rows only.
+    unseen : Score or None
+        The score on the held-out rows; only for the winner and the baselines.
+    seconds : float or None
+        Time of the fits.
+    """
+
+    name: str
+    role: str
+    validation: float | None = None
+    unseen: Score | None = None
+    seconds: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """A column: its inferred kind and the reason, and the distribution of its values.
+
+    ``counts`` has the rows in twelve equal intervals from ``low`` to ``high`` for numbers and for
+    lengths of texts; for other kinds the rows of the most frequent ``levels`` or items.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    used: bool
+    missing: int
+    distinct: int
+    counts: list[int] = field(default_factory=list)
+    low: float | None = None
+    high: float | None = None
+    levels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TargetSummary:
+    """Rows of each class, or a histogram of numbers: ``counts`` between ``edges``."""
+
+    counts: np.ndarray
+    classes: list[str] = field(default_factory=list)
+    edges: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class MachineWords:
+    """A kernel machine in words: its kernel, and how it learns."""
+
+    kernel: KernelWords
+    learner: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How the page was made, and how to make it again."""
+
+    versions: dict[str, str]
+    seed: int | None = None
+    command: str = ""
+    model_path: str = ""
+    data_path: str = ""
+    created: str = ""
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything that a report shows.
+
+    Attributes
+    ----------
+    target, task : str
+        The task is "classification" or "regression".
+    score : Score
+        Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
+    fitted_rows, final_rows : int
+        Rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown.
+    machines : list of MachineWords
+        The machine; of a mean all of them, the best one first.
+    dependences : list of Dependence
+        How the predictions change with the values of the most relevant columns.
+    texts : list of TextPieces
+        For each text column, the words that change the predictions most.
+    segments, worst : list of Segment, list of WorstRow
+        Parts of the held-out rows, and rows, that are predicted worst.
+    learning, suspicion : LearningCurve, Suspicion or None
+        Whether more rows would help, and training rows that are probably wrong.
+    stored : str
+        How many training rows the model file holds, and which.
+    has_values : bool
+        Whether the report holds values of single rows.
+    notices, doubts : list of str
+        What to know about the data and the search, and what speaks against the score.
+    dropped_rows : int
+        Rows without a target.
+    """
+
+    target: str
+    task: str
+    score: Score
+    fitted_rows: int
+    final_rows: int
+    contenders: list[Contender]
+    columns: list[ColumnSummary]
+    target_summary: TargetSummary
+    spectrum: SpectrumDisplay
+    gram: GramDisplay
+    machines: list[MachineWords]
+    provenance: Provenance
+    embedding: EmbeddingDisplay | None = None
+    relevance: RelevanceDisplay | None = None
+    dependences: list[Dependence] = field(default_factory=list)
+    texts: list[TextPieces] = field(default_factory=list)
+    confusion: Confusion | None = None
+    rates: Rates | None = None
+    residuals: Residuals | None = None
+    intervals: Intervals | None = None
+    calibration: Calibration | None = None
+    segments: list[Segment] = field(default_factory=list)
+    worst: list[WorstRow] = field(default_factory=list)
+    worst_columns: list[str] = field(default_factory=list)
+    learning: LearningCurve | None = None
+    suspicion: Suspicion | None = None
+    stored: str = ""
+    has_values: bool = True
+    notices: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    dropped_rows: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that says how good the model is."""
+        score, trivial = self.score, self._unseen("trivial")
+        if score.value != score.value:
+            return f"{score.rows} held-out rows are too few to measure how good the model is."
+        rows = "rows that it had not seen" if self.fitted_rows else "these rows"
+        if score.metric == "accuracy":
+            of = f"the {rows}" if self.fitted_rows else rows
+            sentence = f"The model predicts the right class for {score.text()} of {of}"
+        else:
+            sentence = f"On {rows}, the model reaches {score.phrase} {score.text()}"
+        if trivial is None:
+            return sentence + "."
+        guess = "the most frequent class" if self.task == "classification" else "the mean"
+        if score.reached_by(trivial):
+            return f"{sentence}: no better than always answering {guess} ({trivial.text()})."
+        return f"{sentence}; always answering {guess} would reach {trivial.text()}."
+
+    @property
+    def simpler(self) -> str:
+        """The sentence that a simpler model is as good; empty if no simpler model is."""
+        for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
+            other = self._unseen(role)
+            if other is not None and self.score.reached_by(other):
+                where = side(other.value, self.score.low, self.score.high)
+                how = "as good" if where == "within" else "better"
+                return (
+                    f"{name} is {how}: its {other.phrase} on the same rows, {other.text()}, is "
+                    f"{where} the 95% interval of the kernel machine "
+                    f"({self.score.interval_text()}). A simpler model is enough for these data."
+                )
+        return ""
+
+    @property
+    def trust(self) -> list[tuple[bool, str]]:
+        """What is for and against the score: (whether it is fine, a sentence)."""
+        score, found = self.score, []
+        rows = f"{score.rows:,} row{'s' if score.rows != 1 else ''}"
+        text = f"The score is from {rows}{' that no fit has seen' * bool(self.fitted_rows)}"
+        if score.interval_text():
+            text += f"; its 95% interval is {score.interval_text()}"
+        few = score.rows < FEW_ROWS
+        found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
+        if not self.fitted_rows:
+            found.append((
+                False, "The model file does not tell whether it has learnt from some of these rows:"
+                " if it has, the score is too good.",
+            ))  # fmt: skip
+        linear = self._unseen("linear")
+        if linear is not None and not self.simpler:  # which says the contrary
+            found.append((
+                True, f"It is clearly better than an additive linear model ({linear.text()})."
+            ))  # fmt: skip
+        if self.rates is not None and self.rates.share < RARE:
+            found.append((
+                False,
+                f"Only {100 * self.rates.share:.1f}% of the rows are {self.rates.event}: a share "
+                "of right classes says little. Average precision is "
+                f"{self.rates.average_precision:.3f} (by chance {self.rates.share:.3f}), the area "
+                f"under the ROC curve {self.rates.auc:.3f} (by chance 0.5).",
+            ))  # fmt: skip
+        if self.suspicion is not None and self.suspicion.count:
+            suspicion, count = self.suspicion, self.suspicion.count
+            are = "row has a target that is" if count == 1 else "rows have targets that are"
+            said = f"{count:,} training {are} hard to believe"
+            if self.task == "regression" and suspicion.many:
+                said = (
+                    f"{count:,} of {suspicion.looked_at:,} training rows are far from what a fit "
+                    "without them expects: some errors are much larger than most, or targets are "
+                    "wrong"
+                )
+            found.append((False, f"{said}: see “Targets to check”."))
+        return found + [(False, doubt) for doubt in self.doubts]
+
+    def without_values(self) -> ReportData:
+        """The same without values of single rows: cells, targets, residuals, levels and ranges."""
+        columns = [
+            replace(c, levels=[], low=None, high=None, counts=[] if c.levels else c.counts)
+            for c in self.columns
+        ]
+        suspicion = self.suspicion
+        if suspicion is not None:
+            rows = [replace(row, given="", expected="") for row in suspicion.rows]
+            suspicion = replace(suspicion, rows=rows)
+        none = np.empty(0)
+        residuals = self.residuals
+        if residuals is not None:
+            residuals = replace(residuals, predicted=none, residual=none)
+        worst = [replace(row, truth="", predicted="", cells=[]) for row in self.worst]
+        segments = [
+            s for s in self.segments
+            if all(c.kind == "number" for c in self.columns if c.name == s.column)
+        ]  # fmt: skip
+        dependences = [replace(d, values=_rounded(d.values)) for d in self.dependences
+                       if d.kind == "number"]  # fmt: skip
+        target = self.target_summary
+        if target.edges is not None:
+            target = replace(target, edges=_widened(target.edges))
+        return replace(
+            self, target_summary=target, columns=columns, suspicion=suspicion,
+            residuals=residuals, worst=worst, worst_columns=[], segments=segments,
+            dependences=dependences, texts=[], embedding=None, has_values=False,
+        )  # fmt: skip
+
+    def _unseen(self, role: str) -> Score | None:
+        return next((c.unseen for c in self.contenders if c.role == role and c.unseen), None)
+
+    def numbers(self) -> dict[str, Any]:
+        """The whole report in types of JSON, for the block that is embedded in the page.
+
+        The Gram matrix is left out: its picture in the page has it to 1/255 of its range.
+        """
+        out = {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        out["verdict"], out["simpler"] = self.verdict, self.simpler
+        return out
+
+
+def plain(value: Any) -> Any:
+    """A value in types of JSON: NaN and infinities become None, other objects their text."""
+    if isinstance(value, SpectrumDisplay):
+        return {"eigenvalues": plain(value.eigenvalues)}
+    if isinstance(value, EmbeddingDisplay):
+        return {"rows": len(value.scores), "names": list(value.names)}
+    if isinstance(value, GramDisplay):
+        names = ("classes", "sizes", "within", "between", "limits")
+        return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, RelevanceDisplay):
+        names = [
+            "columns",
+            "loss",
+            "low",
+            "high",
+            "full",
+            "measure",
+            "n_train",
+            "n_test",
+            "n_columns",
+        ]
+        return {name: plain(getattr(value, name)) for name in names}
+    if dataclasses.is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        return [plain(v) for v in value.tolist()]
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _widened(edges: np.ndarray) -> np.ndarray:
+    """Equal intervals between round numbers outside the ends, which are no targets any more."""
+    unit = 10.0 ** (np.floor(np.log10(max(float(np.ptp(edges)), 1e-300))) - 1)
+    low, high = np.floor(edges[0] / unit) * unit, np.ceil(edges[-1] / unit) * unit
+    return np.linspace(low, high, len(edges)) if high > low else edges
+
+
+def _rounded(values: list) -> list:
+    """Numbers with two digits, which are no cells any more."""
+    return [float(f"{value:.2g}") for value in values]

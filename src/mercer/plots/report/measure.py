@@ -1,0 +1,431 @@
+"""Compute everything that a report shows, from a fitted model and held-out rows."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+import mercer
+from mercer.learners.spectral import KernelPCA
+from mercer.plots.clock import Clock, affordable_rows
+from mercer.plots.displays import (
+    EmbeddingDisplay,
+    GramDisplay,
+    PartialDependenceDisplay,
+    RelevanceDisplay,
+    SpectrumDisplay,
+)
+from mercer.plots.fitted import (
+    bound_kernel,
+    kernel_machine,
+    sample_gram,
+    sample_rows,
+)
+from mercer.plots.report.advice import learning_curve, suspects
+from mercer.plots.report.contents import (
+    Contender,
+    MachineWords,
+    Provenance,
+    ReportData,
+    Score,
+)
+from mercer.plots.report.failures import (
+    calibration,
+    class_rates,
+    confusion,
+    prediction_intervals,
+    residuals,
+    weak_segments,
+    worst_rows,
+)
+from mercer.plots.report.pieces import TextPieces, text_pieces
+from mercer.plots.report.summaries import column_summaries, target_summary
+from mercer.plots.report.words import KernelWords, kernel_words
+from mercer.selection.automatic import (
+    METRICS,
+    HeldOut,
+    Metric,
+    interval,
+    metric_named,
+    score_held_out,
+)
+from mercer.threads import blas_threads
+
+__all__ = ["report_data"]
+
+TEXTS = 3  # most text columns whose words are measured
+GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
+FOREMOST, SHOWN_COLUMNS = 6, 4  # relevant columns that are looked at, and shown with a row
+#: how the encoder of the automatic estimators passes a number to the kernel
+SCALES = {
+    "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
+    "scaled": "From a number its mean is subtracted; then it is divided by its standard deviation.",
+    "normal": "A number is replaced by the value of a standard normal variable of the same rank.",
+    "level": "An integer of few values is a category too.",
+}
+ROLES = {"trivial": "trivial", "linear (spline)": "linear", "linear (sparse)": "linear"}
+
+
+def report_data(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    holdout: tuple[Any, Any],
+    scored: HeldOut | None = None,
+    final: Any = None,
+    final_rows: int | None = None,
+    metric: str | None = None,
+    target: str = "target",
+    notices: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+    dropped_rows: int = 0,
+    command: str = "",
+    model_path: str = "",
+    data_path: str = "",
+    seed: int | None = None,
+    rows: tuple[np.ndarray, np.ndarray] | None = None,
+    values: bool = True,
+    time: float | None = None,
+) -> ReportData:
+    """Measure a fitted model for a report.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
+    X, y : the rows that ``model`` was fitted to, or None
+        Without them, what needs fits is left out (the linear baseline, relevance, the learning
+        curve, suspected targets), and the held-out rows are described.
+    holdout : (X, y)
+        Held-out rows: scores, errors, calibration and relevance are measured on these.
+    scored : HeldOut, optional
+        The result of `score_held_out` for an automatic estimator on the same rows; None computes
+        it.
+    final : fitted estimator, optional
+        The final fit on all rows, whose kernel the report describes; None means ``model``.
+    final_rows : int, optional
+        Number of rows of the final fit; None means the rows of X.
+    metric : str, optional
+        A metric of the automatic estimators; None means the metric of ``model``, else "accuracy" or
+        "r2".
+    target : str
+        Name of the target.
+    notices : sequence of str
+        Shown after the notices of the model.
+    doubts : sequence of str
+        What speaks against the score, such as rows in the order of time; shown beside it.
+    dropped_rows : int
+        Number of rows without a target.
+    command, model_path, data_path, seed
+        Shown as the origin of the model.
+    rows : (ndarray, ndarray), optional
+        The numbers, from 0, that the rows of X and the held-out rows have in the user's table; None
+        counts both by themselves.
+    values : bool
+        Whether the report may hold values of single rows. Otherwise rows have only numbers in it,
+        columns have no levels and ranges, and there are no residuals and no words of texts.
+    time : float, optional
+        About how many seconds this may take. What is slow gets a share of them, and takes fewer
+        rows, columns or draws; what is quick is always there.
+
+    Returns
+    -------
+    data : ReportData
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mercer.KernelRidge(kernel="rbf").fit(X[::2], y[::2])
+    >>> data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
+    >>> data.task, data.score.metric, data.score.rows
+    ('regression', 'r2', 221)
+    """
+    clock = Clock(time)
+    X_test, y_test = holdout[0], np.asarray(holdout[1])
+    fitted_rows = 0 if X is None else len(y)
+    known = X is not None
+    X, y = (X, np.asarray(y)) if known else (X_test, y_test)
+    task = "classification" if is_classifier(model) else "regression"
+    given = getattr(model, "metric_", getattr(model, "metric", None))
+    scorer = metric_named(metric or given, task)
+    classes: Any = getattr(model, "classes_", None)
+    if scored is None and known and hasattr(model, "leaderboard_"):
+        scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
+    predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
+    score = partial(
+        _score, scorer, y_test, classes=classes, seed=seed or 0, time=clock.share(0.05).limit
+    )
+    if scored is not None and scored.metric == scorer.name:
+        own = Score(scored.metric, scored.score, scored.low, scored.high, scored.rows)
+    else:
+        own = score(_decided(model, scorer, predicted))
+    P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
+    kept = model if final is None else final
+    columns = column_summaries(model, X)
+    contenders = _contenders(model, y, score, own, scored)
+    gram, spectrum, embedding = _similarities(kept, X, y, classes, seed, clock.share(0.2))
+    texts = _texts(model, X, seed, clock.share(0.2)) if values else []
+    relevance = None
+    if known:
+        relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
+    foremost = _foremost_columns(relevance, model)
+    mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
+    part = clock.share
+    dependences = _dependences(model, X, foremost, seed, part(0.4))
+    learning = suspicion = None
+    if known and hasattr(model, "leaderboard_"):
+        suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
+        learning = learning_curve(
+            model, X, y, (X_test, y_test), scorer, own.value, part(0.6), seed or 0
+        )
+    segments, worst = _failures(
+        model, X_test, y_test, predicted, classes, foremost, others, values, task
+    )
+    data = ReportData(
+        target=target,
+        task=task,
+        score=own,
+        fitted_rows=fitted_rows,
+        final_rows=final_rows or fitted_rows,
+        contenders=contenders,
+        columns=columns,
+        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
+        spectrum=spectrum,
+        gram=gram,
+        embedding=embedding,
+        machines=_machines(kept, X),
+        provenance=Provenance(
+            versions(), seed, command, model_path, data_path,
+            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        ),
+        relevance=relevance,
+        dependences=dependences,
+        texts=texts,
+        confusion=None
+        if task == "regression"
+        else confusion(y_test, _decided(model, METRICS["accuracy"], predicted), classes),
+        rates=None if P is None else class_rates(y_test, P, classes),
+        residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
+        intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
+        calibration=None if P is None else calibration(y_test, P, classes),
+        segments=segments,
+        worst=worst,
+        worst_columns=[str(n) for n in foremost[:SHOWN_COLUMNS]] if _is_table(X_test) else [],
+        learning=learning,
+        suspicion=suspicion,
+        stored=_stored(kept),
+        notices=[*getattr(model, "notices_", []), *notices],
+        doubts=list(doubts),
+        dropped_rows=dropped_rows,
+    )  # fmt: skip
+    return data if values else data.without_values()
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries that the numbers depend on, and the platform."""
+    import scipy
+
+    return {
+        "Mercer": mercer.__version__,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+# --- scores -----------------------------------------------------------------------------------
+
+
+def _predictions(model: Any, task: str, X: Any, classes: Any) -> np.ndarray:
+    """Predicted numbers, or probabilities (n, classes); 0 and 1 without ``predict_proba``."""
+    if task == "regression":
+        return np.asarray(model.predict(X))
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X))
+    return (np.asarray(model.predict(X))[:, None] == classes).astype(float)
+
+
+def _decided(model: Any, scorer: Metric, predicted: np.ndarray) -> np.ndarray:
+    """What is scored of a model's answers, by its own decision weights if it has some."""
+    weights = getattr(model, "decision_weights_", None)
+    return predicted if weights is None else scorer.decided(predicted, weights)
+
+
+def _score(
+    scorer: Any, y: np.ndarray, predicted: Any, *, classes: Any, seed: int, time: float | None
+) -> Score:
+    low, high = interval(scorer, y, predicted, classes, seed, time)
+    return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
+
+
+def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]:
+    """The leaderboard, with held-out scores of the winner and the baselines."""
+    classes = getattr(model, "classes_", None)
+    if scored is None:
+        dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
+        blank = np.zeros((len(y), 1)), np.zeros((own.rows, 1))
+        dummy.fit(blank[0], y)
+        trivial = dummy.predict(blank[1]) if classes is None else dummy.predict_proba(blank[1])
+        name = type(kernel_machine(model)[1]).__name__
+        return [
+            Contender(name, "winner", unseen=own),
+            Contender("trivial", "trivial", unseen=score(trivial)),
+        ]
+    unseen = {model.winner_name_: own}
+    unseen |= {name: score(answers) for name, answers in scored.baseline_predictions.items()}
+    first = []
+    if model.winner_name_ not in [row["name"] for row in model.leaderboard_]:
+        # a machine that took the place of a late final fit was not tried
+        first = [Contender(model.winner_name_, "winner", unseen=own)]
+    return first + [
+        Contender(
+            row["name"],
+            ROLES.get(row["name"], "winner" if row["name"] == model.winner_name_ else "kernel"),
+            row["score"], unseen.get(row["name"]), row.get("seconds"),
+        )
+        for row in model.leaderboard_
+    ]  # fmt: skip
+
+
+def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDisplay | None:
+    """None if there is nothing to compare: one column, one class, or samples without columns."""
+    used = sum(column.used for column in columns)
+    if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
+        return None
+    return RelevanceDisplay.measured(
+        model, X, y, X_test, y_test, time=clock.limit, random_state=seed or 0
+    )
+
+
+def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
+    """The most relevant columns, whose loss is clearly above 0 or is among the first three."""
+    if relevance is None:
+        used = [c.name for c in getattr(model, "columns_", []) if c.used]
+        return used[:FOREMOST]
+    low = np.nan_to_num(relevance.low)
+    return [
+        name for i, name in enumerate(relevance.columns[:FOREMOST]) if i < 3 or low[i] > 0
+    ]  # fmt: skip
+
+
+def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
+    """Of columns that have an order or levels; none of other samples than tables."""
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
+    if not _is_table(X) or not shown:
+        return []
+    return PartialDependenceDisplay.measured(
+        model, X, shown, time=clock.limit, random_state=seed or 0
+    ).dependences
+
+
+def _is_table(X: Any) -> bool:
+    return len(getattr(X, "shape", ())) == 2
+
+
+def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
+    """The weak parts of the held-out rows, and the worst rows."""
+    columns = columns if _is_table(X) else []
+    if task == "classification":
+        errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
+    else:
+        errors = np.abs(y - predicted)
+    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
+    split = [name for name in columns if kinds.get(name) not in ("text", "set", "date")]
+    shown = columns[:SHOWN_COLUMNS] if values else []
+    return (
+        weak_segments(X, split, kinds, errors),
+        worst_rows(X, y, predicted, classes, shown, numbers),
+    )
+
+
+def _stored(model: Any) -> str:
+    """How many training rows the model keeps, in words."""
+    machine = kernel_machine(model)[1]
+    if hasattr(machine, "machine_"):
+        kind = machine.machine_.kind
+        which = "" if kind == "training rows" else f", the {kind}"
+        return f"{len(machine.stored_rows_):,} training rows{which}"
+    kept = getattr(machine, "X_fit_", None)
+    return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
+
+
+def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:
+    """The words that matter in the first text columns that a model of a table uses."""
+    if not hasattr(model, "encoder_") or not _is_table(X):
+        return []
+    names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
+    found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
+    return [pieces for pieces in found if pieces is not None]
+
+
+# --- the kernel -------------------------------------------------------------------------------
+
+
+def _similarities(
+    model: Any, X: Any, y: np.ndarray, classes: Any, seed: int | None, clock: Clock
+) -> tuple[GramDisplay, SpectrumDisplay, EmbeddingDisplay | None]:
+    """Picture, spectrum and first axes of one Gram matrix; the picture is of a part of its rows."""
+
+    def matrix(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        return sample_gram(model, X, max_samples=rows, random_state=seed or 0)
+
+    K, rows = matrix(affordable_rows(matrix, min(len(y), SPECTRUM_ROWS), clock))
+    some = sample_rows(len(rows), GRAM_ROWS, seed or 0)
+    picture = GramDisplay.from_gram(K[np.ix_(some, some)], y[rows[some]], classes=classes)
+    with blas_threads(1):
+        return picture, SpectrumDisplay.from_gram(K), _embedding(K, y[rows], classes)
+
+
+def _embedding(K: np.ndarray, y: np.ndarray, classes: Any) -> EmbeddingDisplay | None:
+    """The rows on the first two axes of kernel PCA; None where there are no two."""
+    axes = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
+    with warnings.catch_warnings():  # what an indefinite kernel loses is told beside the spectrum
+        warnings.simplefilter("ignore", UserWarning)
+        scores = axes.fit_transform(K)
+    if scores.shape[1] < 2 or not np.ptp(scores, axis=0).all():
+        return None
+    order = ("first", "second")
+    parts = axes.explained_variance_ratio_
+    names = [f"{name} axis ({100 * part:.0f}%)" for name, part in zip(order, parts)]
+    return EmbeddingDisplay(scores, y, (names[0], names[1]), classes)
+
+
+def _machines(model: Any, X: Any) -> list[MachineWords]:
+    """The kernel machine in words; of a mean all of them."""
+    transformers, machine = kernel_machine(model)
+    features = getattr(getattr(machine, "encoder_", None), "features_", None)
+    if features is not None:
+        return [
+            MachineWords(_table_words(part.kernel, features), _capital(part.description))
+            for part in machine.machine_.parts
+        ]
+    for transformer in transformers:
+        X = transformer.transform(X)
+    return [MachineWords(kernel_words(bound_kernel(machine, X)), repr(machine))]
+
+
+def _table_words(kernel: Any, features: list) -> KernelWords:
+    """A kernel of encoded columns in words, with what the encoder does to the columns."""
+    words = kernel_words(kernel, lambda column: features[column].label)
+    read = {features[c].kind for _, columns in kernel.parts for c in columns}
+    scales = [sentence for kind, sentence in SCALES.items() if kind in read]
+    return replace(words, meaning=" ".join([words.meaning, *scales]))
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

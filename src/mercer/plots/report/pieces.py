@@ -1,0 +1,142 @@
+"""Find the words of a text that change a prediction, by predictions with and without each word."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.fitted import sample_rows, take
+from mercer.tables import as_texts, read_columns, words
+
+__all__ = ["Piece", "TextPieces", "text_pieces"]
+
+ROWS = 1000  # most rows from which pieces are taken
+FEWEST = 3  # least rows that contain a piece
+PIECES, EACH = 150, 10  # most pieces that are tried, and most rows in which each is left out
+SHOWN = 10  # most pieces for each answer
+LETTERS = 4  # letters of a piece, in a text without words
+LEAST = 0.02  # least effect that is shown, in standard deviations of the answers
+WORDS = 2  # texts with fewer words on average count as texts without words
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A word, or a few letters, and its effect on the prediction.
+
+    Attributes
+    ----------
+    text : str
+    rows : int
+        Number of rows of the sample that contain it.
+    towards : str
+        The class that it makes more probable; for a number "more" or "less".
+    effect : float
+        Mean change of the prediction, in log-odds of that class or units of the number.
+    """
+
+    text: str
+    rows: int
+    towards: str
+    effect: float
+
+
+@dataclass(frozen=True)
+class TextPieces:
+    """The pieces of a column that change the predictions most, grouped by ``towards``."""
+
+    column: str
+    noun: str
+    rows: int
+    pieces: list[Piece]
+
+    def sentences(self, most: int = 6) -> list[str]:
+        """For each answer, the pieces with the largest effects towards it."""
+        found: dict[str, list[str]] = {}
+        for piece in self.pieces:
+            found.setdefault(piece.towards, []).append(piece.text)
+        return [f"{towards}: {', '.join(texts[:most])}" for towards, texts in found.items()]
+
+
+def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextPieces | None:
+    """The effects of the most frequent words of a text column on the predictions of a model.
+
+    Each word is left out of up to 10 texts that contain it. In texts without words, such as DNA,
+    runs of 4 letters are replaced by a letter that occurs nowhere else. Returns None if no word is
+    in 3 texts, or if no word changes a prediction.
+
+    Parameters
+    ----------
+    model : fitted automatic estimator
+    X : data frame
+        Words are taken from at most 1,000 random rows.
+    column : name of a column of texts
+    """
+    X = take(X, sample_rows(X.shape[0], ROWS, random_state))
+    texts = as_texts(read_columns(X)[column], column)
+    found = [set(words(text)) for text in texts]
+    spoken = sum(map(len, found)) >= WORDS * len(found)
+    if not spoken:
+        found = [{t[i : i + LETTERS] for i in range(len(t) - LETTERS + 1)} for t in texts]
+    holders: dict[str, list[int]] = {}
+    for i, pieces in enumerate(found):
+        for piece in pieces:
+            holders.setdefault(piece, []).append(i)
+    counts = Counter({piece: len(rows) for piece, rows in holders.items() if len(rows) >= FEWEST})
+    tried = sorted(counts, key=lambda piece: (-counts[piece], piece))[:PIECES]
+    if not tried:
+        return None
+    rows = np.array([i for piece in tried for i in holders[piece][:EACH]])
+    owners = np.array([j for j, piece in enumerate(tried) for _ in holders[piece][:EACH]])
+    without = [_without(texts[i], tried[j], spoken) for i, j in zip(rows, owners)]
+    before = _answers(model, X)
+    least = LEAST * max(float(before.std()), 1e-12)
+    change = before[rows] - _answers(model, _replaced(take(X, rows), column, without))
+    effects = np.stack([change[owners == j].mean(axis=0) for j in range(len(tried))])
+    names = _names(model)
+    best = effects.argmax(axis=1)
+    pieces = [
+        Piece(piece, counts[piece], names[c], float(effects[j, c]))
+        for j, (piece, c) in enumerate(zip(tried, best))
+        if effects[j, c] > least
+    ]
+    pieces.sort(key=lambda piece: -piece.effect)
+    kept = [p for name in names for p in [p for p in pieces if p.towards == name][:SHOWN]]
+    noun = "words" if spoken else f"runs of {LETTERS} letters"
+    return TextPieces(str(column), noun, len(texts), kept) if kept else None
+
+
+def _names(model: Any) -> list[str]:
+    return [str(c) for c in model.classes_] if hasattr(model, "classes_") else ["more", "less"]
+
+
+def _answers(model: Any, X: Any) -> np.ndarray:
+    """The log-odds of each class, or the predicted number and its negative; (n, answers)."""
+    if not hasattr(model, "predict_proba"):
+        f = np.asarray(model.predict(X))
+        return np.stack([f, -f], axis=1)
+    P = np.clip(model.predict_proba(X), 1e-12, 1 - 1e-12)
+    return np.log(P) - np.log1p(-P)
+
+
+def _without(text: str, piece: str, spoken: bool) -> str:
+    if not spoken:
+        return text.replace(piece, "\0" * len(piece))
+    bounded = rf"(?<!\w){re.escape(piece)}(?!\w)" if piece[0].isalnum() else re.escape(piece)
+    return re.sub(bounded, "", text, flags=re.IGNORECASE)
+
+
+def _replaced(X: Any, column: Any, texts: list[str]) -> Any:
+    """X with new texts in a column."""
+    if isinstance(X, np.ndarray):
+        changed = X.astype(object)
+        changed[:, column] = texts
+        return changed
+    import narwhals as nw
+
+    frame = nw.maybe_reset_index(nw.from_native(X, eager_only=True))
+    series = nw.new_series(column, texts, dtype=nw.String, backend=nw.get_native_namespace(frame))
+    return frame.with_columns(series).to_native()

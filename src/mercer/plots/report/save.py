@@ -1,0 +1,196 @@
+"""The report: one HTML file that contains everything, loads nothing and runs no script.
+
+`report_data` measures a fitted model, `write_report` writes the page. The numbers are also in a
+block of JSON for programs, ``<script type="application/json" id="mercer-report">``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.persistence import write_whole
+from mercer.plots.axes import brief
+from mercer.plots.classes import COLOURS
+from mercer.plots.report.contents import ReportData
+from mercer.plots.report.drawings import (
+    calibration_drawing,
+    confusion_drawing,
+    dependence_drawing,
+    embedding_drawing,
+    histogram_drawing,
+    learning_drawing,
+    rates_drawing,
+    relevance_tracks,
+    residuals_drawing,
+    score_tracks,
+    sparkline,
+    spectrum_drawing,
+)
+from mercer.plots.report.measure import report_data
+from mercer.plots.report.png import ANCHORS, indexed_png, levels
+from mercer.visible import visible
+
+__all__ = ["ReportData", "report_data", "save_report", "write_report"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without numbers
+
+
+def write_report(path: str | os.PathLike, data: ReportData) -> None:
+    """Write a report to a file; after an error no part of it is written.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced.
+    data : ReportData
+        The result of `report_data`.
+
+    Raises
+    ------
+    ImportError
+        jinja2 is not installed: it comes with the ``cli`` extra.
+    OSError
+        The file cannot be written. An existing file does not change then.
+    """
+    write_whole(path, visible(render(data)).encode("utf-8"))
+
+
+def save_report(
+    path: str | os.PathLike,
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None = None,
+    target: str = "target",
+    values: bool = True,
+    time: float | None = 60.0,
+) -> ReportData:
+    """Measure a fitted model and write its report.
+
+    Parameters
+    ----------
+    path : str or path
+        An existing file is replaced.
+    model : fitted estimator
+        `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
+    X, y : rows that the model was not fitted to
+        The score and the errors are those on these rows.
+    train : (X, y), optional
+        The rows that it was fitted to. Without them there is no linear baseline, no relevance, no
+        learning curve, and no list of suspected targets.
+    target : str
+        Name of the target.
+    values : bool
+        Whether the report may hold values of single rows.
+    time : float, optional
+        About how many seconds this may take; None is no limit.
+
+    Returns
+    -------
+    data : ReportData
+        The numbers in the report.
+
+    Examples
+    --------
+    >>> import mercer, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mercer.KernelClassifier(trials=1).fit(X[::2], y[::2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = save_report(f"{folder}/iris.html", model, X[1::2], y[1::2])
+    >>> data.score.rows
+    75
+    """
+    data = report_data(
+        model, *(train or (None, None)), holdout=(X, y), target=target, values=values, time=time
+    )
+    write_report(path, data)
+    return data
+
+
+def render(data: ReportData) -> str:
+    """The page as text."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            'The report needs jinja2, which is not installed: run pip install "mercer[cli]"'
+        ) from error
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["brief"] = brief
+    environment.filters["rows"] = lambda n: f"{n:,} row" + ("s" if n != 1 else "")
+    environment.filters["python"] = repr
+    environment.filters["shell"] = shlex.quote
+    environment.filters["count"] = lambda n: f"{n:,}"
+    return environment.get_template("report.html").render(data=data, **_drawings(data))
+
+
+def _drawings(data: ReportData) -> dict[str, Any]:
+    confusion, regression = data.confusion, data.target_summary.edges is not None
+    small = confusion is not None and len(confusion.classes) <= SMALL_CONFUSION
+    gram = data.gram
+    cloud = data.residuals if data.residuals and len(data.residuals.predicted) else None
+    picture = indexed_png(levels(gram.K, *gram.limits))
+    return {
+        "style": (TEMPLATES / "style.css").read_text("utf-8"),
+        "embedded": _embedded(data),
+        "file_name": Path(data.provenance.data_path).name,
+        "scores": score_tracks(data.contenders, data.score),
+        "histogram": histogram_drawing(data.target_summary) if regression else None,
+        "class_bars": None if regression else _class_bars(data),
+        "sparkline": sparkline,
+        "spectrum": spectrum_drawing(data.spectrum),
+        "embedding": None if data.embedding is None else embedding_drawing(data.embedding),
+        "class_colours": COLOURS,
+        "gram_png": base64.b64encode(picture).decode("ascii"),
+        "gram_blocks": _blocks(data),
+        "gradient": ", ".join(f"rgb({r} {g} {b})" for r, g, b in ANCHORS.tolist()),
+        "relevance": None if data.relevance is None else relevance_tracks(data.relevance),
+        "small_confusion": small,
+        "confusion_map": None if confusion is None or small else confusion_drawing(confusion),
+        "residuals": None if cloud is None else residuals_drawing(cloud),
+        "dependences": [(each, dependence_drawing(each)) for each in data.dependences],
+        "rates": None if data.rates is None else rates_drawing(data.rates),
+        "learning": (
+            None if data.learning is None else learning_drawing(data.learning, data.score)
+        ),
+        "calibration": None if data.calibration is None else calibration_drawing(data.calibration),
+    }
+
+
+def _embedded(data: ReportData) -> str:
+    """The numbers as JSON in ASCII, so that no text can end the script element around it."""
+    text = json.dumps(data.numbers(), allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _class_bars(data: ReportData) -> list[tuple[str, int, float]]:
+    """(class, rows, percent of the largest class), the most frequent class first."""
+    counts, classes = data.target_summary.counts, data.target_summary.classes
+    order = np.argsort(-counts, kind="stable")
+    most = max(int(counts.max()), 1)
+    return [(classes[i], int(counts[i]), round(100 * int(counts[i]) / most, 2)) for i in order]
+
+
+def _blocks(data: ReportData) -> list[dict[str, Any]]:
+    """The classes of the Gram picture, with the start and size of their blocks in percent."""
+    if data.gram.classes is None or data.gram.sizes is None:
+        return []
+    total, ends = len(data.gram.K), np.cumsum(data.gram.sizes)
+    return [
+        {"name": str(name), "rows": int(size), "start": round(100 * (end - size) / total, 3),
+         "size": round(100 * size / total, 3)}
+        for name, size, end in zip(data.gram.classes, data.gram.sizes, ends)
+    ]  # fmt: skip

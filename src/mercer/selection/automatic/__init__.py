@@ -1,0 +1,50 @@
+"""The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
+
+from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.budget import Budget, Deadline, seconds
+from mercer.selection.automatic.holdout import HeldOut, hold_out, score_alone, score_held_out, side
+from mercer.selection.automatic.learning import least_memory
+from mercer.selection.automatic.machines import RidgeMachine
+from mercer.selection.automatic.metrics import (
+    METRICS,
+    RARE,
+    Z95,
+    Metric,
+    default_metric,
+    interval,
+    metric_named,
+    wilson,
+)
+from mercer.selection.automatic.reasons import Reasons
+from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
+
+__all__ = [
+    "LARGEST",
+    "METRICS",
+    "RARE",
+    "Z95",
+    "Budget",
+    "Classification",
+    "Deadline",
+    "HeldOut",
+    "KernelClassifier",
+    "KernelRegressor",
+    "Metric",
+    "Reasons",
+    "Recipe",
+    "Regression",
+    "RidgeMachine",
+    "Task",
+    "default_metric",
+    "hold_out",
+    "interval",
+    "least_memory",
+    "metric_named",
+    "score_alone",
+    "score_held_out",
+    "seconds",
+    "side",
+    "task_of",
+    "wilson",
+]

@@ -1,0 +1,571 @@
+"""The automatic estimators: they choose and tune a kernel machine for a table.
+
+`fit` infers the kinds of the columns, encodes them, tries candidates (kernels with learnt or equal
+column weights, in ridge and support vector machines) and two baselines on the same folds within a
+time budget, and fits the winner again on all rows. On a large table a quick machine is fitted to
+all rows first, which counts if the last fit is not done in time. ``leaderboard_`` has the scores of
+all candidates. ``schedule_`` has their order and settings, and ``replay=`` repeats it exactly.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.gram import memory_budget
+from mercer.learners.base import check_count, check_weights
+from mercer.samples import EncodedColumns
+from mercer.selection.automatic.budget import Budget, seconds
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.column_weights import column_weights
+from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
+from mercer.selection.automatic.finals import SMALLEST_RANK
+from mercer.selection.automatic.learning import least_memory
+from mercer.selection.automatic.machines import Machine
+from mercer.selection.automatic.means import mean_name
+from mercer.selection.automatic.metrics import default_metric, metric_named
+from mercer.selection.automatic.notebook import fitted_html, winner_code
+from mercer.selection.automatic.reasons import Reasons, find_reasons
+from mercer.selection.automatic.recipes import compressed
+from mercer.selection.automatic.resume import Known, fingerprint
+from mercer.selection.automatic.rungs import ONE_RUNG_ROWS
+from mercer.selection.automatic.tasks import Classification, Regression, Task
+from mercer.selection.automatic.trials import Trials
+from mercer.tables import (
+    Column,
+    KeepsRecords,
+    Related,
+    TableEncoder,
+    column_notices,
+    infer_columns,
+    is_object_list,
+    read_columns,
+)
+from mercer.threads import fitting, forget, paying_threads
+
+__all__ = ["KernelClassifier", "KernelRegressor"]
+
+
+class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
+    """Abstract: the parts of the classifier and the regressor that are the same."""
+
+    task: str
+    machine_: Machine
+    records: ClassVar[dict[str, type]] = {"columns_": Column}
+
+    @abstractmethod
+    def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
+        """The task, and y validated against n rows."""
+
+    def __init__(
+        self,
+        *,
+        time=120,
+        memory=None,
+        trials=None,
+        metric=None,
+        kind=None,
+        drop=None,
+        replay=None,
+        random_state=0,
+        n_jobs=None,
+        progress=None,
+    ):
+        self.time = time
+        self.memory = memory
+        self.trials = trials
+        self.metric = metric
+        self.kind = kind
+        self.drop = drop
+        self.replay = replay
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
+        """Infer the kinds of the columns, search, and fit the winner on all rows.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, arrow) or array of shape (n, d)
+            A list or column of strings or sets is a table with the one column 0.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0 of the rows in losses and scores. Rows of weight 0 are left out. The kinds
+            of the columns are inferred from the other rows, without their weights.
+        groups : array-like of shape (n,), optional
+            Rows of one group, such as a patient, are never in two folds of the search.
+        times : array-like of shape (n,), optional
+            Numbers, dates or texts that sort by time: candidates are judged on the latest rows.
+            Penalties are still chosen by leaving out single rows.
+        resume : KernelClassifier or KernelRegressor, optional
+            An earlier fit to the same rows with the same metric and seed, such as one that was
+            interrupted: its trials are not repeated, and the search goes on after them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            ``resume`` was fitted to other rows, or with another metric, seed or kind of columns.
+        KeyboardInterrupt
+            After Ctrl-C. If at least one trial was complete, the best model so far is fitted
+            before, and ``interrupted_`` says what was cut short.
+        """
+        self.fit_and_encode(X, y, sample_weight, groups=groups, times=times, resume=resume)
+        if self.interrupted_ is not None:
+            raise KeyboardInterrupt
+        return self
+
+    @fitting
+    def fit_and_encode(
+        self, X, y, sample_weight=None, *, groups=None, times=None, resume=None
+    ) -> EncodedColumns:
+        """`fit`, and return the encoded rows of X, in their order, for further use.
+
+        The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
+        with the best model so far, if there is one: see ``interrupted_``.
+        """
+        known = None if resume is None else Known.of(resume)
+        forget(self)
+        limit = seconds(self.time)
+        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
+        # where the clock decides what is tried, it may decide about threads too
+        threads = paying_threads() if np.isfinite(budget.limit) else nullcontext()
+        with threads, warnings.catch_warnings():
+            # scikit-learn's, from each of many fits; a notice says it once
+            warnings.filterwarnings("ignore", "The number of unique classes is greater")
+            return self._search(budget, X, y, sample_weight, groups, times, known)
+
+    def _search(
+        self, budget: Budget, X, y, sample_weight, groups, times, known: Known | None
+    ) -> EncodedColumns:
+        if self.metric is not None:
+            metric_named(self.metric, self.task)  # a wrong name is refused before any work
+        memory = memory_budget(self.memory)
+        if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
+            raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
+        table, task, y, weights, kept = self._read(X, y, sample_weight)
+        related = Related.read(groups, times, len(kept))
+        related = None if related is None else related.take(np.flatnonzero(kept))
+        n = len(y)
+        metric = metric_named(self.metric or default_metric(self.task, y), self.task)
+        self.metric_ = metric.name
+        if n < 2:
+            raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
+        _check_memory(memory, n)
+        self._remember_features(table)
+        self.columns_ = infer_columns(table, self._kinds(X, table), self.drop)
+        self.notices_ = column_notices(self.columns_)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if np.all(y == y[0]):
+            self.notices_.append("The target is constant, so the prediction is constant too.")
+        if task.classes is not None and 2 * len(task.classes) > n:
+            self.notices_.append(
+                f"The target has {len(task.classes):,} classes in {n:,} rows, so most classes are "
+                "met once or twice: if they are numbers, fit a regression (--task regression)."
+            )
+        self.encoder_ = TableEncoder(self.columns_).fit(table)
+        M = self.encoder_.transform(table)
+        search = Trials(
+            task, self.encoder_.features_, M, y, metric, weights=weights, related=related,
+            budget=budget, memory=memory, seed=self._seed, n_jobs=self.n_jobs,
+            progress=self.progress,
+        )  # fmt: skip
+        self.searched_ = fingerprint(
+            table, y, weights, related, metric.name, self._seed, self.encoder_.features_
+        )
+        if known is not None:
+            search.remember(known.checked(self.searched_))
+        fitter = self._fitter(task, M, y, weights, memory)
+        reads_all = EARLY.suits(self.encoder_.features_) and not search.finals.objects
+        early = None
+        if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and reads_all:
+            # from here on there is a model
+            early = fitter.fit(EARLY, {"rank": search.finals.affordable(SMALLEST_RANK)})
+        winner, final = (
+            search.run(self.trials) if self.replay is None else search.replay(self.replay)
+        )
+        self.leaderboard_, self.schedule_ = search.board.rows, search.schedule
+        began = budget.spent()
+        last = FinalFit(search, fitter, early)
+        self.machine_, self._stored = last.run(winner, final)
+        self.schedule_[-1] = last.plan
+        self.interrupted_ = "final fit" if last.cut else "search" if search.interrupted else None
+        self.notices_ += search.notices + last.notices
+        self.winner_ = asdict(last.candidates[0])
+        self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
+        if task.classes is not None:
+            ones = np.ones(len(task.classes))
+            self.decision_weights_ = search.decision_weights.get(self.winner_name_, ones)
+        self.seconds_ = budget.spent()
+        self.final_seconds_ = self.seconds_ - began
+        return M
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "machine_" in vars(self)
+
+    def _candidates(self) -> list[Candidate]:
+        """The winner, and its partners if they have a mean."""
+        partners = self.schedule_[-1].get("mean", [])
+        return [Candidate.of(entry) for entry in (self.winner_, *partners)]
+
+    def _fitter(self, task: Task, M: EncodedColumns, y, weights, memory: int) -> Fitter:
+        features = self.encoder_.features_
+        return Fitter(task, features, M, y, weights, memory, self.n_jobs, self._seed)
+
+    @fitting
+    def refit(self, X, y, sample_weight=None) -> Self:
+        """Fit the winner of the search on other rows of the same table, without a new search.
+
+        Columns keep their inferred kinds. The kernel keeps its weights if the rows have the same
+        features. The leaderboard does not change.
+        """
+        check_is_fitted(self)
+        table, task, y, weights, _ = self._read(X, y, sample_weight)
+        features, final = self.encoder_.features_, self.schedule_[-1]
+        kernels = [part.kernel for part in self.machine_.parts]
+        del self.machine_  # with another encoder it would predict nonsense
+        self.encoder_ = TableEncoder(self.columns_).fit(table)
+        if self.encoder_.features_ != features:
+            kernels = []
+        M = self.encoder_.transform(table)
+        fitter = self._fitter(task, M, y, weights, memory_budget(self.memory))
+        plans = [final, *final.get("mean", [])]
+        kernels = kernels or [None] * len(plans)
+        fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+        self.machine_, self._stored = mean_of(task, fitted)
+        return self
+
+    def refit_seconds(self, times: float) -> float:
+        """Seconds of a `refit` to so many times the rows of the search, told by its final fits."""
+        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
+        linear = all(plan.get("rank") or plan.get("leaf_rows") for plan in plans)
+        return self.final_seconds_ * times ** (1 if linear else 2)
+
+    @fitting
+    def compress(self, X, rank: int) -> Self:
+        """Replace the machine by one with ``rank`` centres, which predicts faster.
+
+        The new machine is fitted to the outputs of the old one on the rows of X, and keeps its
+        calibration. A prediction then costs ``rank`` values of the kernel. The loss is small where
+        the kernel is wide; measure it on rows that were held out.
+
+        Parameters
+        ----------
+        X : table, or its encoded rows
+            The rows that the estimator was fitted to, as a table or from `encode`.
+        rank : int
+            Centres; 300 to 2,000 are enough for most tables.
+        """
+        check_is_fitted(self)
+        check_count("rank", rank)
+        M = X if isinstance(X, EncodedColumns) else self.encode(X)
+        self.machine_ = compressed(
+            self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
+            n_jobs=self.n_jobs, random_state=self._seed,
+        )  # fmt: skip
+        self._stored, self._given = self.machine_.stored, None
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple:
+        """Columns, task, targets and weights of the rows of weight > 0, and a mask of these."""
+        table = read_columns(X)
+        n = len(next(iter(table.values())))
+        weights = check_weights(np.empty((n, 0)), sample_weight)
+        task, y = self._read_target(y, n)
+        kept = np.ones(n, bool) if weights is None else weights > 0
+        self._given = None
+        if weights is None or kept.all():
+            return table, task, y, weights, kept
+        self._given = np.flatnonzero(kept)
+        task, y = self._read_target(y[kept], int(kept.sum()))
+        return {name: values[kept] for name, values in table.items()}, task, y, weights[kept], kept
+
+    @property
+    def kernel_(self) -> Any:
+        """The winning kernel, bound to the encoded columns of ``encoder_``; of a mean the first."""
+        return self.machine_.kernel
+
+    @property
+    def X_fit_(self) -> Any:
+        """The encoded rows that the machine compares new rows with; of a mean, the first one."""
+        return self.machine_.learner.X_fit_
+
+    @property
+    def stored_rows_(self) -> np.ndarray:
+        """The numbers, from 0, of the training rows that ``X_fit_`` holds."""
+        return self._stored if self._given is None else self._given[self._stored]
+
+    @property
+    def solver_(self) -> str:
+        """A description of the machine: its solver, and what was chosen for it."""
+        return self.machine_.description
+
+    def encode(self, X) -> EncodedColumns:
+        """New rows as ``machine_`` reads them."""
+        check_is_fitted(self)
+        return self.encoder_.transform(self._read_new(X))
+
+    def _answers(self, X) -> np.ndarray:
+        """Predictions or probabilities for raw rows."""
+        M = self.encode(X)
+        return self.machine_(M)
+
+    def relevance(self) -> dict[str, float]:
+        """The learnt weight of each column in the kernel, the largest first.
+
+        Empty if the winner has no learnt weights; of a mean, the first learnt ones. A weight
+        of 0 means that the column does not matter. If columns were chosen, they have equal weights.
+        """
+        check_is_fitted(self)
+        learnt = [
+            (candidate, part.kernel)
+            for candidate, part in zip(self._candidates(), self.machine_.parts)
+            if candidate.learn
+        ]
+        if not learnt:
+            return {}
+        weights = column_weights(*learnt[0], self.encoder_.features_)
+        return dict(sorted(weights.items(), key=lambda item: -item[1]))
+
+    def reasons(self, X, most: int = 3) -> Reasons:
+        """The training rows that speak most for and against the prediction of each row of X.
+
+        Parameters
+        ----------
+        X : table of n rows
+        most : int
+            How many rows for, and how many against.
+
+        Returns
+        -------
+        reasons : Reasons
+            ``rows`` and ``shares``, ``against`` and ``against_shares``, all of shape (n, most).
+            Rows are counted from 0, in the order of the rows that were given to ``fit``.
+        """
+        return find_reasons(self, X, most)
+
+    def code(self) -> str:
+        """Python that fits the winner to ``X, y`` again, without a search."""
+        check_is_fitted(self)
+        return winner_code(self)
+
+    def report(self, path, X, y, **options) -> None:
+        """Write the report of ``mercer fit``: one HTML file, complete in itself.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced.
+        X, y : rows that the estimator was not fitted to
+            The score and the errors in the report are those on these rows.
+        **options
+            Of `mercer.plots.save_report`. With ``train=(X, y)``, the rows of ``fit``, the report
+            also tells what the predictions depend on, and whether more rows would help.
+        """
+        from mercer.plots.report import save_report
+
+        check_is_fitted(self)
+        save_report(path, self, X, y, **options)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: of a fitted estimator the winner, its score and what it uses."""
+        return fitted_html(self) if self.__sklearn_is_fitted__() else super()._repr_html_()
+
+    def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    # --- columns ------------------------------------------------------------------------------
+
+    def _remember_features(self, table) -> None:
+        self.n_features_in_ = len(table)
+        if all(isinstance(name, str) for name in table):
+            self.feature_names_in_ = np.array(list(table), dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _kinds(self, X, table) -> dict | None:
+        """``kind``; if X is a list of strings instead of a table, the strings are texts."""
+        strings = is_object_list(X) and table[0].dtype == object and isinstance(table[0][0], str)
+        return {0: "text"} if strings and self.kind is None else self.kind
+
+    def _read_new(self, X) -> dict:
+        table = read_columns(X)
+        numbered = not any(isinstance(name, str) for name in table)
+        if numbered and hasattr(self, "feature_names_in_"):
+            if len(table) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(table)} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input: {list(self.feature_names_in_)}."
+                )
+            table = dict(zip(self.feature_names_in_, table.values()))
+        elif numbered and len(table) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(table)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return table
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class KernelClassifier(ClassifierMixin, _AutomaticKernel):
+    """Classification of table rows by a kernel machine that is chosen and tuned for them.
+
+    Parameters
+    ----------
+    time : float or str, default=120
+        Time budget of ``fit`` in seconds or as "5min"; small tables need less.
+    memory : int, str or None
+        Memory budget in bytes or as "4GB"; None means half of the free memory.
+    trials : int, optional
+        A fixed number of candidates instead of a time budget: gives the same model on any machine.
+    metric : str, optional
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1". The
+        default is "accuracy", but "average_precision" for two classes of which one has less than a
+        tenth of the rows.
+    kind : dict, optional
+        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
+        columns whose kind should not be inferred.
+    drop : list, optional
+        Columns to leave out.
+    replay : list of dict, optional
+        The ``schedule_`` of an earlier fit, to repeat it.
+    random_state : int, RandomState or None, default=0
+    n_jobs : int or None
+        Threads; None means all cores.
+    progress : callable, optional
+        Called before each trial with a dict: trial, done, of, leaderboard.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    decision_weights_ : ndarray of shape (classes,)
+        `predict` gives the class of the largest product of these and the probabilities. They are 1
+        but for "balanced_accuracy", "f1" and "average_precision", for which they were chosen on
+        held-out rows.
+    metric_ : str
+        The metric of the search.
+    columns_ : list of Column
+        Name, kind, reason, missing values and different values of each column.
+    notices_ : list of str
+        Other facts that a user should know.
+    leaderboard_ : list of dict
+        rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
+        seconds; the best score first.
+    searched_ : str
+        A fingerprint of what the search was made on, which ``resume`` compares.
+    schedule_ : list of dict
+        The candidates in the order in which they were tried, and the settings of the final fit.
+    interrupted_ : {None, "search", "final fit"}
+        The part of the fit that Ctrl-C stopped, or None. The model is then the best one so far.
+    winner_, winner_name_ : dict, str
+    seconds_, final_seconds_ : float
+        Time of the fit, and of its last step, the final fit to all rows.
+    encoder_ : TableEncoder
+    machine_ : Machine
+        ``learner``, the fitted `KernelRidge` with one output for each class, `SVC` or
+        `NadarayaWatson`, and ``finish``, which makes probabilities from its outputs.
+    kernel_ : TableKernel
+        The winning kernel, bound to the encoded columns of ``encoder_``.
+    X_fit_, solver_
+        Attributes of the learner.
+    stored_rows_ : ndarray
+        The numbers, from 0, of the training rows that ``X_fit_`` holds: all of them, the support
+        vectors, or the centres of a machine of low rank.
+
+    Notes
+    -----
+    The machine is a support vector machine, kernel ridge regression of one-hot ±1 targets, or
+    their mean over a window, whichever predicts held-out rows better. The penalty of ridge and the
+    width of a window are chosen by leave-one-out in closed form, the penalty of a support vector
+    machine on a fifth of the rows. Probabilities are the
+    softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
+    was not fitted to. With up to 6,000 rows ridge is exact if there is time; with more it is exact
+    inside leaves of up to 2,000 rows and costs O(n 2000²), or it has low rank with up to 4,000
+    centres and costs O(n 4000²), whichever predicts held-out rows better.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelClassifier(trials=2).fit(X, y)
+    >>> model.predict(X[:2]).tolist(), model.columns_[0].kind
+    ([0, 0], 'number')
+    """
+
+    task = "classification"
+
+    def _read_target(self, y, n):
+        task, y = Classification.read(y, n, type(self).__name__)
+        self.classes_ = task.classes
+        return task, y
+
+    def decision_function(self, X):
+        """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""
+        logs = np.log(np.clip(self.predict_proba(X), 1e-300, 1))
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def predict_proba(self, X):
+        """Probability of each class, in the order of ``classes_``; (n, classes)."""
+        return self._answers(X)
+
+    def predict(self, X):
+        """The class of the largest probability times its ``decision_weights_``, for each row, (n,).
+
+        With the metrics "accuracy", "roc_auc" and "log_loss" this is the most probable class.
+        """
+        P = self.predict_proba(X) * self.decision_weights_
+        return self.classes_[P.argmax(axis=1)]
+
+
+class KernelRegressor(RegressorMixin, _AutomaticKernel):
+    """Regression on table rows by a kernel machine that is chosen and tuned for them.
+
+    Parameters, attributes and method are those of `KernelClassifier`, without classes and
+    probabilities; ``metric`` is "r2" (default), "rmse" or "mae".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRegressor(trials=2).fit(X, y)
+    >>> bool(model.score(X, y) > 0.4)
+    True
+    """
+
+    task = "regression"
+
+    def _read_target(self, y, n):
+        return Regression.read(y, n, type(self).__name__)
+
+    def predict(self, X):
+        """Predicted value of each row, (n,)."""
+        return self._answers(X)
+
+
+def _check_memory(memory: int, n: int) -> None:
+    """Raise MemoryError if memory is too small for the Gram matrix of the learning rows."""
+    least = least_memory(n)
+    if memory < least:
+        raise MemoryError(
+            f"memory= allows {memory:,} bytes, but {n:,} rows need at least "
+            f"{-(-least // 10**6)}MB: give at least this much, or memory=None for half of the free "
+            "memory."
+        )

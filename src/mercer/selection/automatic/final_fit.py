@@ -1,0 +1,224 @@
+"""The final fit: the winner of a search and its partners, fitted to all rows in the time left.
+
+What Ctrl-C or the clock cuts short leaves a quicker machine, or fewer of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mercer.kernels import TableKernel
+from mercer.selection.automatic.budget import Deadline
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.finals import FEWEST_ROWS, SMALLEST_RANK
+from mercer.selection.automatic.learning import learn_kernel, learning_rows
+from mercer.selection.automatic.machines import Machine
+from mercer.selection.automatic.means import MeanMachine
+from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.trials import Trials
+from mercer.tables import Feature
+from mercer.threads import Stopped
+
+__all__ = ["EARLY", "FinalFit", "Fitted", "Fitter", "mean_of"]
+
+QUICK_ROWS = 5000  # most rows of a final fit after an interruption
+#: part of the time, and least seconds, by which a final fit may exceed it
+LATE, LEAST_LATE = 0.05, 0.5
+EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
+
+#: a machine, and of each row that it has stored the number among all rows
+Fitted: TypeAlias = tuple[Machine, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits the machines of candidates to the rows of a table.
+
+    Attributes
+    ----------
+    task : Task
+    features : list of Feature
+    M, y, weights : encoded rows, their targets, and their weights or None
+    memory : int
+        Bytes.
+    n_jobs : int or None
+    seed : int
+    """
+
+    task: Task
+    features: list[Feature]
+    M: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    memory: int
+    n_jobs: int | None
+    seed: int
+
+    def fit(
+        self,
+        candidate: Candidate,
+        plan: dict,
+        kernel: TableKernel | None = None,
+        rows: np.ndarray | None = None,
+    ) -> Fitted:
+        """The machine of a candidate, fitted as a plan of `Finals` says.
+
+        A kernel that is not given is learnt. Only ``rows`` are used, if they are given.
+        """
+        numbers = np.arange(len(self.M)) if rows is None else rows
+        learnt: Any = self._learnt(candidate, numbers, plan) if kernel is None else kernel
+        if plan.get("rows"):  # fewer, because all would take too long
+            some = np.random.default_rng(self.seed).permutation(len(numbers))[: plan["rows"]]
+            numbers = numbers[np.sort(some)]
+        recipe = Recipe(
+            candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
+            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"), memory=self.memory,
+            n_jobs=self.n_jobs, seed=self.seed,
+        )  # fmt: skip
+        whole = len(numbers) == len(self.M)
+        X, y = (self.M, self.y) if whole else (self.M[numbers], self.y[numbers])
+        machine = recipe.fit(self.task, learnt, X, y, self._weights(numbers))
+        return machine, numbers[machine.stored]
+
+    def _learnt(self, candidate: Candidate, numbers: np.ndarray, plan: dict) -> Any:
+        """The kernel of a candidate, learnt from as many rows and steps as a plan has, or 1,200."""
+        order = np.random.default_rng(self.seed).permutation(len(numbers))
+        rows = numbers[order[: plan.get("learning") or learning_rows(self.memory)]]
+        if not candidate.learn:
+            return candidate.bound(self.features, self.M[np.sort(rows)])[0]
+        return learn_kernel(
+            candidate, self.features, self.M[rows], self.task.targets(self.y[rows]),
+            self._weights(rows), self.memory, self.n_jobs, steps=plan.get("metric_steps"),
+        ).kernel  # fmt: skip
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]
+
+
+def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:
+    """The mean of some machines; of one machine, itself."""
+    if len(fitted) == 1:
+        return fitted[0]
+    machines, numbers = zip(*fitted)
+    mean = MeanMachine(machines, numbers, task.plain())
+    return mean, mean.stored
+
+
+class FinalFit:
+    """Fits what a search has found to all rows.
+
+    Parameters
+    ----------
+    search : Trials
+        After its search.
+    fitter : Fitter
+        Of all rows.
+    early : Fitted or None
+        A machine of all rows, which counts if the final fit is not done in time.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Those of the machines, the winner first.
+    fitted : list of Fitted
+    plan : dict
+        The entry of the final fit in the schedule; its "mean" is a list of those of the partners.
+    cut : bool
+        Whether Ctrl-C cut it short.
+    notices : list of str
+    """
+
+    def __init__(self, search: Trials, fitter: Fitter, early: Fitted | None):
+        self.search, self.fitter, self.early = search, fitter, early
+        self.candidates: list[Candidate] = []
+        self.fitted: list[Fitted] = []
+        self.plan: dict = {}
+        self.cut = False
+        self.notices: list[str] = []
+
+    def run(self, winner: Candidate, plan: dict) -> Fitted:
+        """Fit the winner as its plan says, and then as many partners as there is time for."""
+        self.plan = {key: value for key, value in plan.items() if key != "mean"}
+        if plan.get("quick") or plan.get("early"):
+            self._fit_quickly(winner, self.plan)
+        elif self._fit(winner, self.plan):
+            self._add_partners(plan.get("mean"))
+        else:
+            self._replace(winner)
+        return mean_of(self.search.task, self.fitted)
+
+    def _fit(self, candidate: Candidate, plan: dict) -> bool:
+        """Fit one machine to all rows; returns whether it was not cut short."""
+        budget, tried = self.search.budget, len(self.search.schedule) - 1
+        deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
+        kernel = self.search.learnt.of(candidate).kernel
+        try:
+            self.search.report(f"final fit: {candidate.name}", tried, tried)
+            with deadline:
+                fitted = self.fitter.fit(candidate, plan, kernel)
+        except (KeyboardInterrupt, Stopped):
+            self.cut = not deadline.is_over()
+            return False
+        self.candidates.append(candidate)
+        self.fitted.append(fitted)
+        return True
+
+    def _add_partners(self, plans: list[dict] | None) -> None:
+        """Fit the partners one after the other, those of a replay by their ``plans``."""
+        found = self.search.partners if plans is None else plans
+        done = []
+        for number in range(len(found)):
+            plan = self.search.plan_partner(number) if plans is None else plans[number]
+            if plan is None or not self._fit(Candidate.of(plan), plan):
+                break
+            done.append(plan)
+        if len(done) < len(found):
+            of, single = 1 + len(found), "alone" if not done else "with fewer of them"
+            self.notices.append(
+                f"There was no time to fit {of} machines: the model is "
+                f"{self.candidates[0].name!r} {single}."
+            )
+        if done:
+            self.plan["mean"] = done
+
+    def _replace(self, winner: Candidate) -> None:
+        """Put a quicker machine in the place of a final fit that was cut short."""
+        why = "Interrupted" if self.cut else "The time was over"
+        rank = self.search.finals.affordable(SMALLEST_RANK)
+        if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
+            plan = self.plan | {"rows": min(FEWEST_ROWS, len(self.fitter.M))}
+            self.notices.append(
+                f"{why} in the final fit: it was repeated with {plan['rows']} of the rows."
+            )
+        elif not self.cut and self.early is not None:
+            plan = {"final": True, "early": True, "rank": rank}
+            self.notices.append(
+                f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
+                "fitted to all rows at the start."
+            )
+        else:
+            plan = {"final": True, "rank": rank, "quick": True}
+            self.notices.append(
+                f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} centres on "
+                f"at most {QUICK_ROWS} rows."
+            )
+        self._fit_quickly(winner, plan)
+
+    def _fit_quickly(self, winner: Candidate, plan: dict) -> None:
+        """The machine of the start, few rows, or few centres of few rows."""
+        self.plan = plan
+        if plan.get("early"):
+            self.candidates = [EARLY]
+            self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
+            return
+        rows = np.sort(self.search.rungs.order[:QUICK_ROWS]) if plan.get("quick") else None
+        learnt = self.search.learnt
+        kernel = (
+            learnt.of(winner).kernel or learnt.of(winner, 0).kernel
+        )  # that of a fold is there already
+        self.candidates = [winner]
+        self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]

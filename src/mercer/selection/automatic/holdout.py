@@ -1,0 +1,169 @@
+"""The score on held-out rows, which are set aside before any fit, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import EncodedColumns
+from mercer.selection.automatic.baselines import baselines, fit_baseline
+from mercer.selection.automatic.metrics import decision_weights, interval, metric_named
+from mercer.selection.automatic.tasks import Classification, Regression, Task
+
+__all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out", "side"]
+
+
+ROUNDING = 1e-9  # of an end of the interval
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The score on rows that no fit has seen.
+
+    Attributes
+    ----------
+    metric : str
+    score : float
+    low, high : float
+        95% interval.
+    baselines : dict
+        Name -> score on the same rows.
+    as_good : str or None
+        The simplest baseline whose score is within the interval or better; None if there is none.
+    rows, trained_on : int
+        Number of rows that were scored, and number of rows that the model was fitted on.
+    y, predicted : ndarray
+        Targets, and predicted values or probabilities (n, classes).
+    baseline_predictions : dict
+        Name -> predictions of the baseline.
+    """
+
+    metric: str
+    score: float
+    low: float
+    high: float
+    baselines: dict[str, float]
+    as_good: str | None
+    rows: int
+    trained_on: int
+    y: np.ndarray = field(repr=False)
+    predicted: np.ndarray = field(repr=False)
+    baseline_predictions: dict[str, np.ndarray] = field(repr=False)
+
+    def verdict(self) -> str:
+        """One sentence that says whether a simpler model is as good."""
+        if self.as_good is None:
+            return "The kernel machine beats both baselines by more than chance explains."
+        value = self.baselines[self.as_good]
+        where = side(value, self.low, self.high)
+        how = "does as well" if where == "within" else "is better"
+        return (
+            f"A simpler model {how}: the baseline {self.as_good!r} scores {value:.4g}, "
+            f"{where} the interval."
+        )
+
+
+def side(value: float, low: float, high: float) -> str:
+    """Where a score is: "within" an interval, "below" or "above" it.
+
+    Examples
+    --------
+    >>> side(0.9, 0.8, 0.9), side(0.7, 0.8, 0.9)
+    ('within', 'below')
+    """
+    if low - ROUNDING <= value <= high + ROUNDING:
+        return "within"
+    return "below" if value < low else "above"
+
+
+def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
+    """Split n rows into training rows and held-out rows, each in order.
+
+    Each class gives its share of held-out rows, rounded to whole rows, and keeps at least one row
+    for training.
+
+    Examples
+    --------
+    >>> train, held_out = hold_out(6, np.array(["a", "a", "a", "a", "a", "b"]), "classification")
+    >>> len(train), len(held_out), 5 in train
+    (5, 1, True)
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share={share!r}: give a number between 0 and 1.")
+    order = np.random.default_rng(seed).permutation(n)
+    if task == "classification":
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        order = order[np.argsort(codes[order], kind="stable")]
+        order = order[counts[codes[order]] > 1]  # the only row of a class is for training
+    # every (1 / share)-th row, through the classes in turn
+    steps = np.floor(np.arange(len(order) + 1) * share + 0.5)
+    chosen = order[np.diff(steps) > 0] if len(order) else order
+    if not len(chosen) and len(order):
+        chosen = order[:1]
+    held_out = np.sort(chosen)
+    return np.setdiff1d(np.arange(n), held_out), held_out
+
+
+def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
+    """Score a fitted automatic estimator and the baselines on held-out rows.
+
+    Parameters
+    ----------
+    model : fitted KernelClassifier or KernelRegressor
+    train, held_out : (X, y)
+        Rows and targets that the model was fitted on, and to score on. X is a table, or its
+        encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
+    """
+    metric, task = metric_named(model.metric_, model.task), _task(model)
+    y_train, y = np.asarray(train[1]), np.asarray(held_out[1])
+    M_train, M = _encoded(model, train[0]), _encoded(model, held_out[0])
+    predicted, decided = _answers(model, M, y)
+    score = metric(y, decided, task.classes)
+    low, high = interval(metric, y, decided, task.classes, seed)
+    names, scores, answers = baselines(model.encoder_.features_), {}, {}
+    for name in names:
+        fitted = fit_baseline(name, model.encoder_.features_, M_train, y_train, model.task)
+        answers[name] = decided = task.answers(fitted, M)
+        if metric.counts_hits:
+            known = task.answers(fitted, M_train)
+            factors = decision_weights(metric, y_train, known, task.classes)
+            decided = metric.decided(decided, factors)
+        scores[name] = metric(y, decided, task.classes)
+    best_edge = low if metric.higher_is_better else high
+    as_good = next((b for b in names if metric.sign() * (scores[b] - best_edge) >= 0), None)
+    return HeldOut(
+        metric.name, score, low, high, scores, as_good, len(y), len(y_train), y, predicted,
+        answers,
+    )  # fmt: skip
+
+
+def score_alone(model: Any, held_out: tuple) -> float:
+    """The score of the model in `score_held_out`, without the baselines and the interval."""
+    metric, y = metric_named(model.metric_, model.task), np.asarray(held_out[1])
+    return metric(y, _answers(model, _encoded(model, held_out[0]), y)[1], _task(model).classes)
+
+
+def _answers(model: Any, M: EncodedColumns, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What a model predicts for the rows that it is scored on, and what is scored of it."""
+    metric, classes = metric_named(model.metric_, model.task), _task(model).classes
+    if classes is None:
+        predicted = model.machine_(M)
+        return predicted, predicted
+    unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"The rows to score on have the target value {unknown[0]!r}, but the training rows "
+            f"do not have it: use only their classes, {classes.tolist()[:20]}."
+        )
+    predicted = model.machine_(M)
+    return predicted, metric.decided(predicted, model.decision_weights_)
+
+
+def _task(model: Any) -> Task:
+    return Regression() if model.task == "regression" else Classification(model.classes_)
+
+
+def _encoded(model: Any, X: Any) -> EncodedColumns:
+    return X if isinstance(X, EncodedColumns) else model.encode(X)

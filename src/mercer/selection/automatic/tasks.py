@@ -1,0 +1,251 @@
+"""The two kinds of targets: classes (classification) and numbers (regression).
+
+A `Task` defines for the search which targets a machine is fitted to, how its outputs become
+predictions, and the loss of predictions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils.validation import column_or_1d
+
+from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax
+
+__all__ = ["LARGEST", "Classification", "FirstOutput", "Regression", "Task", "task_of"]
+
+MOST_CLASSES = 20  # an integer target with more different values is a number
+NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
+LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision
+LEAST = 1e-20  # of its range, likewise
+
+
+class Task(ABC):
+    """Abstract: a kind of target, for the search and the automatic estimators."""
+
+    name: str
+    #: the classes; None for regression
+    classes: Any = None
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of classes; 0 in regression."""
+        k = 0 if self.classes is None else len(self.classes)
+        return k * (k - 1) // 2
+
+    @abstractmethod
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """The targets that a machine is fitted to, (n, outputs)."""
+
+    @abstractmethod
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> Any:
+        """A function from outputs to predictions or probabilities.
+
+        It is fitted to ``outputs`` for rows that the machine was not trained on.
+        """
+
+    @abstractmethod
+    def plain(self) -> Any:
+        """What makes predictions of outputs that need no calibration."""
+
+    @abstractmethod
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        """The mean of some predictions; of probabilities, that of their log-odds."""
+
+    @abstractmethod
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        """A smooth loss of predictions or probabilities."""
+
+    @abstractmethod
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        """Predictions or probabilities of a fitted scikit-learn model."""
+
+    def strata(self, y: np.ndarray) -> np.ndarray:
+        """The stratum of each row; each fold gets its share of each stratum."""
+        return np.zeros(len(y), int)
+
+
+class Classification(Task):
+    """Classification: targets are +1 for the class of a row and -1 for the other classes.
+
+    Parameters
+    ----------
+    classes : ndarray
+        The classes in ascending order.
+    """
+
+    name = "classification"
+
+    def __init__(self, classes: np.ndarray):
+        self.classes = classes
+
+    @classmethod
+    def read(cls, y: Any, n: int, reader: str) -> tuple[Classification, np.ndarray]:
+        """The task, and the target after checks against n rows."""
+        y = _column(y, reader)
+        _check_target(y, n)
+        check_labels(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class, {_plain(classes[0])!r}, in all {n} rows: a classifier needs at "
+                "least two classes."
+            )
+        return cls(classes), classes[codes]
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        return 2.0 * np.eye(len(self.classes))[self.strata(y)] - 1
+
+    def calibrate(
+        self, outputs: np.ndarray, y: np.ndarray, weights: Any = None
+    ) -> SoftmaxCalibration:
+        return fit_softmax(outputs, self.strata(y), weights)
+
+    def plain(self) -> SoftmaxCalibration:
+        return SoftmaxCalibration(1.0, np.zeros(len(self.classes)))
+
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        return softmax(np.mean([np.log(P) for P in predicted], axis=0), axis=1)
+
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        likelihoods = predicted[np.arange(len(y)), self.strata(y)]
+        return float(-np.average(np.log(np.clip(likelihoods, 1e-12, 1)), weights=weights))
+
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        P = np.zeros((len(M), len(self.classes)))
+        P[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(M)
+        return P
+
+    def strata(self, y: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.classes, y)
+
+
+class Regression(Task):
+    """Regression: targets are numbers."""
+
+    name = "regression"
+
+    @classmethod
+    def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
+        """The task, and the target as numbers after checks against n rows."""
+        y = _column(y, reader)
+        try:
+            y = y.astype(np.float64)
+        except (ValueError, TypeError):
+            row = next(i for i, value in enumerate(y) if not _is_number(value))
+            raise ValueError(
+                f"y has {_plain(y[row])!r} in row {row}, which is not a number: regression needs "
+                "numbers; for classes use KernelClassifier."
+            ) from None
+        _check_target(y, n)
+        _check_size(y)
+        return cls(), y
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        return y[:, None]
+
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> FirstOutput:
+        return FirstOutput()
+
+    def plain(self) -> FirstOutput:
+        return FirstOutput()
+
+    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+        return np.mean(predicted, axis=0)
+
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+        return float(np.average((y - predicted) ** 2, weights=weights))
+
+    def answers(self, model: Any, M: Any) -> np.ndarray:
+        return model.predict(M)
+
+
+class FirstOutput:
+    """Predictions of a machine with one output: the output itself."""
+
+    slope = 1.0
+    bias = 0.0
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0]
+
+
+def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
+    """The task ("classification" or "regression") and the reason, from the values of the target.
+
+    Examples
+    --------
+    >>> task_of(np.array(["a", "b"]))[0], task_of(np.linspace(0, 1, 50))[0]
+    ('classification', 'regression')
+    """
+    target = np.asarray(target)
+    values = len(set(target.tolist()))
+    if given is not None:
+        return given, "you said so"
+    if target.dtype.kind not in "fiu":
+        return "classification", f"the target has {values} different values that are not numbers"
+    whole = bool(np.all(target == np.round(target)))
+    if whole and values <= 2:
+        return "classification", f"the target has {values} different values"
+    if whole and values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values:
+        return "classification", (
+            f"the target holds integers with only {values} different values; "
+            "--task regression reads them as numbers"
+        )
+    reverse = "; --task classification reads them as classes" if whole and values <= 100 else ""
+    kind = "integers" if whole else "numbers"
+    return "regression", f"the target holds {kind}, {values} different{reverse}"
+
+
+def _column(y: Any, reader: str) -> np.ndarray:
+    if y is None:
+        raise ValueError(
+            f"This {reader} estimator requires y to be passed, but the target y is None."
+        )
+    return column_or_1d(y, warn=True)
+
+
+def _check_target(y: np.ndarray, n: int) -> None:
+    if len(y) != n:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
+            f"{len(y)} values."
+        )
+    if y.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(y)
+    if bad.any():
+        what = "infinity" if np.isinf(y[np.argmax(bad)]) else "NaN"
+        raise ValueError(
+            f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
+            "finite target: leave them out."
+        )
+
+
+def _check_size(y: np.ndarray) -> None:
+    """Refuse numbers whose squares float32 cannot hold."""
+    largest = float(np.abs(y).max(initial=0))
+    spread = float(np.ptp(y)) if largest <= LARGEST and len(y) else largest
+    if largest > LARGEST or 0 < spread < LEAST:
+        much = "much" if largest > LARGEST else "little"
+        raise ValueError(
+            f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
+            "give it in other units."
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A numpy value as a Python value."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""What the fits of a search can share: distances, and Gram matrices, of samples encoded once.
+
+Matrices of the whole data set are looked up in the place of kernel values: the fits get the rows of
+a matrix as their samples, and `Precomputed` (or `FromDistances`) as their kernel, so that learners
+and solvers need not know. `SharedMatrices` holds the matrices within the memory budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
+from mercer.gram import gram, rounds_to_float32
+from mercer.kernels import Kernel, Precomputed, Radial
+from mercer.samples import MatrixRows
+
+__all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
+
+
+def fingerprint(value: Any) -> Any:
+    """A hashable key, equal for parameters of equal meaning.
+
+    Objects of no known kind are their identity.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> fingerprint(RBF(0.5)) == fingerprint(RBF(0.5)), fingerprint(RBF(0.5)) == fingerprint(RBF())
+    (True, False)
+    """
+    if isinstance(value, Comparison):  # all that it holds: what `bind` learnt may be no parameter
+        held = vars(value)
+        return type(value), tuple((name, fingerprint(held[name])) for name in sorted(held))
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return "array", value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return "list", tuple(fingerprint(item) for item in value)
+    if isinstance(value, dict):
+        return "dict", tuple((repr(k), fingerprint(v)) for k, v in value.items())
+    if value is None or isinstance(value, (str, bytes, bool)):
+        return value, type(value).__name__
+    if isinstance(value, (int, float, np.number)):
+        return "number", float(value)
+    return "object", id(value)
+
+
+class SharedMatrices:
+    """Matrices of all samples of a search: distances, and K of the kernels that stand together.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that they may take.
+    n_jobs : int or None
+    """
+
+    def __init__(self, memory: int, n_jobs: int | None):
+        self.memory, self.n_jobs = memory, n_jobs
+        self.samples: Any = None
+        self.distances: tuple[Any, np.ndarray] | None = None
+        self._grams: dict[Any, np.ndarray] = {}
+
+    def use(self, samples: Any) -> None:
+        """Take encoded samples; matrices of other samples are forgotten."""
+        if self.samples is not samples:
+            self.forget()
+        self.samples = samples
+
+    def matrix_bytes(self) -> int:
+        """Of one matrix of all rows."""
+        return self.samples.shape[0] ** 2 * np.dtype(self.samples.dtype).itemsize
+
+    def held_bytes(self) -> int:
+        """Of the matrices that are held."""
+        distances = [] if self.distances is None else [self.distances[1]]
+        return sum(K.nbytes for K in [*distances, *self._grams.values()])
+
+    def hold_distances(self, kernel: Radial) -> None:
+        """Compute the distances of a bound radial kernel between all rows."""
+        distance, X = kernel.distance, self.samples
+        if not self._holds(distance):
+            self.distances = None  # its memory is for the next
+            self.forget_grams()
+            self.distances = fingerprint(distance), distance.whole(X, X, self.n_jobs, distance.raw)
+
+    def hold_gram(self, kernel: Kernel, room: float = 0.0) -> None:
+        """Compute K of a bound kernel for all rows.
+
+        It is kept in float32 if its entries may be off by that: ``room`` is the relative error
+        that fits leave room for.
+        """
+        dtype = self._precision(kernel, room)
+        K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
+        if K.dtype != dtype:
+            K = by_strips(K, lambda values: values, dtype, self.n_jobs)
+        self._grams[fingerprint(kernel)] = K
+
+    def hold_profiles(self, kernels: list[Radial], rooms: list[float]) -> None:
+        """Compute K of bound radial kernels of one distance, as `hold_gram`.
+
+        The distances are those that are held. If none are, each tile of them serves all kernels
+        while it is in cache, and is then forgotten.
+        """
+        X, distance = self.samples, kernels[0].distance
+        dtypes = [self._precision(kernel, room) for kernel, room in zip(kernels, rooms)]
+        if self._holds(distance):
+            assert self.distances is not None
+            D = self.distances[1]
+            grams = [
+                by_strips(D, lambda part, k=kernel: k.profile(part.copy()), dtype, self.n_jobs)
+                for kernel, dtype in zip(kernels, dtypes)
+            ]
+        else:
+            A, B = distance.sides(X, X)
+            n = X.shape[0]
+            grams = [np.empty((n, n), dtype) for dtype in dtypes]
+
+            def tiles(i: slice, j: slice) -> Iterator[np.ndarray]:
+                rows = A[i]
+                D = distance.raw(rows, rows if i == j else B[j])
+                for kernel in kernels:
+                    yield kernel.profile(D.copy())
+
+            step = tile_edge((n, n), distance.pair_cost(X))
+            fill(tiles, grams, step, distance.symmetric, self.n_jobs)
+        for kernel, K in zip(kernels, grams):
+            self._grams[fingerprint(kernel)] = K
+
+    def gram(self, kernel: Kernel) -> tuple[Kernel, MatrixRows]:
+        """A kernel that looks up the values of one that is held, and all samples for it."""
+        known = Precomputed(kernel.positive_definite)
+        return known, MatrixRows.of(self._grams[fingerprint(kernel)])
+
+    def of_distances(self, kernel: Radial) -> tuple[Kernel, MatrixRows]:
+        """A kernel that has the values of a bound radial one from the distances, and all samples
+        for it."""
+        assert self.distances is not None
+        return FromDistances(kernel), MatrixRows.of(self.distances[1])
+
+    def forget(self) -> None:
+        """All matrices."""
+        self.distances = None
+        self.forget_grams()
+
+    def forget_grams(self) -> None:
+        """All but the distances."""
+        self._grams.clear()
+
+    def _holds(self, distance: Distance) -> bool:
+        return self.distances is not None and self.distances[0] == fingerprint(distance)
+
+    def _precision(self, kernel: Kernel, room: float) -> np.dtype:
+        rounded = rounds_to_float32(kernel.diag(self.samples), room)
+        return np.dtype(np.float32) if rounded else self.samples.dtype
+
+
+class FromDistances(Kernel):
+    """A bound radial kernel whose distances are known: its samples are rows of their matrix.
+
+    Parameters
+    ----------
+    kernel : Radial
+    """
+
+    kind = "precomputed"
+
+    def __init__(self, kernel: Radial):
+        self.kernel = kernel
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return self.kernel.positive_definite
+
+    def members(self) -> list:
+        return []  # the kernel reads no samples here
+
+    def support(self, X: MatrixRows) -> MatrixRows:
+        return X.without_values()
+
+    def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:
+        D, rows, columns = Precomputed().matrix(X, Z)
+        return self.kernel.profile(D[np.ix_(rows, columns)])
+
+    def diag(self, X: MatrixRows) -> np.ndarray:
+        D, rows, columns = Precomputed().matrix(X, X)
+        return self.kernel.profile(D[rows, columns])

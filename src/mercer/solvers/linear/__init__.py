@@ -1,0 +1,20 @@
+"""Linear machines on rows of numbers: support vector machines and the perceptron in the primal."""
+
+from mercer.solvers.linear.crammer_singer import ClassDual, ClassRows
+from mercer.solvers.linear.linear_dual import LinearDual, LinearResult
+from mercer.solvers.linear.linear_lasso import solve_lasso
+from mercer.solvers.linear.linear_perceptron import LinearPerceptron, LinearPerceptronSolver
+from mercer.solvers.linear.linear_rows import LinearRows
+from mercer.solvers.linear.linear_svm import LinearSolver
+
+__all__ = [
+    "ClassDual",
+    "ClassRows",
+    "LinearDual",
+    "LinearPerceptron",
+    "LinearPerceptronSolver",
+    "LinearResult",
+    "LinearRows",
+    "LinearSolver",
+    "solve_lasso",
+]

@@ -1,0 +1,215 @@
+r"""Linear support vector machines as one problem: its primal, its dual, and the gap between them.
+
+A machine minimises :math:`\tfrac12 |w|^2 + \sum_i \ell_i(x_i w)` over w; the last entry of w is the
+intercept. Its dual has one variable per row, w = Σ β_i x_i. The hinge loss, the ε-insensitive loss
+and the squares of both have the same dual with different bounds (`LinearDual`). `RowDescent` is
+its coordinate descent; `mercer.solvers.linear.linear_descent` decides when it stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer import _native
+from mercer.solvers.linear.active_set import ActiveSet
+from mercer.solvers.linear.linear_rows import LinearRows
+from mercer.solvers.result import Reason, Result
+
+__all__ = ["LinearDual", "LinearPoint", "LinearResult", "RowDescent"]
+
+
+@dataclass(frozen=True)
+class LinearResult(Result):
+    """A `Result` where ``coef`` is w and ``gap`` is the absolute duality gap.
+
+    The primal is strongly convex, so ½ |w - w*|² <= gap for the solution w*.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (n,)
+        The dual variables that give this gap.
+    """
+
+    beta: np.ndarray | None = None
+
+    def scaled(self, factor: float) -> LinearResult:
+        """The result with objective and gap times a factor."""
+        return replace(self, objective=factor * self.objective, gap=factor * self.gap)
+
+
+class LinearDual:
+    r"""Minimise :math:`\tfrac12 |X^T β|^2 + \sum_i (λ_i β_i^2/2 - y_i β_i + ε |β_i|)` in a box.
+
+    This is the dual of the loss :math:`C_i \max(0, |y_i - f| - ε)`, with λ = 0 and the box
+    |β| <= C; or of C times the square of the maximum, with λ = 1 / 2C and an infinite box.
+    One-sided losses count only errors in the direction of y, and β has the sign of y: for labels
+    ±1 and ε = 0 this is the hinge loss.
+
+    Parameters
+    ----------
+    target, C : ndarrays of shape (n,)
+        y, and C > 0.
+    squared, one_sided : bool
+    epsilon : float >= 0
+    unit : float
+        A typical size of y - f.
+
+    Attributes
+    ----------
+    low, high, curvature : ndarrays of shape (n,)
+        The box and λ.
+    """
+
+    def __init__(self, target, C, *, squared: bool, one_sided: bool, epsilon=0.0, unit=1.0):
+        self.target, self.C, self.squared, self.one_sided = target, C, squared, one_sided
+        self.epsilon, self.unit = float(epsilon), unit
+        bound = np.full(len(C), np.inf) if squared else C
+        self.curvature = 1 / (2 * C) if squared else np.zeros(len(C))
+        self.low = np.where(target > 0, 0.0, -bound) if one_sided else -bound
+        self.high = np.where(target > 0, bound, 0.0) if one_sided else bound
+
+    @classmethod
+    def hinge(cls, y: np.ndarray, C: np.ndarray, squared: bool) -> LinearDual:
+        """Loss C max(0, 1 - y f), or C times its square, for labels y of ±1."""
+        return cls(y, C, squared=squared, one_sided=True)
+
+    @classmethod
+    def insensitive(cls, y: np.ndarray, C: np.ndarray, epsilon: float, squared: bool) -> LinearDual:
+        """Loss C max(0, |y - f| - ε), or C times its square."""
+        unit = float(np.abs(y - np.median(y)).mean()) or 1.0
+        return cls(y, C, squared=squared, one_sided=False, epsilon=epsilon, unit=unit)
+
+    def losses(self, f: np.ndarray) -> np.ndarray:
+        """ℓ_i(f_i), the maximum of (y - f) β - λ β² / 2 - ε |β| over β in the box."""
+        r = self.target - f
+        above, below = np.maximum(r - self.epsilon, 0), np.maximum(-r - self.epsilon, 0)
+        if not self.squared:
+            return self.high * above - self.low * below
+        above[self.high == 0] = below[self.low == 0] = 0
+        return (above**2 + below**2) / (2 * self.curvature)
+
+    def conjugates(self, beta: np.ndarray) -> np.ndarray:
+        """λ β² / 2 - y β + ε |β|."""
+        return (self.curvature * beta / 2 - self.target) * beta + self.epsilon * np.abs(beta)
+
+    def rounded(self, beta: np.ndarray, width: float) -> RoundedLosses:
+        """The losses, made smooth within ``width`` (in units of y - f) of their kinks.
+
+        Squared losses have no kink and do not change.
+        """
+        pull: float | np.ndarray = 0.0
+        if not self.squared:
+            pull = width * self.unit / np.maximum(self.high, -self.low)
+        return RoundedLosses(self, beta, pull)
+
+    def descent(self, X: LinearRows, seed: int) -> RowDescent:
+        return RowDescent(X, self, seed)
+
+
+class RowDescent:
+    """Epochs over the rows of a `LinearDual`."""
+
+    def __init__(self, X: LinearRows, dual: LinearDual, seed: int):
+        self.X, self.unit = X, dual.unit
+        self.loss = dual.epsilon, dual.squared, dual.one_sided
+        self.active = ActiveSet(X.shape[0], seed)
+        # in the layout that the native loop reads
+        self._variables = np.column_stack([np.zeros(X.shape[0]), dual.target, dual.C, X.squares()])
+
+    def run(self, epochs: int, within: float, w: np.ndarray) -> int:
+        """Run at most ``epochs`` epochs, or until all violations are <= within; update w = Xᵀ β."""
+        return _native.linear_dual_epochs(
+            *self.X.arrays, self._variables, *self.loss, w, *self.active.arrays, epochs, within
+        )
+
+    @property
+    def beta(self) -> np.ndarray:
+        return np.ascontiguousarray(self._variables[:, 0])
+
+
+class RoundedLosses:
+    """The dual variables β' as functions of the outputs f, with a pull towards given β.
+
+    β' minimises λ β'²/2 - (y - f) β' + ε |β'| + pull (β' - β)²/2 in the box.
+    """
+
+    def __init__(self, dual: LinearDual, beta: np.ndarray, pull: np.ndarray | float):
+        t, step = dual.target + pull * beta, 1 / (dual.curvature + pull)
+        self._box = t, step, dual.low, dual.high, dual.epsilon
+
+    def nearest(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β' and -dβ'/df, which is 0 at a bound and at the kink."""
+        near, slope = np.empty_like(f), np.empty_like(f)
+        _native.linear_nearest(*self._box, f, near, slope)
+        return near, slope
+
+    def along(self, f: np.ndarray, change: np.ndarray, size: float, near: np.ndarray) -> float:
+        """change · (β'(f + size · change) - near)."""
+        return _native.linear_along(*self._box, f, change, size, near)
+
+
+class LinearPoint:
+    """The w and the β with the smallest gap so far.
+
+    For a `LinearDual` on `LinearRows`, or for other objects with the same methods.
+
+    Attributes
+    ----------
+    w, beta : ndarrays of shapes (d + 1,) and (n,)
+    u : ndarray of shape (d + 1,)
+        Xᵀ β.
+    objective, gap : float
+    """
+
+    def __init__(self, X: Any, dual: Any):
+        n, width = X.shape
+        self.X, self.dual = X, dual
+        nothing = np.zeros(n)
+        self._primal = np.zeros(width), nothing, dual.losses(nothing)
+        self._dual = nothing, np.zeros(width), nothing
+        self.gap = _gap(self._primal, self._dual)
+
+    @property
+    def w(self) -> np.ndarray:
+        return self._primal[0]
+
+    @property
+    def beta(self) -> np.ndarray:
+        return self._dual[0]
+
+    @property
+    def u(self) -> np.ndarray:
+        return self._dual[1]
+
+    @property
+    def objective(self) -> float:
+        w, _, losses = self._primal
+        return float(w @ w / 2 + losses.sum())
+
+    def offer(self, w: np.ndarray, f: np.ndarray, beta: np.ndarray, u: np.ndarray) -> None:
+        """Take over w, β or both if the gap becomes smaller; f = X w and u = Xᵀ β."""
+        primal = w.copy(), f.copy(), self.dual.losses(f)
+        dual = beta.copy(), u.copy(), self.dual.conjugates(beta)
+        for pair in ((primal, self._dual), (self._primal, dual), (primal, dual)):
+            gap = _gap(*pair)
+            if gap < self.gap:
+                self.gap, (self._primal, self._dual) = gap, pair
+
+    def is_good(self, tol: float) -> bool:
+        return self.gap <= tol * self.objective
+
+    def result(self, iterations: int, reason: Reason, solver: str) -> LinearResult:
+        return LinearResult(
+            self.w, 0.0, self.objective, self.gap, iterations, reason is Reason.CONVERGED, reason,
+            solver, "duality gap", beta=self.beta,
+        )  # fmt: skip
+
+
+def _gap(primal: tuple, dual: tuple) -> float:
+    """The primal at w minus the dual at β, as a sum of terms that are never negative."""
+    (w, f, losses), (beta, u, conjugates) = primal, dual
+    rows = float(losses.sum() + conjugates.sum() + f @ beta)
+    return max(rows, 0.0) + float((w - u) @ (w - u)) / 2

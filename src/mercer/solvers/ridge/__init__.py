@@ -1,0 +1,38 @@
+"""(K + λ W⁻¹) a = y: dense, iterative, of low rank, local; and Newton's method for classes."""
+
+from mercer.solvers.ridge.cholesky import CholeskyFactor, CholeskySolver
+from mercer.solvers.ridge.conjugate_gradient import ConjugateGradientSolver
+from mercer.solvers.ridge.eigenpairs import EigenFactor, EigenSolver
+from mercer.solvers.ridge.left_out import left_out_fit
+from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
+from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
+from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
+from mercer.solvers.ridge.preconditioners import (
+    NystroemPreconditioner,
+    Preconditioner,
+    PreparedPreconditioner,
+)
+from mercer.solvers.ridge.ridge_folds import RidgeFolds
+from mercer.solvers.ridge.ridge_sweep import RidgeSweep
+from mercer.solvers.ridge.ridge_system import refuse_overflow
+
+__all__ = [
+    "CholeskyFactor",
+    "CholeskySolver",
+    "ConjugateGradientSolver",
+    "EigenFactor",
+    "EigenSolver",
+    "LocalSolver",
+    "LowRankFactor",
+    "LowRankSolver",
+    "NewtonLogistic",
+    "NystroemPreconditioner",
+    "Preconditioner",
+    "PreparedPreconditioner",
+    "RidgeFolds",
+    "RidgeSweep",
+    "left_out_fit",
+    "probabilities",
+    "refuse_overflow",
+    "rounding_of",
+]

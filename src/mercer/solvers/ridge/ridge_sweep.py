@@ -1,0 +1,242 @@
+"""Ridge regression for many penalties at once, by projection on a rational Krylov space.
+
+(S + λ I) z = b is factorised for a few shifts σ only (ridge_system.py says what S
+and b are). The space V is spanned by solutions (S + σ I)⁻¹ r for residuals r, and for every λ at
+once z(λ) = V (Vᵀ S V + λ I)⁻¹ Vᵀ b: some 40 columns serve 20 penalties over six decades, whatever
+the spectrum of S is. Each solution has its own certificate; those that miss it are left to
+Cholesky's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.gram import GramOperator, memory_budget, require
+from mercer.solvers.lapack import cholesky_factor, solve_factored, symmetric_product
+from mercer.solvers.result import Result
+from mercer.solvers.ridge.cholesky import CholeskySolver
+from mercer.solvers.ridge.ridge_system import RidgeSystem
+from mercer.threads import blas_limit
+
+__all__ = ["RidgeSweep"]
+
+FEW = 4  # penalties, for which a factorisation each is cheaper
+SMALL = 300  # rows, for which the same holds
+DECADES = 2.0  # of λ that one shift serves
+EARLY = 5  # passes with one shift alone
+PASSES = 80  # at most; ordinary problems take 5 to 50
+SINGLE_MAX = float(np.finfo(np.float32).max) / 2
+FLOAT32 = 1e-4  # σ / ‖S‖ from which a factor in float32 spans nearly the same space
+
+
+@dataclass(frozen=True)
+class RidgeSweep:
+    r"""Solve :math:`(K + λ W^{-1}) a = y` for many λ.
+
+    Parameters
+    ----------
+    penalties : sequence of float >= 0
+        The λ, in any order.
+    tol : float, default=5e-7
+        Largest error of a prediction, in units of the root mean square of y.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for the factors; None means half of the free memory.
+
+    Notes
+    -----
+    K must be positive semidefinite: the error of f at x is then at most
+    :math:`\sqrt{k(x, x)}\,\|r\| / \sqrt λ` for the residual r (Schur complement of
+    :math:`k(x, x)`), which the solver brings below ``tol`` in float64; where rounding forbids it,
+    the normwise backward error is a few units of rounding, as that of Cholesky's method.
+    O(n³ / 3) operations for every two decades of λ, and a pass over the factors and K for each
+    few columns of the space; memory: one n x n matrix for each shift, of which there are as many
+    as fit ``memory``.
+
+    References
+    ----------
+    Güttel, "Rational Krylov approximation of matrix functions: numerical methods and optimal pole
+    selection", GAMM-Mitteilungen 36, 2013. Difference: each new column comes from the residual
+    of the worst λ, so that factors of low precision cost columns and not accuracy.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> K = DenseGram(np.array([[1.0, 0.5], [0.5, 1.0]]), symmetric=True)
+    >>> first, second = RidgeSweep([1.0, 2.0]).solve(K, np.array([2.5, 4.5]))
+    >>> first.coef
+    array([0.73333333, 2.06666667])
+    """
+
+    penalties: Sequence[float] | np.ndarray
+    tol: float = 5e-7
+    memory: int | float | str | None = None
+
+    def solve(
+        self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> list[Result]:
+        """A `Result` for each λ, for y of shape (n,) or (n, outputs); ``coef`` is float64."""
+        require(K, "dense", "RidgeSweep")
+        penalties = np.asarray(self.penalties, dtype=np.float64)
+        distinct = np.unique(penalties[penalties > 0])
+        found: dict[float, Result] = {}
+        if len(distinct) >= FEW and K.shape[0] >= SMALL:
+            found = self._sweep(RidgeSystem(K, weights), y, distinct)
+        results = []
+        for λ in penalties:
+            if λ not in found:
+                found[λ] = CholeskySolver(float(λ), self.memory).solve(K, y, weights)
+            results.append(found[λ])
+        return results
+
+    def _sweep(self, system: RidgeSystem, y: np.ndarray, penalties: np.ndarray):
+        """λ -> Result, of those λ whose solution is certified."""
+        b = system.right_side(y)
+        one = 8 * len(b) ** 2
+        most = memory_budget(self.memory, one * len(penalties)) // one
+        if most < 2:  # there is no room for a copy of K and a factor
+            return {}
+        if system.scale is None and system.dtype == np.float64:
+            S = np.ascontiguousarray(system.K)
+        else:
+            S = system.matrix(0.0, np.dtype(np.float64)).T  # by rows: it is symmetric
+            most -= 1
+        norm = float(np.linalg.norm(S))
+        # ‖r‖ that keeps predictions within tol: see the notes
+        squares = len(b) if system.scale is None else np.sum(system.scale**2)
+        peak = float(np.sqrt(max(system.K.diagonal().max(), 0)))
+        size = np.linalg.norm(b, axis=0)
+        wanted = self.tol * np.sqrt(penalties)[:, None] * size / (np.sqrt(squares) * (peak or 1))
+        space = _Space(S, b, _shifts(penalties, most), norm)
+        coef, residuals, met = self._expand(space, penalties, wanted, norm)
+        results = {}
+        for i in np.flatnonzero(met):
+            λ, r = float(penalties[i]), residuals[i]
+            z = space.V @ coef[i]
+            scale = (norm + λ) * np.linalg.norm(z, axis=0) + size
+            gap = np.linalg.norm(r, axis=0) / np.where(scale > 0, scale, 1)
+            results[penalties[i]] = Result(
+                system.coef(z, y),
+                objective=system.objective(z, b, r, λ),
+                gap=float(gap.max()),
+                iterations=space.passes,
+                solver="RidgeSweep",
+                certificate="backward error",
+            )
+        return results
+
+    @staticmethod
+    def _expand(space: _Space, penalties: np.ndarray, wanted: np.ndarray, norm: float):
+        """Coefficients on the space, residuals, and for which λ they are small enough."""
+        size = np.linalg.norm(space.b, axis=0)
+        coef, residuals, error = space.project(penalties)
+        live = np.full(len(penalties), bool(space.b.any()))
+        while live.any() and space.passes < PASSES:
+            if not space.extend(residuals, error, live, penalties):
+                break
+            coef, residuals, lengths = space.project(penalties)
+            rounding = 4 * np.finfo(float).eps * (norm * np.linalg.norm(coef, axis=1) + size)
+            error = (lengths / np.where(size > 0, np.maximum(wanted, rounding), 1)).max(axis=1)
+            live = error > 1
+        return coef, residuals, ~live
+
+
+class _Space:
+    """An orthonormal basis V, the products S V, and factors of S + σ I for shifts σ."""
+
+    def __init__(self, S: np.ndarray, b: np.ndarray, shifts: np.ndarray, norm: float):
+        self.S, self.b, self.norm = S, b, norm
+        self.shifts = shifts
+        self.factors: dict[float, np.ndarray] = {}
+        self.V = np.empty((len(b), 0), order="F")
+        self.SV = np.empty((len(b), 0), order="F")
+        self.passes = 0
+
+    def extend(self, residuals, error, live, penalties) -> bool:
+        """Add (S + σ I)⁻¹ r for each shift, r of the worst λ near it; False if nothing is new.
+
+        The first passes have one shift, with which kernels of slight overlap come to the end.
+        """
+        early = self.passes < EARLY
+        shifts = self.shifts[[len(self.shifts) // 2]] if early else self.shifts
+        nearest = np.abs(np.log(penalties)[:, None] - np.log(shifts)).argmin(axis=1)
+        columns = []
+        for j, σ in enumerate(shifts):
+            mine = np.flatnonzero(live & (nearest == j))
+            if len(mine):
+                # before the first pass all are alike: take the one in the middle
+                worst = mine[error[mine].argmax()] if self.passes else mine[len(mine) // 2]
+                r = residuals[worst][:, residuals[worst].any(axis=0)]
+                L = self._factor(float(σ))
+                if L is None:  # S is singular to this precision: go on without the shift
+                    self.shifts = self.shifts[self.shifts != σ]
+                    return len(self.shifts) > 0 and self.extend(residuals, error, live, penalties)
+                with blas_limit(0):  # a column or two are no work for threads
+                    columns.append(solve_factored(L, r / np.linalg.norm(r, axis=0)).astype(float))
+        with blas_limit(0):
+            return self._append(np.hstack(columns))
+
+    def _append(self, W: np.ndarray) -> bool:
+        """Add what of the columns of W is new; False if nothing is."""
+        lengths = np.linalg.norm(W, axis=0)
+        usable = (lengths > 0) & np.isfinite(lengths)
+        W = W[:, usable] / lengths[usable]
+        for _ in range(2):  # twice is enough (Kahan): orthogonal to V, and among themselves
+            W -= self.V @ (self.V.T @ W)
+            parts: Any = scipy.linalg.qr(W, mode="economic", pivoting=True, check_finite=False)
+            W, R, _ = parts
+            W = W[:, np.abs(R.diagonal()) > 1e-10]
+        self.V = np.hstack([self.V, W])
+        self.SV = np.hstack([self.SV, _product(self.S, W)])
+        self.passes += 1
+        return W.shape[1] > 0
+
+    def _factor(self, σ: float) -> np.ndarray | None:
+        """The lower factor of S + σ I; None where it is not positive definite."""
+        if σ not in self.factors:
+            single = FLOAT32 * self.norm < σ < SINGLE_MAX - self.norm
+            A = self.S.astype(np.float32 if single else np.float64)
+            A.flat[:: len(A) + 1] += σ
+            with blas_limit(len(A)):
+                definite = cholesky_factor(A.T)  # symmetric: the transpose is A in Fortran order
+            if not definite:
+                return None
+            self.factors[σ] = A.T
+        return self.factors[σ]
+
+    def project(self, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each λ: coefficients on V, residual, and the residual's length by column."""
+        with blas_limit(0):
+            return self._project(penalties)
+
+    def _project(self, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        T = self.V.T @ self.SV
+        values, Q = np.linalg.eigh((T + T.T) / 2)
+        c = Q.T @ (self.V.T @ self.b)
+        # rounding, in a K of float32 above all, leaves eigenvalues below zero: as Cholesky's
+        # method, take them as they are, while S + λ I stays positive definite
+        values = np.maximum(values, -0.9 * penalties.min())
+        inverse = 1 / (values + penalties[:, None])
+        shape = len(values), len(penalties), self.b.shape[1]
+        C = Q @ (inverse.T[:, :, None] * c[:, None]).reshape(shape[0], shape[1] * shape[2])
+        R = -(self.SV @ C) - (self.V @ C) * np.repeat(penalties, shape[2])
+        residuals = (R.reshape(len(R), *shape[1:]) + self.b[:, None]).swapaxes(0, 1)
+        return C.reshape(shape).swapaxes(0, 1), residuals, np.linalg.norm(residuals, axis=1)
+
+
+def _product(S: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """S W for a symmetric S; a few columns one by one, from one triangle."""
+    if W.shape[1] > 8:
+        return S @ W
+    return np.stack([symmetric_product(S, w) for w in W.T], axis=1)
+
+
+def _shifts(penalties: np.ndarray, most: int) -> np.ndarray:
+    """The middles of equal parts of the range of λ, on its logarithmic scale."""
+    low, high = np.log10(penalties[0]), np.log10(penalties[-1])
+    count = min(max(1, round((high - low) / DECADES)), most)
+    return 10 ** (low + (high - low) * (np.arange(count) + 0.5) / count)

@@ -1,0 +1,17 @@
+"""Duals of support vector machines, solved by batches of SMO steps, and the kernel perceptron."""
+
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver, Watch
+from mercer.solvers.smo.smo import SmoResult, SmoSolver, solve_to_gap
+from mercer.solvers.smo.smo_many import solve_many
+
+__all__ = [
+    "DualProblem",
+    "Machines",
+    "PerceptronSolver",
+    "SmoResult",
+    "SmoSolver",
+    "Watch",
+    "solve_many",
+    "solve_to_gap",
+]

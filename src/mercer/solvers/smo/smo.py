@@ -1,0 +1,239 @@
+"""Support vector machines by sequential minimal optimisation in batches.
+
+The problem is a `DualProblem`. The solver keeps g = Kβ, β_row = Σ y_i α_i, in float64, and
+f_i = y_i ∂/∂α_i = g[row_i] + y_i p_i. At the optimum f is at most ρ for variables that can only
+fall, at least ρ for those that can only rise, and ρ for free ones. The violation is the largest
+amount by which a pair of variables misses this. Each round takes a working set of the variables
+that violate optimality most, solves its subproblem on a block of K that stays in cache, and updates
+g with the rows of K whose variables changed (Thunder SVM: Wen et al., JMLR 2018; second-order
+steps: Fan, Chen & Lin, JMLR 2005). In a small problem the working set has all variables. Variables
+that stay at their bounds are left out (shrinking: Joachims 1998) and checked again before the end.
+The work of a round is in smo_state.py; the sources of rows of K are in mercer.gram.row_sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isqrt
+
+import numpy as np
+
+from mercer.gram import SMALL, GramOperator, RowSource, require, rounding_room
+from mercer.solvers.result import Reason, Result
+from mercer.solvers.smo.dual import DualProblem
+from mercer.solvers.smo.smo_state import State
+from mercer.threads import stopping
+
+__all__ = ["SmoResult", "SmoSolver", "solve_to_gap"]
+
+LARGEST = 4096  # most variables in a working set
+LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
+TRIAL = 5  # progress is measured after so many rounds
+SHARPENED = 6  # at most so many times a problem is solved again with a smaller tolerance
+SHRINK_ROUNDS = 50  # after so many rounds, variables that can be left out are searched
+
+
+@dataclass(frozen=True)
+class SmoSolver:
+    """Batch SMO (sequential minimal optimisation).
+
+    Parameters
+    ----------
+    tol : float > 0
+        Stop when no pair of variables violates optimality by more than this (LIBSVM's ``-e``).
+    max_rounds : int
+        Most rounds of the outer loop; ordinary problems need far fewer.
+    working_set : int
+        Variables of the first working sets; they become larger if rounds make little progress.
+    whole : int
+        Problems with at most so many variables are solved at once, without working sets.
+    cache_bytes : int
+        Most bytes for rows of K, if K is not in memory.
+    n_jobs : int or None
+        Threads; None means all cores.
+    shrinking : bool
+        Leave out variables that no longer change; the result is the same within ``tol``.
+    rounded : bool
+        Keep the rows of a large K in float32 where ``tol`` allows it, which is faster. Values for
+        several K that are to be compared need all digits.
+    polish : bool
+        At the end, solve for the free variables exactly if they are few.
+    report : callable, optional
+        Called in each round with its number, the violation, the number of active rows and the
+        number of variables that are not 0.
+
+    Examples
+    --------
+    >>> from mercer.gram import gram
+    >>> from mercer.kernels import Linear
+    >>> K = gram(Linear(), np.array([[-1.0], [-2.0], [1.0], [2.0]]))
+    >>> problem = DualProblem.classification(np.array([-1.0, -1.0, 1.0, 1.0]), C=np.ones(4))
+    >>> result = SmoSolver(tol=1e-6).solve(K, problem)
+    >>> result.alpha.round(6).tolist(), result.converged
+    ([0.5, 0.0, 0.5, 0.0], True)
+    """
+
+    tol: float = 1e-3
+    max_rounds: int = 100_000
+    working_set: int = 512
+    whole: int = SMALL
+    cache_bytes: int = 2**30
+    n_jobs: int | None = None
+    shrinking: bool = True
+    rounded: bool = True
+    polish: bool = True
+    report: Callable[[int, float, int, int], None] | None = None
+
+    def largest_set(self) -> int:
+        """Size of the working set whose block needs an eighth of the cache, within limits."""
+        return min(LARGEST, max(isqrt(self.cache_bytes // 64), LEAST, self.working_set))
+
+    def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
+        """Rows of K for several problems with upper bounds C."""
+        room = rounding_room(self.tol, C) if self.rounded else 0.0
+        return K.row_source(self.cache_bytes, room, self.n_jobs)
+
+    def solve(
+        self,
+        K: GramOperator,
+        problem: DualProblem,
+        alpha: np.ndarray | None = None,
+        source: RowSource | None = None,
+    ) -> SmoResult:
+        """Minimise the problem.
+
+        Parameters
+        ----------
+        K : GramOperator of shape (n, n)
+            "rows" must be cheap.
+        problem : DualProblem
+        alpha : ndarray of shape (v,), optional
+            A warm start; it is made feasible.
+        source : RowSource, optional
+            Rows of K that several problems share, from `rows_of`; turns shrinking off.
+
+        Returns
+        -------
+        SmoResult
+            ``coef`` is β of shape (n,), ``intercept`` is b in f(x) = Σ β_i k(x, x_i) + b and
+            ``gap`` is the duality gap. ``objective`` is minus the minimum: the value of the dual,
+            which is a lower bound of the primal.
+        """
+        require(K, "rows", "SmoSolver")
+        state = State(
+            K, problem, alpha, lambda: source or self.rows_of(K, problem.C), tol=self.tol,
+            whole=self.whole, working_set=(self.working_set, self.largest_set()),
+            narrows=source is None, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        rounds, reason = 0, Reason.LIMIT
+        try:
+            for rounds in range(1, self.max_rounds + 1):
+                if stopping():
+                    raise KeyboardInterrupt
+                violation = state.violation()
+                if self.report is not None:
+                    self.report(rounds, violation, len(state.active_rows), state.support())
+                if violation <= self.tol and state.is_whole():
+                    reason = Reason.CONVERGED
+                    break
+                if violation <= self.tol or state.stalls(violation):
+                    if state.is_whole():
+                        reason = Reason.STALLED
+                        break
+                    state.widen()  # check again the variables that were left out
+                    continue
+                if state.is_unbounded():
+                    reason = Reason.INFEASIBLE
+                    break
+                if self.shrinking and rounds % SHRINK_ROUNDS == 0:
+                    state.shrink()
+                if rounds % TRIAL == 0:
+                    state.grow(violation)
+                state.improve()
+            else:
+                if state.is_whole() and state.violation() <= self.tol:
+                    reason = Reason.CONVERGED
+            if reason is Reason.CONVERGED and self.polish:
+                state.polish()
+        except KeyboardInterrupt:
+            reason = Reason.INTERRUPTED
+        state.widen()
+        return _result(state, rounds, reason)
+
+
+@dataclass(frozen=True)
+class SmoResult(Result):
+    """A `Result` with the dual variables, for warm starts.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (v,)
+    square : float
+        βᵀKβ = ‖w‖².
+    levels : tuple of float
+        ρ, the common value of f at the free variables, for each group of variables (see
+        `Optimum`).
+    violation : float
+        The largest amount by which a pair of variables violates optimality.
+
+    Examples
+    --------
+    The machine of two samples has w = 1, and ``alpha`` can start the next fit:
+
+    >>> from mercer.gram import gram
+    >>> from mercer.kernels import Linear
+    >>> K, y = gram(Linear(), np.array([[-1.0], [1.0]])), np.array([-1.0, 1.0])
+    >>> result = SmoSolver().solve(K, DualProblem.classification(y, C=np.ones(2)))
+    >>> result.square, result.objective
+    (1.0, 0.5)
+    >>> again = SmoSolver().solve(K, DualProblem.classification(y, C=np.full(2, 9.0)), result.alpha)
+    >>> again.alpha.tolist()
+    [0.5, 0.5]
+    """
+
+    alpha: np.ndarray | None = None
+    square: float = 0.0
+    levels: tuple[float, ...] = ()
+    violation: float = 0.0
+
+    def scaled(self, factor: float) -> SmoResult:
+        """The result with β and f times a factor; α does not change."""
+        return replace(
+            self, coef=self.coef * factor, intercept=float(self.intercept) * factor,
+            objective=self.objective * factor**2, gap=self.gap * factor**2,
+            square=self.square * factor**2, violation=self.violation * factor,
+        )  # fmt: skip
+
+
+def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
+    """β, the bias from the free variables, and the duality gap."""
+    at = state.optimum()
+    return SmoResult(
+        state.beta(), -float(np.mean(at.levels)), -(at.square / 2 + at.linear),
+        max(0.0, at.gap) + state.rounding(at),
+        rounds, reason is Reason.CONVERGED, reason, "Batch SMO", "duality gap",
+        alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
+        violation=at.violation,
+    )  # fmt: skip
+
+
+def solve_to_gap(
+    solver: SmoSolver, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None, tol: float
+) -> SmoResult:
+    """Solve again with smaller tolerances until the gap is at most ``tol`` times the objective.
+
+    After Ctrl-C it raises KeyboardInterrupt: the solution is a part of other work.
+    """
+    before = np.inf
+    for _ in range(SHARPENED):
+        result = solver.solve(K, problem, alpha)
+        if result.reason is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.gap <= tol * abs(result.objective) or not result.converged:
+            break
+        if result.gap > before / 2 or not result.violation:  # what is left is rounding
+            break
+        before, alpha = result.gap, result.alpha
+        solver = replace(solver, tol=min(solver.tol, result.violation) / 30)
+    return result

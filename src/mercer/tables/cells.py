@@ -1,0 +1,121 @@
+"""Cells that are texts or sets: how they are told apart, split, and encoded for their kernels."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Set
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import Sets, Strings, as_samples, split_items
+from mercer.tables.values import missing_values
+
+__all__ = [
+    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "separator_of", "words",
+]  # fmt: skip
+
+SEPARATORS = ";|,"  # of the items of a cell, the clearest first
+SETS = (Set, list, tuple, np.ndarray)
+ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items
+REPEATED = 5  # times at least that an item stands in a column of sets, on average
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, and its punctuation marks each for itself.
+
+    Examples
+    --------
+    >>> words("WIN £100 now!!")
+    ['win', '£', '100', 'now', '!', '!']
+    """
+    return _WORD.findall(text.lower())
+
+
+def as_texts(values: np.ndarray, name: Any) -> list[str]:
+    """A column as texts; a missing one is the empty text.
+
+    Raises
+    ------
+    TypeError
+        A cell is bytes, or a set or list.
+    """
+    return [_text(value, i, name) for i, value in enumerate(_filled(values))]
+
+
+def as_items(values: np.ndarray, separator: str | None, name: Any) -> list[list]:
+    """A column as lists of items; a missing one is the empty set.
+
+    Texts are split at the separator, at blanks where it is None; items lose the blanks around
+    them, and empty ones are left out.
+    """
+    return [items_of(value, separator) for value in _filled(values)]
+
+
+def separator_of(texts: Iterable[Any]) -> str | None:
+    """What separates the items of most cells: one of ``;|,``, or None: blanks."""
+    counts = Counter(s for text in texts for s in SEPARATORS if s in str(text))
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def clear_separator(counts: Counter) -> str | None:
+    """The separator of a column that holds sets, beyond doubt; None if it does not.
+
+    It stands in more than half of the cells, and between short items that return: each stands in
+    five cells on average. Clauses of free text hardly do.
+    """
+    known = sum(counts.values())
+    for separator in SEPARATORS:
+        having = sum(c for v, c in counts.items() if isinstance(v, str) and separator in v)
+        if having <= known / 2:
+            continue
+        found: Counter = Counter()
+        for value, c in counts.items():
+            for item in set(items_of(value, separator)):
+                found[item] += c
+        total = sum(found.values())
+        length = sum(len(item) * c for item, c in found.items()) / max(total, 1)
+        if length <= ITEM_LENGTH and total >= REPEATED * len(found):
+            return separator
+    return None
+
+
+def encode_cells(kind: str, cells: list, like: Any = None) -> Strings | Sets:
+    """Encoded texts ("characters"), their words, or items; in the codes of the training cells."""
+    if kind == "items":
+        return as_samples(cells, "sets", like=like, reader="a column of sets")
+    rows = cells if kind == "characters" else [words(text) for text in cells]
+    return as_samples(rows, "strings", like=like, reader="a column of texts")
+
+
+def _filled(values: np.ndarray) -> list:
+    missing = missing_values(values)
+    column = values.tolist()
+    return [None if gone else value for value, gone in zip(column, missing)]
+
+
+def _text(value: Any, i: int, name: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        raise TypeError(
+            f"column {name!r} holds bytes in row {i}: make texts of them, by .decode()."
+        )
+    if isinstance(value, SETS):
+        raise TypeError(
+            f"column {name!r} was read as texts in training, but row {i} holds a "
+            f"{type(value).__name__}: give a str."
+        )
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def items_of(value: Any, separator: str | None) -> list:
+    """The items of one cell."""
+    if value is None:
+        return []
+    if isinstance(value, SETS):
+        return list(value)
+    return split_items(_text(value, 0, ""), separator)

@@ -1,0 +1,328 @@
+"""How columns of a table are judged: numbers, categories, dates, texts or sets, and why.
+
+`infer_columns` says what each column is, with a reason that a stranger understands; the rules are
+in the order of `_infer`. values.py reads the columns, encoding.py turns them into a matrix.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
+from mercer.tables.columns import KINDS, MANY_LEVELS, RARE, Column, range_or_levels
+from mercer.tables.spellings import (
+    decimal_of,
+    is_missing_mark,
+    order_of,
+    signs_of,
+    spelled_date,
+    spelled_number,
+)
+from mercer.tables.values import as_dates, as_numbers, missing_values
+
+__all__ = ["infer_columns"]
+
+TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
+MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
+FEW_ROWS = 20  # below, no column is taken for an identifier
+COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas names it in Parquet files
+IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
+
+
+def infer_columns(
+    columns: dict[Any, np.ndarray],
+    kind: dict | None = None,
+    drop: Iterable | None = None,
+    decimal: str = "",
+) -> list[Column]:
+    """What each column is, and why.
+
+    Parameters
+    ----------
+    columns : dict
+        As `read_columns` returns them.
+    kind : dict, optional
+        Name -> "number", "category", "date", "text", "set", "identifier" or "drop", in place of
+        what would be inferred. Or a `Column`, which was inferred from more rows of the same table,
+        and is what this column is.
+    drop : sequence, optional
+        Names of columns to leave out.
+    decimal : {"", ".", ","}
+        The decimal sign of texts such as "1,200", in columns that do not tell.
+
+    Raises
+    ------
+    ValueError
+        ``kind`` or ``drop`` names a column that is not there, ``kind`` an unknown kind, or one
+        that the values cannot be read as.
+
+    Examples
+    --------
+    >>> from mercer.tables.values import read_columns
+    >>> columns = read_columns(np.array([["a", 1.5], ["b", 2.5], ["a", 3.5]], dtype=object))
+    >>> [(c.name, c.kind) for c in infer_columns(columns)]
+    [(0, 'category'), (1, 'number')]
+    """
+    kind, drop = _check_given(columns, kind, drop)
+    found: list[Column] = []
+    seen: dict[bytes, Any] = {}
+    for name, values in columns.items():
+        given = kind.get(name)
+        if isinstance(given, Column):
+            found.append(given)
+            continue
+        column = _infer(name, values, given, name in drop, decimal)
+        if column.used:
+            fingerprint = _fingerprint(values)
+            if fingerprint in seen and name not in kind:
+                reason = f"equal to column {seen[fingerprint]!r} in every row"
+                column = replace(
+                    column, kind="duplicate", reason=reason, low=None, high=None, levels=[]
+                )
+            else:
+                seen.setdefault(fingerprint, name)
+        found.append(column)
+    return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
+
+
+def _informs(column: Column) -> bool:
+    """Whether a column is used, and for more than levels that hardly return."""
+    return column.used and (column.kind != "category" or not _hardly_returns(column))
+
+
+def _hardly_returns(column: Column) -> bool:
+    return column.kind in ("category", "identifier") and column.known < 2 * column.distinct
+
+
+def _spared(column: Column, columns: dict) -> Column:
+    """Where no other column can be used, one that counts the rows is, and names are texts."""
+    values = columns[column.name]
+    if column.reason == "as you said" or column.kind not in ("identifier", "category"):
+        return column
+    if values.dtype.kind == "O" and _hardly_returns(column) and column.known >= FEW_ROWS:
+        reason = (
+            f"short texts: {column.distinct} different values in {column.known} rows, and no other "
+            "column can be used"
+        )
+        counts = Counter(values[~missing_values(values)].tolist())
+        column = replace(column, kind="text", reason=reason, levels=[])
+        low, high, _ = range_or_levels(column, values, counts)
+        return replace(column, low=low, high=high)
+    if column.kind != "identifier" or values.dtype.kind != "f":
+        return column
+    reason = f"integers, all {column.distinct} different, but no other column can be used"
+    column = replace(column, kind="number", reason=reason)
+    low, high, _ = range_or_levels(column, values, Counter())
+    return replace(column, low=low, high=high)
+
+
+def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
+    if isinstance(drop, str):
+        raise TypeError(f"drop={drop!r}: give a list of names, [{drop!r}].")
+    if kind is not None and not isinstance(kind, dict):
+        raise TypeError(f'kind={kind!r}: give a dict such as {{"zip": "category"}}.')
+    kind, drop = dict(kind or {}), list(drop or ())
+    for argument, names in (("kind", kind), ("drop", drop)):
+        for name in names:
+            if name not in columns:
+                close = difflib.get_close_matches(str(name), map(str, columns), 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(
+                    f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
+                )
+    for name, value in kind.items():
+        if not isinstance(value, Column) and value not in KINDS:
+            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+    return kind, drop
+
+
+def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, decimal: str) -> Column:
+    """The rules, in order; the first that applies."""
+    present = values[~missing_values(values)]
+    n, known = len(values), len(present)
+    cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
+    counts = Counter(map(_hashable, present.tolist()) if cells else present.tolist())
+    distinct = len(counts)
+    texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
+
+    def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
+        written: dict[str, str] = {}
+        if kind == "number" and texts:
+            sign = decimal_of(texts) or decimal
+            numbers = (t for t in texts if spelled_number(t) is not None)
+            written = {"decimal": sign, "signs": signs_of(numbers)}
+        if kind == "date" and texts:
+            written = {"order": order_of(texts)}
+        missing = n - known + lost
+        found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
+        found = replace(found, **written)
+        low, high, levels = range_or_levels(found, values, counts)
+        return replace(found, low=low, high=high, levels=levels)
+
+    if dropped or given == "drop":
+        return column("dropped", "left out on request")
+    if given == "set":
+        separator = None if cells else separator_of(counts)
+        return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
+    if given is not None:
+        _check_readable(name, given, present)
+        return column(given, "as you said")
+    if known == 0:
+        return column("empty", "every value is missing")
+    if known < 3 and n >= 100:
+        return column("empty", f"only {known} of {n} rows have a value")
+    if cells:
+        return column("set", _set_words(counts, None, cells))
+    if distinct == 1:
+        only = f"every value is {_short(present[0])}"
+        if known == n:
+            return column("constant", only)
+        return column("category", f"{only}, or missing in {n - known} rows")
+    if values.dtype.kind == "M":
+        return column("date", f"dates, {_parts(present)}")
+    if values.dtype.kind == "f":
+        return column(*_number_kind(name, values, present, counts))
+    codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
+    spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
+    lost = sum(counts[v] for v, number in spelled.items() if number is None)
+    different = len({number for number in spelled.values() if number is not None})
+    if not codes and _mostly(counts, lost, spelled) and different > 2:
+        return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
+    order = order_of(texts)
+    dates = {v: spelled_date(v, order) if isinstance(v, str) else None for v in counts}
+    lost = sum(counts[v] for v, date in dates.items() if date is None)
+    if _mostly(counts, lost, dates):
+        stamps = np.array([date for date in dates.values() if date is not None])
+        parts = f"{_parts(stamps)}{_not_read(dates, lost)}"
+        return column("date", f"dates stored as text, {parts}", lost)
+    separator = clear_separator(counts) if distinct > MANY_LEVELS else None
+    if separator is not None:
+        return column("set", _set_words(counts, separator, cells), 0, separator)
+    return column(*_word_kind(name, counts, n))
+
+
+def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
+    """What the sets of a column are made of."""
+    items = {item for value in counts for item in items_of(value, separator)}
+    how = "" if cells else f", separated by {'blanks' if separator is None else repr(separator)}"
+    return f"sets of {len(items)} different items{how}"
+
+
+def _hashable(value: Any) -> Any:
+    """A cell as a key: lists and sets as frozen sets of their items."""
+    return frozenset(value) if isinstance(value, SETS) else value
+
+
+def _parts(dates: np.ndarray) -> str:
+    """What is read from dates, and from the times of day that they may have."""
+    seconds = dates.astype("datetime64[s]").astype(np.int64) % 86400
+    hours = ", hour" if seconds.any() else ""
+    minutes = ", minute" if (seconds % 3600).any() else ""
+    return f"read as year, month, day of week{hours}{minutes} and elapsed days"
+
+
+def _number_kind(
+    name: Any, values: np.ndarray, present: np.ndarray, counts: Counter
+) -> tuple[str, str]:
+    n, distinct = len(values), len(counts)
+    whole = bool((present == np.round(present)).all())
+    if whole and PANDAS_INDEX.fullmatch(str(name)):
+        return "identifier", "the index of a pandas table"
+    if distinct == 2:
+        return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
+    if whole and distinct == len(present) == n >= FEW_ROWS:
+        if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
+            return "identifier", f"counts the rows: {n} consecutive integers"
+        if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:
+            return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
+        if IDENTIFIER_NAME.fullmatch(str(name)):
+            return "identifier", f"named as an identifier, and all {n} integers are different"
+    return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
+
+
+def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
+    """Category, text or identifier."""
+    distinct, known = len(counts), sum(counts.values())
+    words = [str(v) for v in counts]
+    length = sum(len(w) * c for w, c in zip(words, counts.values())) / known
+    unique = known >= FEW_ROWS and distinct >= MOSTLY * known
+    if unique and all(re.fullmatch(r"[0-9a-fA-F-]{16,}", w) for w in words):
+        return "identifier", f"{distinct} different values in {known} rows, of digits and letters"
+    if distinct > 0.5 * known and length > TEXT_LENGTH:
+        return "text", f"free text: {distinct} different values, {length:.0f} characters on average"
+    if unique:
+        different = f"all {n}" if distinct == n else f"{distinct} of {known}"
+        return "identifier", f"{different} values are different"
+    rare = [c for c in counts.values() if c < RARE] if distinct > MANY_LEVELS else []
+    if 100 <= known > 0.95 * n and sum(rare) > 0.9 * known:
+        return (
+            "identifier",
+            f"{distinct} different values in {known} rows, hardly any in {RARE} of them",
+        )
+    types = sorted({type(v).__name__ for v in counts})
+    mixed = f"values of mixed types ({', '.join(types)}), " if len(types) > 1 else ""
+    if types == ["bool"]:
+        return "category", "true or false"
+    pooled = f"; the {len(rare)} that fewer than {RARE} rows have count as one" if rare else ""
+    return "category", f"{mixed}{distinct} different values{pooled}"
+
+
+def _mostly(counts: Counter, lost: int, spelled: dict) -> bool:
+    """Whether the values spell numbers or dates, but for a few, or for marks of missing values."""
+    known = sum(counts.values())
+    marks = sum(c for v, c in counts.items() if spelled[v] is None and is_missing_mark(v))
+    return lost < known and lost - marks <= (1 - MOSTLY) * known
+
+
+def _not_read(spelled: dict, lost: int) -> str:
+    other = next((v for v, value in spelled.items() if value is None), None)
+    return f"; {lost} that are not, such as {_short(other)}, count as missing" if lost else ""
+
+
+def _plain_number(value: Any) -> float | None:
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return float(value) if real and np.isfinite(value) else None
+
+
+def _check_readable(name: Any, given: str, present: np.ndarray) -> None:
+    """A kind that the user gave must fit some value at least."""
+    if given == "number" and len(present) and np.isnan(as_numbers(present)).all():
+        raise ValueError(
+            f"kind: {name}='number', but no value is a number; the first is {_short(present[0])}."
+        )
+    if given == "date" and len(present) and np.isnat(as_dates(present)).all():
+        raise ValueError(
+            f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
+            f"{_short(present[0])}."
+        )
+
+
+def _some(names: Iterable, most: int = 20) -> str:
+    names = list(names)
+    return f"{names}" if len(names) <= most else f"{names[:most]} and {len(names) - most} more"
+
+
+def _fingerprint(values: np.ndarray) -> bytes:
+    """Equal for columns that are equal in every row."""
+    import hashlib
+
+    if values.dtype.kind in "fM":
+        content = (values + 0.0 if values.dtype.kind == "f" else values).tobytes()  # -0 is 0
+    else:
+        content = "\0".join(map(repr, values.tolist())).encode()
+    return values.dtype.kind.encode() + hashlib.sha256(content).digest()
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 30 else text[:27] + "..."

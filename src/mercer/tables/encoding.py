@@ -1,0 +1,416 @@
+"""Encode the columns of a table for a table kernel.
+
+A number becomes three columns: its rank among the training values (uniform, of unit variance), its
+standardised value, and its normal score (the value of a standard normal variable of that rank). An
+integer of 3 to 20 different values has a code too. Numbers of one range, two to eight columns with
+the same least and largest value, are standardised alike, so that their differences mean the same
+as before. A missing number is replaced by the median. If
+training values are missing, "is it missing" becomes a category too (only one for columns that miss
+values in the same rows). A category becomes a code. In a category with more than 20 levels, the
+levels with fewer than ``rare`` rows share one code; new levels get this code too. A missing value
+is a separate level. A date becomes the numbers year, month, day of week, hour, minute and elapsed
+days, of which those that are the same in all training rows are left out. A text becomes a string of
+characters, and also a string of words if texts have several words. A set stays a set.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.samples import Categories, EncodedColumns
+from mercer.tables.cells import as_items, as_texts, encode_cells, words
+from mercer.tables.column_rules import infer_columns
+from mercer.tables.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
+from mercer.tables.records import KeepsRecords
+from mercer.tables.spellings import is_missing_mark
+from mercer.tables.values import as_dates, as_numbers, missing_values, read_columns
+
+__all__ = ["Feature", "TableEncoder", "date_parts", "unreadable"]
+
+RANKS = 1000  # most quantiles; ranks are interpolated between them
+WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
+TINY = 1e-290
+SCORED = 1e-3  # normal scores are those of ranks from this to 1 - this: within ±3.1
+FEW_VALUES = 20  # an integer with more different values has no codes
+MOST_ALIKE = 8  # columns of one range, of which all pairs are compared
+FARTHEST = 10.0  # standardised values are limited to so many standard deviations
+OBJECTS = ("characters", "words", "items")
+WORDS = 2  # if texts have fewer words on average, their characters are enough
+MISSING = "\0missing"  # the level of a missing value
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of the encoded matrix: its kind, and the column of the table that it is from.
+
+    Attributes
+    ----------
+    source : str or int
+        Name of the column of the table.
+    label : str
+        The name, with the part of a date or "is missing".
+    kind : {"rank", "scaled", "normal", "level", "code", "characters", "words", "items"}
+        "level" is the code of a number that is there as "rank", "scaled" and "normal" as well.
+    alike : int
+        The number of the columns of one range that a "scaled" one belongs to, or -1.
+    """
+
+    source: Any
+    label: str
+    kind: str
+    alike: int = -1
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it has strings or sets instead of numbers."""
+        return self.kind in OBJECTS
+
+
+class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
+    """Encode the used columns of a table as `EncodedColumns`.
+
+    The result is a float32 matrix, together with categories, texts and sets.
+
+    Parameters
+    ----------
+    columns : list of Column, optional
+        As `infer_columns` returns them; None infers them in ``fit``.
+    rare : int, default=3
+        In categories with more than 20 levels, levels with fewer training rows than this share one
+        code.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+    features_ : list of Feature
+        Description of each column of the matrix.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", None]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> [feature.label + ": " + feature.kind for feature in encoder.features_]
+    ['age: rank', 'age: scaled', 'age: normal', 'age: level', 'sex: code']
+    >>> encoder.transform(table).numbers.round(2)
+    array([[ 0.  , -1.22, -3.09,  0.  ,  1.  ],
+           [ 1.73,  0.  ,  0.  ,  1.  ,  2.  ],
+           [ 3.46,  1.22,  3.09,  2.  ,  0.  ]], dtype=float32)
+    """
+
+    records: ClassVar[dict[str, type]] = {
+        "columns": Column,
+        "columns_": Column,
+        "features_": Feature,
+    }
+
+    def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
+        self.columns = columns
+        self.rare = rare
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Learn medians, ranks, scales and levels from a training table.
+
+        Raises
+        ------
+        ValueError
+            No column can be used; the message says why for each column.
+        """
+        table = X if isinstance(X, dict) else read_columns(X)
+        self.columns_ = infer_columns(table) if self.columns is None else self.columns
+        self.n_features_in_ = len(table)
+        self.numbers_: dict[str, tuple] = {}
+        self.values_: dict[str, np.ndarray] = {}  # of integers with codes
+        self.levels_: dict[Any, list] = {}
+        self.known_: dict[str, Any] = {}  # the symbols or items of the training cells
+        self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
+        self.features_: list[Feature] = []
+        for column in used_columns(self.columns_):
+            values = table[column.name]
+            if column.kind == "category":
+                self._fit_category(column.name, values)
+                continue
+            if column.kind in ("text", "set"):
+                self._fit_objects(column, values)
+                continue
+            for label, numbers in _number_series(column, values).items():
+                known = numbers[~np.isnan(numbers)]
+                if (
+                    column.kind == "number" or len(np.unique(known)) > 1
+                ):  # for example more than one year
+                    self._fit_number(column.name, label, numbers)
+        if not self.features_:
+            reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
+            raise ValueError(
+                f"X has no column that can be used: {reasons}. Give the kind of a column with "
+                "kind= (or --kind)."
+            )
+        del self._patterns
+        self._scale_alike()
+        return self
+
+    def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> None:
+        missing = np.isnan(numbers)
+        known = numbers[~missing]
+        median = float(np.median(known)) if len(known) else 0.0
+        filled = np.where(missing, median, numbers)
+        shares = np.linspace(0, 1, max(2, min(RANKS, len(filled))))
+        quantiles = 4 * np.quantile(_quarters(filled), shares)
+        # first divide by the largest value, so that no square overflows
+        size = float(np.abs(filled).max()) or 1.0
+        centre, spread = float((filled / size).mean()), float((filled / size).std())
+        if spread <= 1e-12:  # constant up to rounding
+            spread = 1.0
+        pattern = missing.tobytes()
+        flag = bool(missing.any()) and pattern not in self._patterns
+        self._patterns.add(pattern)
+        self.numbers_[label] = (median, quantiles, centre * size, spread * size, flag)
+        self.features_ += [Feature(name, label, kind) for kind in ("rank", "scaled", "normal")]
+        values = np.unique(filled)
+        if 2 < len(values) <= FEW_VALUES and (values == np.round(values)).all():
+            self.values_[label] = values
+            self.features_.append(Feature(name, label, "level"))
+        if flag:
+            self.features_.append(Feature(name, f"{label} is missing", "code"))
+
+    def _scale_alike(self) -> None:
+        """Give columns of one range one centre and one spread, and their number.
+
+        Where two integers of few values share a range, others that have a part of it join them:
+        a piece that stays on one side of a board is on the same board.
+        """
+        ranges: dict[tuple, list[str]] = {}
+        whole = {str(c.name) for c in self.columns_ if c.kind == "number"}
+        for label, (_, quantiles, *_) in self.numbers_.items():
+            least, largest = quantiles[0], quantiles[-1]
+            if label in whole and least < np.median(quantiles) < largest:
+                ranges.setdefault((least, largest), []).append(label)
+        few = [r for r, labels in ranges.items() if set(labels) <= set(self.values_)]
+        few = sorted(few, key=lambda r: r[0] - r[1])  # the widest first
+        for i, part in enumerate(few):
+            boards = [r for r in few[:i] if len(ranges.get(r, ())) >= 2 and _is_part(part, r)]
+            if boards:
+                ranges[boards[0]] += ranges.pop(part)
+        groups = [each for each in ranges.values() if 2 <= len(each) <= MOST_ALIKE]
+        number = {label: g for g, labels in enumerate(groups) for label in labels}
+        for labels in groups:
+            centres, spreads = (np.array([self.numbers_[a][i] for a in labels]) for i in (2, 3))
+            size = np.abs([centres, spreads]).max()  # no square overflows
+            centre, spread = centres.mean(), size * np.sqrt(np.mean((spreads / size) ** 2))
+            for a in labels:
+                median, quantiles, *_, flag = self.numbers_[a]
+                self.numbers_[a] = (median, quantiles, float(centre), float(spread), flag)
+        self.features_ = [
+            replace(f, alike=number[f.label]) if f.kind == "scaled" and f.label in number else f
+            for f in self.features_
+        ]
+
+    def _fit_category(self, name: Any, values: np.ndarray) -> None:
+        counts = Counter(_level_texts(values))
+        pool = len(counts) > MANY_LEVELS
+        kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
+        self.levels_[name] = sorted(kept)
+        self.features_.append(Feature(name, str(name), "code"))
+
+    def _fit_objects(self, column: Column, values: np.ndarray) -> None:
+        cells = _cells(column, values)
+        if column.kind == "set":
+            views = {str(column.name): "items"}
+        else:
+            views = {str(column.name): "characters"}
+            if sum(map(len, map(words, cells))) >= WORDS * len(cells):
+                views[f"{column.name}: words"] = "words"
+        for label, kind in views.items():
+            self.known_[label] = encode_cells(kind, cells)[:0]
+            self.features_.append(Feature(column.name, label, kind))
+
+    def transform(self, X: Any) -> EncodedColumns:
+        """Encode a table that has the training columns in any order; other columns are ignored.
+
+        The matrix has the codes of categories too.
+
+        Raises
+        ------
+        ValueError
+            Columns are missing, or a column of numbers or dates has none now; the message names
+            them.
+        """
+        check_is_fitted(self)
+        table = X if isinstance(X, dict) else read_columns(X)
+        absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
+        if absent:
+            many = len(absent) > 1
+            raise ValueError(
+                f"the column{'s' * many} {', '.join(map(repr, absent[:20]))} of the training table "
+                f"{'are' if many else 'is'} lacking; there are {list(table)[:50]}. Add what is "
+                f"lacking, or fit again without {'these columns' if many else 'this column'}."
+            )
+        out: list[np.ndarray] = []
+        objects: dict[int, Any] = {}
+        for column in used_columns(self.columns_):
+            values = table[column.name]
+            if column.kind in ("text", "set"):
+                cells = _cells(column, values)
+                for feature in self.features_:
+                    if feature.source == column.name:
+                        known = self.known_[feature.label]
+                        objects[len(out)] = encode_cells(feature.kind, cells, known)
+                        out.append(np.zeros(len(values)))
+                continue
+            if column.kind == "category":
+                codes, levels = self._codes(column.name, values), self.levels_[column.name]
+                objects[len(out)] = _categories(codes, len(levels) + 1)
+                out.append(codes)
+                continue
+            for label, numbers in _number_series(column, values).items():
+                if label not in self.numbers_:
+                    continue
+                _refuse_unreadable(column, values, numbers)
+                median, quantiles, mean, spread, flag = self.numbers_[label]
+                missing = np.isnan(numbers)
+                filled = np.where(missing, median, numbers)
+                ranks = _ranks(filled, quantiles)
+                out.append(WIDTH * ranks)
+                with np.errstate(over="ignore"):  # what is infinite is far, too
+                    out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
+                out.append(ndtri(np.clip(ranks, SCORED, 1 - SCORED)))
+                if label in self.values_:
+                    known = self.values_[label]
+                    codes = np.searchsorted(known, filled).clip(max=len(known) - 1)
+                    codes = np.where(known[codes] == filled, codes, len(known))
+                    objects[len(out)] = _categories(codes, len(known) + 1)
+                    out.append(codes)
+                if flag:
+                    objects[len(out)] = _categories(missing, 2)
+                    out.append(missing)
+        return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
+
+    def unseen(self, X: Any) -> dict[Any, list[str]]:
+        """Category -> the levels of a new table that have no code of their own.
+
+        They were not in the training table, or were rare. All of them count as one level.
+        """
+        check_is_fitted(self)
+        table = X if isinstance(X, dict) else read_columns(X)
+        found = {
+            name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
+            for name, levels in self.levels_.items()
+            if name in table
+        }
+        return {name: levels for name, levels in found.items() if levels}
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The label and the kind of each column of the matrix."""
+        check_is_fitted(self)
+        return np.array([f"{f.label} ({f.kind})" for f in self.features_], dtype=object)
+
+    def _codes(self, name: Any, values: np.ndarray) -> np.ndarray:
+        levels = self.levels_[name]
+        code_of = {level: code for code, level in enumerate(levels)}
+        other = len(levels)  # one code for all rare and new levels
+        return np.array([code_of.get(text, other) for text in _level_texts(values)], np.int32)
+
+
+def _is_part(part: tuple[float, float], whole: tuple[float, float]) -> bool:
+    """Whether a range is a third or more of another one."""
+    inside = whole[0] <= part[0] and part[1] <= whole[1]
+    return inside and part[1] - part[0] >= (whole[1] - whole[0]) / 3
+
+
+def _categories(codes: np.ndarray, count: int) -> Categories:
+    """A column of codes below ``count``, in the form that kernels on categories read."""
+    return Categories(codes.astype(np.int32)[:, None], [[*range(count)]])
+
+
+def _cells(column: Column, values: np.ndarray) -> list:
+    """The cells of a column as texts, or as lists of items."""
+    if column.kind == "text":
+        return as_texts(values, column.name)
+    return as_items(values, column.separator, column.name)
+
+
+def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
+    """Label -> numbers of a column; a date column has several."""
+    if column.kind == "number":
+        return {str(column.name): as_numbers(values, column.decimal)}
+    dates = as_dates(values, column.order)
+    missing = np.isnat(dates)
+    return {
+        f"{column.name}: {part}": np.where(missing, np.nan, number)
+        for part, number in date_parts(dates).items()
+    }
+
+
+def date_parts(dates: np.ndarray) -> dict[str, np.ndarray]:
+    """The numbers that are read from dates, by their names; of a missing date any numbers."""
+    days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
+    return {
+        "elapsed days": seconds / 86400,
+        "year": days.astype("datetime64[Y]").astype(int) + 1970,
+        "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
+        "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
+        "hour": seconds % 86400 // 3600,
+        "minute": seconds % 3600 // 60,
+    }
+
+
+def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:
+    """Raise ValueError if no value of a column can be read as its kind.
+
+    A single value that cannot be read counts as missing.
+    """
+    if not np.isnan(numbers).all():
+        return
+    marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
+    known = values[~missing_values(values) & ~marks]
+    if len(known):
+        raise unreadable(column, known[0])
+
+
+def unreadable(column: Column, first: Any) -> ValueError:
+    """The error of new rows in which no value of a column is a number or date any more."""
+    return ValueError(
+        f"column {column.name!r} was read as {column.kind}s in training, but none of its "
+        f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
+        "or fit again without the column."
+    )
+
+
+def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+    """Share of training values below each value, in [0, 1]; equal values count half."""
+    values, quantiles = _quarters(values), _quarters(quantiles)
+    grid = np.linspace(0, 1, len(quantiles))
+    below = np.interp(values, quantiles, grid)
+    if (np.diff(quantiles) > 0).all():  # no values are equal
+        return below
+    above = 1 - np.interp(-values, -quantiles[::-1], grid)
+    return (below + above) / 2
+
+
+def _quarters(values: np.ndarray) -> np.ndarray:
+    """A quarter of each number, which is exact, and 0 for tiny ones.
+
+    No difference of two overflows then, nor does 1 divided by one.
+    """
+    return np.where(np.abs(values) < TINY, 0.0, values / 4)
+
+
+def _level_texts(values: np.ndarray) -> list[str]:
+    """Values as texts: 1.0 and 1 are the same level, and a missing value is a separate level."""
+    known: dict[Any, str] = {}
+    missing = missing_values(values)
+    if missing.any():
+        values = values.astype(object)
+        values[missing] = None
+        known[None] = MISSING
+    listed = values.tolist()
+    for value in set(listed) - {None}:
+        known[value] = level_text(value)
+    return [known[value] for value in listed]

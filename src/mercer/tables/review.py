@@ -1,0 +1,369 @@
+"""A review of a table before anything is fitted: what could make a model worse than its score.
+
+Each function looks for one kind of trouble and returns a `Finding` for each that it sees. They
+guess: a column that tells the target may be a good measurement, and the user is to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.columns import Column, level_text
+from mercer.tables.spellings import MISSING_TEXTS
+from mercer.tables.values import as_dates, as_numbers, missing_values
+
+__all__ = [
+    "Finding",
+    "find_codes",
+    "find_leaks",
+    "find_order_in_time",
+    "find_strange_values",
+    "find_variants",
+    "listed",
+    "review_target",
+]
+
+FEWEST_ROWS = 30  # with fewer, chance makes a column tell the target
+TELLS = 0.9995  # of the answers, that a leak candidate tells
+LEVEL_ROWS = 3  # on average that a level must have, to tell anything
+MANY_CLASSES = 100
+FEW_OF_A_CLASS = 5
+RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one class
+MISSING_WORDS = MISSING_TEXTS - {"none"} | {  # "none" mostly is a level like others
+    "unknown", "not available", "not known", "undefined", "n.a.", "n.a", "#n/a", "<na>", "(null)",
+    "not applicable", "none given", "tbd", "k.a.", "keine angabe", "n.d.", "s/d",
+}  # fmt: skip
+RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
+CODE_NAME = re.compile(
+    r"(.*[_\W])?(zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic)([_\W].*)?",
+    re.IGNORECASE,
+)
+FAR = 2.0  # times the range of the other values: a number that stands for a missing one
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a user should look at.
+
+    Attributes
+    ----------
+    kind : str
+        "leak", "time", "classes", "codes", "variants", "missing", "range", "duplicates" or
+        "shared".
+    column : str or int or None
+    text : str
+        What was found, and what to do.
+    """
+
+    kind: str
+    column: Any
+    text: str
+
+
+def review_target(
+    y: np.ndarray, task: str, name: Any = "the target", accuracy: bool = True
+) -> list[Finding]:
+    """How many classes there are, and how the rows are shared among them.
+
+    ``accuracy`` says whether a model would be judged by it.
+
+    Examples
+    --------
+    >>> y = np.array(["no"] * 999 + ["yes"])
+    >>> [finding.text[:61] for finding in review_target(y, "classification")]
+    ["99.9% of the rows are of the class 'no': a model that always ",
+     "1 class has fewer than 5 rows ('yes'): nothing can be learnt "]
+    """
+    if task != "classification":
+        return []
+    classes, counts = np.unique(y, return_counts=True)
+    found = []
+    if len(classes) > MANY_CLASSES:
+        found.append(
+            f"{len(classes)} classes, with {len(y) / len(classes):.0f} rows each on average: a fit "
+            "takes long, and most will be confused. Merge classes, or, if these are numbers, give "
+            "--task regression."
+        )
+    share = counts.max() / len(y)
+    if accuracy and share > 1 - RARE_CLASS:
+        usual = classes[counts.argmax()].item()
+        found.append(
+            f"{100 * share:.4g}% of the rows are of the class {usual!r}: a model that always says "
+            f"so has an accuracy of {share:.4g}. Give --metric balanced_accuracy or log_loss."
+        )
+    few = [c.item() for c, rows in zip(classes, counts) if rows < FEW_OF_A_CLASS]
+    if few and len(few) < len(classes):
+        some = ", ".join(map(repr, few[:5])) + ", ..." * (len(few) > 5)
+        have = "class has" if len(few) == 1 else "classes have"
+        found.append(
+            f"{len(few)} {have} fewer than {FEW_OF_A_CLASS} rows ({some}): nothing can be learnt "
+            "of so few, and no score be trusted. Find more rows, or merge classes."
+        )
+    return [Finding("classes", name, text) for text in found]
+
+
+def find_leaks(
+    columns: list[Column], values: dict[Any, np.ndarray], y: np.ndarray, task: str
+) -> list[Finding]:
+    """Columns that tell the target almost without error, alone.
+
+    A number leaks classes if its values fall into one interval for each class, and numbers if their
+    ranks are the same or reversed. A category leaks a target that is the same in all rows of a
+    level. So do missing values that go with a class. All this may miss a few rows in 10,000.
+
+    Complexity: :math:`O(n \\log n)` for each column.
+    """
+    if len(y) < FEWEST_ROWS:
+        return []
+    found = []
+    for column in columns:
+        if column.kind not in ("number", "category", "date", "duplicate", "identifier"):
+            continue
+        how = _tells(column, values[column.name], y, task)
+        if how:
+            found.append(
+                Finding(
+                    "leak",
+                    column.name,
+                    f"{column.name} tells the target almost without error: {how}. If it is known "
+                    f"only after the answer, leave it out: --drop "
+                    f"{shlex.quote(str(column.name))}.",
+                )
+            )
+    return found
+
+
+def _tells(column: Column, values: np.ndarray, y: np.ndarray, task: str) -> str:
+    """How a column tells the target; "" if it does not."""
+    missing = missing_values(values)
+    numbers = None
+    if column.kind == "number" or (values.dtype.kind == "f" and column.kind != "category"):
+        numbers = as_numbers(values, column.decimal)
+    elif column.kind == "date":
+        numbers = as_numbers(as_dates(values, column.order))
+    if numbers is not None:
+        known = ~np.isnan(numbers)
+        if known.sum() >= max(FEWEST_ROWS, 0.5 * len(y)):
+            how = _numbers_tell(numbers[known], y[known], task)
+            if how:
+                return how
+    elif values.dtype.kind in "Of":
+        how = _levels_tell(values, y, task)
+        if how:
+            return how
+    some = task == "classification" and 0 < missing.sum() < len(y)
+    if some and _shares(missing.astype(int), y) >= TELLS:
+        return "it is missing in one class, and in no other"
+    return ""
+
+
+def _numbers_tell(numbers: np.ndarray, y: np.ndarray, task: str) -> str:
+    if task == "regression":
+        if len(np.unique(y)) < LEVEL_ROWS:
+            return ""
+        a, b = _ranks(numbers), _ranks(y.astype(float))
+        if not (a.std() and b.std()):
+            return ""
+        r = float(np.corrcoef(a, b)[0, 1])
+        return f"the correlation of their ranks is {r:.5f}" if abs(r) >= TELLS else ""
+    order = np.argsort(numbers, kind="stable")
+    classes, codes = np.unique(y, return_inverse=True)
+    if not 2 <= len(classes) <= MANY_CLASSES:
+        return ""
+    codes, sorted_numbers = codes[order], numbers[order]
+    # the best borders between the classes, in the order of their medians
+    medians = [np.median(sorted_numbers[codes == c]) for c in range(len(classes))]
+    rank = np.empty(len(classes), int)
+    rank[np.argsort(medians, kind="stable")] = np.arange(len(classes))
+    wrong = 0
+    for border in range(1, len(classes)):
+        above = rank[codes] >= border
+        mistakes = np.concatenate([[0], np.cumsum(above)]) + np.concatenate(
+            [np.cumsum(~above[::-1])[::-1], [0]]
+        )
+        apart = np.concatenate([[True], np.diff(sorted_numbers) > 0, [True]])
+        wrong += int(mistakes[apart].min())
+    fewest = np.bincount(codes).min()
+    if wrong > (1 - TELLS) * len(y) or fewest <= wrong or fewest < LEVEL_ROWS:
+        return ""
+    return "each class has an interval of its values"
+
+
+def _levels_tell(values: np.ndarray, y: np.ndarray, task: str) -> str:
+    texts = np.array(["" if m else level_text(v) for v, m in
+                      zip(values.tolist(), missing_values(values))])  # fmt: skip
+    levels, codes = np.unique(texts, return_inverse=True)
+    if len(levels) < 2 or len(y) < LEVEL_ROWS * len(levels):
+        return ""
+    if task == "classification":
+        known = _shares(codes, y)
+        return "each of its levels goes with one class" if known >= TELLS else ""
+    total = float(np.var(y.astype(float)))
+    means = np.bincount(codes, y) / np.bincount(codes)
+    left = float(np.mean((y - means[codes]) ** 2))
+    return "the target is the same in all rows of a level" if left <= (1 - TELLS) * total else ""
+
+
+def _shares(codes: np.ndarray, y: np.ndarray) -> float:
+    """The balanced accuracy of the most frequent class of each code."""
+    classes, labels = np.unique(y, return_inverse=True)
+    table = np.zeros((codes.max() + 1, len(classes)))
+    np.add.at(table, (codes, labels), 1)
+    right = np.zeros(len(classes))
+    for row in table:
+        right[row.argmax()] += row.max()
+    return float((right / table.sum(axis=0)).mean())
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    """Ranks, where equal numbers have their mean rank."""
+    _, codes, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[codes]
+
+
+def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Dates that rise from row to row: rows held out at random lie between those learnt from."""
+    found = []
+    for column in columns:
+        if column.kind != "date":
+            continue
+        dates = as_dates(values[column.name], column.order)
+        steps = np.diff(dates[~np.isnat(dates)]).astype("timedelta64[s]").astype(np.int64)
+        if len(steps) < FEWEST_ROWS or column.distinct < 0.1 * len(dates):
+            continue
+        if max((steps >= 0).mean(), (steps <= 0).mean()) < RISING:
+            continue
+        found.append(
+            Finding(
+                "time",
+                column.name,
+                f"The rows are in the order of {column.name}. Rows that are held out at random lie "
+                "between rows that the model has learnt from, so that their score is too good if "
+                f"later rows are to be predicted: then fit with --time-column "
+                f"{shlex.quote(str(column.name))}, which holds out the latest rows.",
+            )
+        )
+    return found
+
+
+def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Columns of integers whose names speak of codes, which have no order and no distances."""
+    found = []
+    for column in columns:
+        name = str(column.name)
+        if column.kind != "number" or column.distinct < 3 or not CODE_NAME.fullmatch(name):
+            continue
+        numbers = as_numbers(values[column.name], column.decimal)
+        if np.array_equal(numbers, np.round(numbers), equal_nan=True):
+            found.append(
+                Finding(
+                    "codes",
+                    column.name,
+                    f"{name}: its {column.distinct} integers are read as numbers, and the name "
+                    "speaks of codes. If their order means nothing, read them as a category: "
+                    f"--kind {shlex.quote(f'{name}=category')}.",
+                )
+            )
+    return found
+
+
+def find_variants(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Levels that differ by case and blanks alone, as "Yes", "yes " and "YES" do.
+
+    Examples
+    --------
+    >>> column = Column("ok", "category", "", 0, 3)
+    >>> cells = {"ok": np.array(["Yes", "yes ", "no"], dtype=object)}
+    >>> find_variants([column], cells)[0].text
+    "ok: 'Yes', 'yes ' differ by case or blanks alone, and are different levels. Write them alike."
+    """
+    found = []
+    for column in columns:
+        if column.kind != "category" or values[column.name].dtype != object:
+            continue
+        alike = defaultdict(set)
+        for value in set(values[column.name].tolist()):
+            if isinstance(value, str):
+                alike[" ".join(value.casefold().split())].add(value)
+        groups = [sorted(group) for group in alike.values() if len(group) > 1]
+        if groups:
+            first = ", ".join(map(repr, sorted(groups)[0][:4]))
+            more = f" (and {len(groups) - 1} more)" if len(groups) > 1 else ""
+            found.append(
+                Finding(
+                    "variants",
+                    column.name,
+                    f"{column.name}: {first}{more} differ by case or blanks alone, and are "
+                    "different levels. Write them alike.",
+                )
+            )
+    return found
+
+
+def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Levels that mean "missing", and numbers that may: the same one often, far from the others.
+
+    Examples
+    --------
+    >>> column = Column("age", "number", "", 0, 42)
+    >>> ages = {"age": np.r_[np.arange(18.0, 60), [-999] * 5]}
+    >>> find_strange_values([column], ages)[0].text[:57]
+    'age: -999 stands in 5 rows, far from the others, which go'
+    """
+    found = []
+    for column in columns:
+        cells = values[column.name]
+        if column.kind == "category" and cells.dtype == object:
+            counts = Counter(v for v in cells.tolist() if isinstance(v, str))
+            marks = {v: c for v, c in counts.items() if v.strip().lower() in MISSING_WORDS}
+            if marks:
+                some = ", ".join(f"{v!r} ({c})" for v, c in sorted(marks.items())[:5])
+                found.append(
+                    Finding(
+                        "missing",
+                        column.name,
+                        f"{column.name}: {some} may mean a missing value. It is a level of its "
+                        "own, apart from empty fields.",
+                    )
+                )
+        if column.kind == "number":
+            found += _far_numbers(column, as_numbers(cells, column.decimal))
+    return found
+
+
+def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
+    numbers = np.sort(numbers[~np.isnan(numbers)]) / 4  # no difference overflows
+    found = []
+    for end, step in ((0, 1), (-1, -1)):
+        if not len(numbers):
+            break
+        extreme = numbers[end]
+        others = numbers[numbers != extreme]
+        if len(others) < FEWEST_ROWS:
+            continue
+        rows, width = len(numbers) - len(others), others[-1] - others[0]
+        if width > 0 and step * (others[end] - extreme) > FAR * width:
+            often = f"stands in {rows} rows" if rows > 1 else "stands in one row"
+            found.append(
+                Finding(
+                    "range",
+                    column.name,
+                    f"{column.name}: {4 * extreme:.6g} {often}, far from the others, which go from "
+                    f"{4 * others[0]:.6g} to {4 * others[-1]:.6g}. If it means a missing value, "
+                    "leave the field empty; if it is a mistake, mend it.",
+                )
+            )
+    return found
+
+
+def listed(findings: Iterable[Finding]) -> list[dict]:
+    """Findings for ``--json``."""
+    return [{"kind": f.kind, "column": f.column, "text": f.text} for f in findings]

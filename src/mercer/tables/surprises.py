@@ -1,0 +1,167 @@
+"""What new rows hold that the training rows did not: counted block by block, and said in words.
+
+A model predicts for every row, also where a value cannot be read or lies far from all that it has
+learnt from. `Surprises` counts such values for each column.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.columns import Column, used_columns
+from mercer.tables.encoding import TableEncoder
+from mercer.tables.spellings import is_missing_mark, signs_of
+from mercer.tables.values import as_dates, as_numbers, missing_values
+
+__all__ = ["Surprises"]
+
+
+class Surprises:
+    """Counts of the values of new rows that a model may misread.
+
+    Parameters
+    ----------
+    encoder : fitted TableEncoder
+
+    Examples
+    --------
+    >>> table = {"size": np.arange(9.0) % 7, "colour": np.array(["red", "blue", "red"] * 3, object)}
+    >>> surprises = Surprises(TableEncoder().fit(table))
+    >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})
+    >>> for sentence in surprises.sentences():
+    ...     print(sentence)
+    size: 1 of 1 value lies far from the training range 0 to 6, such as 1e+12.
+    colour: 1 level that training had not, or hardly: pink. It counts as one unknown level.
+    """
+
+    def __init__(self, encoder: TableEncoder):
+        self.encoder = encoder
+        self.known: Counter = Counter()  # values that are not missing, of each column
+        self.missing: Counter = Counter()
+        self.unread: Counter = Counter()
+        self.far: Counter = Counter()
+        self.signed: Counter = Counter()  # values with a percent or currency sign
+        self.strange_signs: dict[Any, set] = {}
+        self.levels: dict[Any, set] = {}
+        self.examples: dict[tuple, Any] = {}
+
+    def see(self, table: dict[Any, np.ndarray]) -> None:
+        """Count what a block of new rows holds; its columns are as `read_columns` returns them."""
+        for column in used_columns(self.encoder.columns_):
+            if column.name in table and column.kind in ("number", "date"):
+                self._see_numbers(column, table[column.name])
+        for name, levels in self.encoder.unseen(table).items():
+            self.levels.setdefault(name, set()).update(levels)
+
+    def _see_numbers(self, column: Column, values: np.ndarray) -> None:
+        name = column.name
+        if column.kind == "number":
+            read = as_numbers(values, column.decimal)
+            lost = np.isnan(read)
+        else:
+            read = as_dates(values, column.order)
+            lost = np.isnat(read)
+        gone = missing_values(values)
+        if values.dtype == object:
+            gone |= np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
+        unread = lost & ~gone
+        self.known[name] += int((~gone).sum())
+        self.missing[name] += int(gone.sum())
+        self.unread[name] += int(unread.sum())
+        if unread.any():
+            self.examples.setdefault((name, "unread"), values[unread][0])
+        far = _far(column, read)
+        self.far[name] += int(far.sum())
+        if far.any():
+            self.examples.setdefault((name, "far"), read[far][0])
+        if column.kind == "number" and values.dtype == object:
+            texts = [v for v in values.tolist() if isinstance(v, str)]
+            for text in texts:
+                signs = signs_of([text])
+                self.signed[name] += bool(signs)
+                strange = set(signs.split()) - set(column.signs.split())
+                self.strange_signs.setdefault(name, set()).update(strange)
+
+    def unreadable(self) -> list[Column]:
+        """The columns of numbers or dates of which not one value could be read."""
+        return [
+            column
+            for column in used_columns(self.encoder.columns_)
+            if 0 < self.known[column.name] == self.unread[column.name]
+        ]
+
+    def example(self, column: Column) -> Any:
+        """The first value of a column that could not be read."""
+        return self.examples[column.name, "unread"]
+
+    def sentences(self) -> list[str]:
+        """What a user should know of the new rows, a sentence each."""
+        said = []
+        for column in used_columns(self.encoder.columns_):
+            if column.kind in ("number", "date"):
+                said += [f"{column.name}: {what}" for what in self._numbers_said(column)]
+            if column.name in self.levels:
+                levels = sorted(self.levels[column.name])
+                some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
+                many = len(levels) > 1
+                said.append(
+                    f"{column.name}: {len(levels)} level{'s' * many} that training had not, or "
+                    f"hardly: {some}. {'They count' if many else 'It counts'} as one unknown level."
+                )
+        return said
+
+    def _numbers_said(self, column: Column) -> list[str]:
+        name, said = column.name, []
+        known, unread, far = self.known[name], self.unread[name], self.far[name]
+        values = f"of {known} value{'s' * (known != 1)}"
+        if unread:
+            example = self.examples[name, "unread"]
+            said.append(
+                f"{unread} {values} cannot be read as {column.kind}s, such as {example!r:.60}, and "
+                f"count{'s' * (unread == 1)} as missing. Write them as in training."
+            )
+        if far:
+            example = self.examples[name, "far"]
+            example = str(example)[:10] if column.kind == "date" else f"{example:.6g}"
+            low, high = column.low, column.high
+            low, high = (f"{v:.6g}" if isinstance(v, float) else v for v in (low, high))
+            said.append(
+                f"{far} {values} lie{'s' * (far == 1)} far from the training range {low} to "
+                f"{high}, such as {example}."
+            )
+        if self.strange_signs.get(name):
+            signs = " ".join(sorted(self.strange_signs[name]))
+            said.append(f"some values have {signs}, which training had not; they are left away.")
+        elif column.signs and known and not self.signed[name]:
+            said.append(
+                f"no value has {column.signs}, which training had: 12% and 12 are the same number, "
+                "and 0.12 is another one."
+                if "%" in column.signs
+                else f"no value has {column.signs}, which training had. Check the unit."
+            )
+        gone = self.missing[name]
+        if gone and not column.missing:
+            values, them = ("values are", "them") if gone > 1 else ("value is", "it")
+            said.append(
+                f"{gone} {values} missing, but training missed none; the median stands for {them}."
+            )
+        return said
+
+
+def _far(column: Column, read: np.ndarray) -> np.ndarray:
+    """Which values are farther from the training range than the range is wide."""
+    if column.low is None:
+        return np.zeros(len(read), dtype=bool)
+    if column.kind == "date":
+        low, high = (np.datetime64(day, "s").astype(float) for day in (column.low, column.high))
+        high += 86400  # the last day ends here
+        read = np.where(np.isnat(read), np.nan, read.astype(np.int64))
+    else:
+        low, high = column.low, column.high
+    # quarters never overflow, nor do their differences
+    read, low, high = read / 4, low / 4, high / 4
+    width = high - low
+    return (read > high + width) | (read < low - width)

@@ -1,0 +1,214 @@
+"""The columns of any table as numpy arrays, and the numbers and dates in their texts.
+
+A column is float64 with NaN for missing numbers, datetime64 with NaT for missing dates, or objects
+(mostly texts; sets or lists of items) with None for missing values. Texts can contain numbers
+("1,200.50", "12%") or dates; spellings.py reads them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import as_objects, describe, is_missing_value
+from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
+
+__all__ = [
+    "as_dates",
+    "as_numbers",
+    "is_object_list",
+    "missing_values",
+    "read_columns",
+]
+
+
+def read_columns(X: Any) -> dict[Any, np.ndarray]:
+    """Name -> column of a data frame (pandas, polars, arrow) or a two-dimensional array or list.
+
+    The columns of an array have the names 0, 1, 2, ... In an array of objects, a column becomes
+    float64 if all its values are numbers. A list or column of strings or sets is the single
+    column 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        X is not a table, has no rows or columns, has infinite values, or has values that are not
+        numbers, texts or dates.
+
+    Examples
+    --------
+    >>> {name: column.dtype.kind for name, column in read_columns([["a", 1], ["b", None]]).items()}
+    {0: 'O', 1: 'f'}
+    """
+    import narwhals as nw
+    from narwhals.dependencies import is_into_dataframe
+
+    if is_object_list(X):
+        columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
+        rows = len(columns[0])
+    elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        rows = len(frame)
+        columns = {
+            name: _series_values(series.alias(""), name)  # in some names polars sees patterns
+            for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
+        }
+    else:
+        columns, rows = _array_columns(X)
+    for count, what in ((rows, "sample"), (len(columns), "feature")):
+        if not count:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape=({rows}, {len(columns)})) while a minimum of 1 is "
+                "required."
+            )
+    for name, values in columns.items():
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            where = f"column {name!r}, row {int(np.argmax(np.isinf(values)))}"
+            raise ValueError(
+                f"Input X contains infinity in {where}: give a finite number, or a missing value."
+            )
+    return columns
+
+
+def is_object_list(X: Any) -> bool:
+    """Whether each row of X is one string or one set, instead of a row of values."""
+    kinds: tuple = (str, bytes, Set)
+    column: Any = X
+    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
+        column, kinds = column.to_pylist(), (*kinds, list)
+    elif len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):
+        column, kinds = column.to_list(), (*kinds, list)
+    elif not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.ndim == 1):
+        return False
+    first = next((item for item in column if not is_missing_value(item)), None)
+    return isinstance(first, kinds)
+
+
+def _series_values(series: Any, name: Any) -> np.ndarray:
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if dtype == nw.Datetime and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype == nw.Datetime or dtype == nw.Date:
+        return np.array(series.cast(nw.Datetime("us")).to_numpy(), dtype="datetime64[s]")
+    if dtype == nw.Duration:
+        seconds = series.dt.total_seconds()
+        return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
+    return _objects(series.to_list(), name)
+
+
+def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
+            "Give X.toarray(), or use SVC or KernelRidge, which take sparse rows."
+        )
+    if X is None or isinstance(X, (str, bytes, dict, set)):
+        raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
+    # in a list of rows that has texts, the other values must not become texts
+    A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    if A.ndim == 1 and A.dtype.kind == "O" and any(isinstance(row, (list, tuple)) for row in A):
+        raise ValueError(
+            "X is a list of rows of different lengths: give the same number of values in each row."
+        )
+    if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
+        raise ValueError("Complex data not supported: give real numbers.")
+    if A.size == 0 and A.ndim == 1:
+        raise ValueError("X is empty: at least 1 sample is needed.")
+    if A.ndim != 2:
+        raise ValueError(
+            f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
+            "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
+        )
+    if A.dtype.kind in "fiub":
+        A = A.astype(np.float64)
+    elif A.dtype.kind == "M":
+        A = A.astype("datetime64[s]")
+    elif A.dtype.kind == "m":
+        A = A / np.timedelta64(1, "D")
+    else:
+        return {j: _objects(A[:, j].tolist(), j) for j in range(A.shape[1])}, len(A)
+    return {j: np.ascontiguousarray(A[:, j]) for j in range(A.shape[1])}, len(A)
+
+
+def _objects(values: list, name: Any) -> np.ndarray:
+    """A column of Python values: numbers or dates if all values are, else objects."""
+    missing = np.array([is_missing_value(v) for v in values], dtype=bool)
+    kinds = {type(v) for v, m in zip(values, missing) if not m}
+    for kind in kinds:
+        if issubclass(kind, dict):
+            raise TypeError(
+                f"argument must be a string or a number: column {name!r} of X holds "
+                f"{describe(next(v for v in values if isinstance(v, kind)))} in a cell."
+            )
+    if kinds and all(
+        issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds
+    ):
+        return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
+    if kinds and all(issubclass(k, (datetime.date, np.datetime64)) for k in kinds):
+        dates = [np.datetime64("NaT") if m else utc(v) for v, m in zip(values, missing)]
+        return np.array(dates, dtype="datetime64[s]")
+    if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
+        days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
+        return np.array(days)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    column[missing] = None
+    return column
+
+
+def missing_values(values: np.ndarray) -> np.ndarray:
+    """Mask of the missing entries of a column, (n,) bool."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "M":
+        return np.isnat(values)
+    return np.array([v is None for v in values.tolist()], dtype=bool)
+
+
+def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
+    """A column as float64: numbers do not change, texts become their numbers, else NaN.
+
+    ``decimal`` is the decimal sign of the texts; "" finds it from them.
+    """
+    if values.dtype.kind == "f":
+        return values
+    if values.dtype.kind == "M":
+        days = values.astype("datetime64[s]").astype(np.float64) / 86400
+        return np.where(np.isnat(values), np.nan, days)
+    different = set(values.tolist())
+    decimal = decimal or decimal_of(v for v in different if isinstance(v, str))
+    known: dict[Any, float] = {}
+    for v in different:
+        number = spelled_number(v, decimal) if isinstance(v, str) else v
+        known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
+    return np.array([known[v] for v in values.tolist()], dtype=np.float64)
+
+
+def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
+    """A column as datetime64[s]: texts become their dates; other texts, and numbers, NaT.
+
+    ``order`` is the order of day, month and year in the texts; "" finds it from them.
+    """
+    if values.dtype.kind == "f":
+        return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]")
+    different = set(values.tolist())
+    order = order or order_of(v for v in different if isinstance(v, str))
+    known = {}
+    for v in different:
+        date = spelled_date(v, order) if isinstance(v, str) else None
+        if isinstance(v, datetime.date):
+            date = np.datetime64(utc(v), "s")
+        known[v] = np.datetime64("NaT", "s") if date is None else date
+    return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")
