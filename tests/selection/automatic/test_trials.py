@@ -16,7 +16,7 @@ from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.leaderboard import Leaderboard
 from mercer.selection.automatic.metrics import metric_named
 from mercer.selection.automatic.recipes import Recipe
-from selection.small_searches import RING, TABLE, WAVE, X, same_model, search_of
+from selection.automatic.small_searches import RING, TABLE, WAVE, X, same_model, search_of
 
 RNG = np.random.default_rng(1)
 

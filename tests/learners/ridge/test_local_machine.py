@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_friedman1
 import mercer
 from mercer import KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.kernels import RBF, Laplacian, Spectrum
-from mercer.learners.ridge import ridge_learner as ridge_base
+from mercer.learners.ridge import ridge_learner
 
 X, y = make_friedman1(600, noise=0.3, random_state=0)
 Z, _ = make_friedman1(90, random_state=1)
@@ -108,7 +108,7 @@ def test_a_row_is_predicted_alone_as_among_others():
 def test_new_rows_that_look_for_their_leaves_in_strips(monkeypatch):
     model = local([0.1, 0.5]).fit(X, np.column_stack([y, y**2]))
     wanted = model.predict(Z)
-    monkeypatch.setattr(ridge_base, "STRIP", 7)
+    monkeypatch.setattr(ridge_learner, "STRIP", 7)
     assert_allclose(model.predict(Z), wanted, rtol=1e-10)
 
 

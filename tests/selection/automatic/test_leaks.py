@@ -19,7 +19,7 @@ from mercer.selection.automatic.candidates import candidates
 from mercer.selection.automatic.holdout import hold_out, score_held_out
 from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.tables.encoding import TableEncoder
-from selection.held_out import HeldOutPredictions
+from selection.automatic.held_out import HeldOutPredictions
 
 N = 90
 RNG = np.random.default_rng(0)

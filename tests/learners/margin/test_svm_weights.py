@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from learners.machines import IRIS, MACHINES, overlapping, target, values
+from learners.margin.machines import IRIS, MACHINES, overlapping, target, values
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF, Laplacian
 

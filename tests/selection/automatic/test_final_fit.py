@@ -8,7 +8,7 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic import automatic, budget, final_fit, trials
 from mercer.selection.automatic.candidates import Candidate
 from mercer.threads import Stopped
-from selection.small_searches import RING, TABLE, WAVE, same_model, search_of
+from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
 
 
 @pytest.mark.parametrize(("left", "expected"), [(1e6, 2000), (50, 1000), (20, 500), (1e-3, 500)])

@@ -33,8 +33,8 @@ from mercer.plots.report.save import render, write_report
 from mercer.selection.automatic import KernelRegressor, holdout
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.visible import visible
-from plots.reports import HOSTILE, classification, hostile, regression, three_rows
-from plots.test_drawings import read_png
+from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
+from plots.report.test_drawings import read_png
 
 
 class Page(HTMLParser):

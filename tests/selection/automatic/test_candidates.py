@@ -12,7 +12,7 @@ from mercer.selection.automatic.candidates import Candidate, candidates
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
-from selection.small_searches import TABLE, X
+from selection.automatic.small_searches import TABLE, X
 
 RNG = np.random.default_rng(1)
 COUNTED = TABLE.assign(count=RNG.integers(5, size=240))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mercer.plots.report.save import write_report
-from plots.reports import three_rows
+from plots.report.reports import three_rows
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from learners.machines import IRIS, WINE, values
+from learners.margin.machines import IRIS, WINE, values
 from mercer import SVC, NuSVC
 from mercer.gram import FeatureGram, PairGram, PairGrams, TiledGram
 from mercer.kernels import RBF, Kernel

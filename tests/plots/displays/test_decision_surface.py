@@ -21,7 +21,7 @@ from sklearn.svm import OneClassSVM
 import mercer
 from mercer.kernels import RBF, Linear
 from mercer.plots import DecisionSurfaceDisplay
-from plots.legibility import contrast, texts
+from plots.displays.legibility import contrast, texts
 
 matplotlib.use("Agg")
 X, CODES = make_moons(120, noise=0.25, random_state=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from learners.machines import (
+from learners.margin.machines import (
     CANCER,
     DIABETES,
     IRIS,

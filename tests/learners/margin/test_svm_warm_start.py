@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from learners.machines import MACHINES, overlapping, target, values
+from learners.margin.machines import MACHINES, overlapping, target, values
 from mercer import SVC, SVR, NuSVC, OneClassSVM, _native
 from mercer.kernels import RBF
 from mercer.learners.margin import support_vectors
@@ -150,6 +150,6 @@ def test_a_small_memory_budget_changes_nothing_but_the_time():
 
 
 def test_without_shrinking_it_is_the_same():
-    """(It is left to tests/solvers/test_smo_shrinking.py that rows are left out.)"""
+    """(It is left to tests/solvers/smo/test_smo_shrinking.py that rows are left out.)"""
     one, other = (SVC(gamma=0.5, shrinking=s, tol=1e-5).fit(X, Y) for s in (True, False))
     assert_allclose(one.objective_, other.objective_, rtol=1e-7)

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from mercer.plots.report.save import write_report
-from plots.reports import classification, hostile, regression, three_rows
+from plots.report.reports import classification, hostile, regression, three_rows
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]

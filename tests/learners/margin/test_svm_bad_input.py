@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from learners.machines import MACHINES, overlapping, target, values
+from learners.margin.machines import MACHINES, overlapping, target, values
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF, Sigmoid
 

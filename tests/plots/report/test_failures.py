@@ -31,7 +31,7 @@ from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.metrics import metric_named
-from plots.test_influence import planted
+from plots.displays.test_influence import planted
 
 
 def chances(n=600, rare=0.06):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.plots import PartialDependenceDisplay, RelevanceDisplay
-from plots.test_influence import planted
+from plots.displays.test_influence import planted
 
 mpl.use("Agg")
 

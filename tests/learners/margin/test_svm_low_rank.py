@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import mercer
-from learners.machines import CANCER, MACHINES, overlapping, target, values
+from learners.margin.machines import CANCER, MACHINES, overlapping, target, values
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF
 

@@ -17,7 +17,7 @@ from sklearn.svm import OneClassSVM
 
 import mercer
 from mercer.plots import MarginDisplay
-from plots.legibility import contrast, texts
+from plots.displays.legibility import contrast, texts
 
 matplotlib.use("Agg")
 X, CODES = make_moons(150, noise=0.25, random_state=0)

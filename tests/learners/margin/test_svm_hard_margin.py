@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from learners.machines import beta_of
+from learners.margin.machines import beta_of
 from mercer import SVC, SVR, NuSVR
 from mercer.kernels import RBF
 from mercer.learners.margin import support_vectors

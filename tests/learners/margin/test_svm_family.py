@@ -10,7 +10,16 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from cases import KERNELS
 from cases import name as case_name
-from learners.machines import CANCER, DIABETES, IRIS, MACHINES, WINE, overlapping, target, values
+from learners.margin.machines import (
+    CANCER,
+    DIABETES,
+    IRIS,
+    MACHINES,
+    WINE,
+    overlapping,
+    target,
+    values,
+)
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF, Match, TableKernel
 
