@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski, norm_meaning
@@ -86,6 +86,11 @@ class MappedMinkowski(MinkowskiOfMapped):
     @property
     def meaning(self) -> Meaning:  # type: ignore[override]
         return norm_meaning(self.p, "W (x − z)")
+
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        A = np.asarray(self.linear_map, np.float64)
+        return Norm(float(self.p), A) if 0 < self.p < np.inf else None
 
     def validate(self) -> None:
         self._norm.validate()

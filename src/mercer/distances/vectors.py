@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.covariance import least_left_out
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
@@ -96,6 +96,13 @@ class Minkowski(Distance):
     @property
     def differentiable(self) -> bool:  # type: ignore[override]
         return 1 <= self.p < np.inf
+
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        if not 0 < self.p < np.inf:
+            return None
+        w = self.weights
+        return Norm(float(self.p), None if w is None else np.asarray(w, float) ** (1 / self.p))
 
     def validate(self) -> None:
         if not (is_number(self.p) and self.p >= 0):
@@ -258,6 +265,10 @@ class Mahalanobis(Distance):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.precision = precision
+
+    @property
+    def norm(self) -> Norm:  # type: ignore[override]
+        return Norm(2.0, self.factor().T)
 
     def validate(self) -> None:
         if self.shrinkage not in ("auto", "leave_one_out") and not (

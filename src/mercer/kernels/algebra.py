@@ -8,6 +8,7 @@ Kernels that change the features of one kernel (normalised, centred ...) are in 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Composite, Meaning, dense_rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import as_numbers, is_number
 
@@ -238,6 +240,11 @@ class Scaled(Unary):
                 "number is not positive semidefinite. If you want 0, leave the kernel out of the "
                 "sum."
             )
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        inner = self.kernel.formula
+        return inner and replace(inner, factor=inner.factor * float(self.factor))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         K = self.inner_block(X, Z)

@@ -9,6 +9,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Meaning
 from mercer.kernels.base import Layer
+from mercer.kernels.formula import Formula
 from mercer.samples import is_number
 
 __all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms", "cosines_of_gram"]
@@ -79,6 +80,13 @@ class ArcCosine(Layer):
         if not (is_number(self.degree) and self.degree in (0, 1, 2)):
             raise ValueError(f"degree={self.degree!r}: an arc-cosine kernel needs 0, 1 or 2.")
         check_layers("layers", self.layers)
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        if self.layers != 1 or self.degree == 0:  # two zero rows of degree 0 are at no angle
+            return None
+        n = int(self.degree)
+        return Formula("arc_cosine", {"degree": n}, "cosine", lengths=float(n))
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         outer = np.sqrt(self.of_diag(g_x)), np.sqrt(self.of_diag(g_z))
