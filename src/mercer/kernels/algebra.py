@@ -71,7 +71,7 @@ class Node(Composite, Kernel):
             child.validate()
 
     def encoding(self) -> Hashable:
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encoding()
         first, *others = (child.encoding() for child in self.children())
         if any(other != first for other in others):
@@ -87,7 +87,7 @@ class Node(Composite, Kernel):
 
     def encode(self, X: Any, like: Any = None) -> Any:
         self.encoding()  # an error if the kernels read samples in different ways
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encode(X, like)
         first, *others = self.children()
         X = first.encode(X, like)
