@@ -17,8 +17,8 @@ __all__ = ["Formula", "of_distance"]
 class Formula:
     r"""A kernel on vectors as data: a number for each pair of rows, and a profile of it.
 
-    k(x, z) = factor · (‖x‖ ‖z‖)^lengths · profile(t), where the number t of two rows x and z is one of
-    the ``coordinates`` below.
+    k(x, z) = factor · (‖x‖ ‖z‖)^lengths · profile(t), where the number t of two rows x and z is
+    one of the ``coordinates`` below.
 
     Parameters
     ----------
