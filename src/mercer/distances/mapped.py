@@ -12,7 +12,7 @@ from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski, norm_meaning
-from mercer.samples import Prepared, as_numbers, largest_column
+from mercer.samples import Prepared, float_array, largest_column
 
 __all__ = ["MappedMinkowski", "MinkowskiOfMapped"]
 
@@ -94,7 +94,7 @@ class MappedMinkowski(MinkowskiOfMapped):
 
     def validate(self) -> None:
         self._norm.validate()
-        A = as_numbers("linear_map", self.linear_map)
+        A = float_array("linear_map", self.linear_map)
         if A.ndim not in (1, 2) or A.size == 0:
             raise ValueError(
                 f"linear_map has shape {A.shape}: give one factor for each column, (d,), or a "

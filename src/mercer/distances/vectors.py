@@ -28,7 +28,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.samples import Prepared, as_numbers, is_number
+from mercer.samples import Prepared, float_array, is_number
 
 __all__ = ["Cosine", "Mahalanobis", "Minkowski", "norm_meaning"]
 
@@ -414,7 +414,7 @@ class Cosine(Distance):
 
 
 def _symmetric(name: str, matrix: Any) -> np.ndarray:
-    S = as_numbers(name, matrix)
+    S = float_array(name, matrix)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S

@@ -19,7 +19,7 @@ from mercer.distances import Composite, Meaning, dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 
 __all__ = [
     "Convex",
@@ -390,7 +390,7 @@ class Convex(Node):
     def _weights(self) -> np.ndarray:
         if self.weights is None:
             return np.full(len(self.kernels), 1 / len(self.kernels))
-        return as_numbers("weights", self.weights)
+        return float_array("weights", self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mercer.samples.frames import describe
 from mercer.samples.kind import Kind
+from mercer.samples.raw_data import describe
 
 __all__ = ["all_kinds", "joined", "kind_named", "kind_of", "kind_that_holds", "register_kind"]
 

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.samples import Categories, EncodedColumns
-from mercer.tables.cells import as_items, as_texts, encode_cells, words
+from mercer.tables.cells import as_items, as_texts, encode_cells, words_of
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
 from mercer.tables.records import KeepsRecords
@@ -225,7 +225,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             views = {str(column.name): "items"}
         else:
             views = {str(column.name): "characters"}
-            if sum(map(len, map(words, cells))) >= WORDS * len(cells):
+            if sum(map(len, map(words_of, cells))) >= WORDS * len(cells):
                 views[f"{column.name}: words"] = "words"
         for label, kind in views.items():
             self.known_[label] = encode_cells(kind, cells)[:0]

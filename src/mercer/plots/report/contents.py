@@ -29,8 +29,8 @@ from mercer.plots.report.failures import (
     Segment,
     WorstRow,
 )
+from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.plots.report.words import KernelWords
 from mercer.selection.automatic import METRICS, side
 
 __all__ = [
