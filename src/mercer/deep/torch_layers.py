@@ -74,7 +74,7 @@ class _NormalisedGaussian(_OfAngles):
 
 
 class _ArcCosine(_OfAngles):
-    """Of degree 1."""
+    """The arc-cosine kernel of degree 1."""
 
     def of_cosines(self, cosines):
         cosines = cosines.clamp(-STRAIGHT, STRAIGHT)

@@ -110,7 +110,7 @@ def unit_rows(X: Any) -> Any:
     with np.errstate(over="ignore", under="ignore"):
         squares = squared_norms(X)
     usual = np.finfo(X.dtype).tiny / np.finfo(X.dtype).eps
-    if not ((squares > usual) & (squares < np.inf)).all():  # of a zero row, or out of range
+    if not ((squares > usual) & (squares < np.inf)).all():  # a zero row, or squares out of range
         X = _largest_is_one(X)
         squares = squared_norms(X)
     length = np.sqrt(squares)

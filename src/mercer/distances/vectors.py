@@ -90,7 +90,7 @@ class Minkowski(Distance):
 
     @property
     def definite_up_to(self) -> float:  # type: ignore[override]
-        # for p > 2 no power is, from three columns on (Koldobsky 1991)
+        # for p > 2 and three or more columns, no power is (Koldobsky 1991)
         return self.exponent if self.p <= 2 else 0.0
 
     @property

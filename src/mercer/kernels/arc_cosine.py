@@ -104,7 +104,7 @@ class ArcCosine(Layer):
             return super().gram_derivatives(G, g_x, g_z)
         roots, cosines = cosines_of_gram(G, g_x, g_z)
         rest = 1 - np.arccos(cosines) / np.pi
-        area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # of a parallelogram, by π
+        area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # area of a parallelogram, by π
         x, z = not_zero(g_x)[:, None], not_zero(g_z)
         if self.degree == 1:
             return rest, area / (2 * x), area / (2 * z)
@@ -157,7 +157,7 @@ def apply_layers(
 ) -> np.ndarray:
     """``outer[0][i] · outer[1][j] · J_n(θ) / J_n(0)`` in the place of G[i, j]; θ is the angle of
     inner products G and squared norms, and becomes the angle of the next layer and so on."""
-    smallest = np.finfo(G.dtype).tiny  # of a smaller one, the reciprocal may be infinite
+    smallest = np.finfo(G.dtype).tiny  # the reciprocal of a smaller one may be infinite
     zero_x, zero_z = (g < smallest for g in norms)
     if zero_x.any() and zero_z.any():
         G[np.ix_(zero_x, zero_z)] = 1  # two zero rows agree; another row is at a right angle

@@ -69,7 +69,7 @@ def check_mercer(
     kernel : Kernel
     X : raw samples of the kernel's kind
     max_samples : int, default=1000
-        Of more rows than this, only so many, evenly spaced, are used: the check costs O(n³).
+        The most rows that are used, evenly spaced among all: the check costs O(n³).
     tolerance : float, optional
         How negative an eigenvalue may be, relative to the largest. None means n times the machine
         precision of the dtype.

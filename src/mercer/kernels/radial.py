@@ -196,7 +196,7 @@ class Laplacian(OfMetric):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         if self.metric is not None or X.shape[1] != 1:
             return super().block(X, Z)
-        # of single numbers: no power for each pair
+        # single numbers need no power for each pair
         x, z = (dense_rows(side)[:, 0] for side in (X, Z))
         K = np.empty((len(x), len(z)), np.result_type(x, z))
         x, z = (np.require(side, K.dtype, ["C", "ALIGNED"]) for side in (x, z))

@@ -27,7 +27,7 @@ def register_kind(kind: Kind) -> Callable[[], None]:
     Returns
     -------
     remove : callable
-        Without arguments; it makes the kind unknown again.
+        A function without arguments, which makes the kind unknown again.
 
     Raises
     ------
