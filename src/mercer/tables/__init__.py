@@ -4,7 +4,7 @@ A column is judged by column_rules.py, its numbers and dates are read by values.
 and encoding.py makes samples of it. review.py says what is wrong with a table before a fit.
 """
 
-from mercer.tables.cells import as_items, as_texts, items_of, words
+from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import KINDS, Column, column_notices, used_columns
 from mercer.tables.encoding import OBJECTS, Feature, TableEncoder, date_parts, unreadable
@@ -70,5 +70,5 @@ __all__ = [
     "spelled_number",
     "unreadable",
     "used_columns",
-    "words",
+    "words_of",
 ]

@@ -13,8 +13,14 @@ from mercer.samples import Sets, Strings, as_samples, split_items
 from mercer.tables.values import missing_values
 
 __all__ = [
-    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "separator_of", "words",
-]  # fmt: skip
+    "as_items",
+    "as_texts",
+    "clear_separator",
+    "encode_cells",
+    "items_of",
+    "separator_of",
+    "words_of",
+]
 
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
 SETS = (Set, list, tuple, np.ndarray)
@@ -24,12 +30,12 @@ REPEATED = 5  # times at least that an item stands in a column of sets, on avera
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text in lower case, and its punctuation marks each for itself.
 
     Examples
     --------
-    >>> words("WIN £100 now!!")
+    >>> words_of("WIN £100 now!!")
     ['win', '£', '100', 'now', '!', '!']
     """
     return _WORD.findall(text.lower())
@@ -87,7 +93,7 @@ def encode_cells(kind: str, cells: list, like: Any = None) -> Strings | Sets:
     """Encoded texts ("characters"), their words, or items; in the codes of the training cells."""
     if kind == "items":
         return as_samples(cells, "sets", like=like, reader="a column of sets")
-    rows = cells if kind == "characters" else [words(text) for text in cells]
+    rows = cells if kind == "characters" else [words_of(text) for text in cells]
     return as_samples(rows, "strings", like=like, reader="a column of texts")
 
 

@@ -48,7 +48,7 @@ def infer_columns(
     Parameters
     ----------
     columns : dict
-        As `read_columns` returns them.
+        The columns as `read_columns` returns them.
     kind : dict, optional
         Name -> "number", "category", "date", "text", "set", "identifier" or "drop", in place of
         what would be inferred. Or a `Column`, which was inferred from more rows of the same table,

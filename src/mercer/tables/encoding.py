@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.samples import Categories, EncodedColumns
-from mercer.tables.cells import as_items, as_texts, encode_cells, words
+from mercer.tables.cells import as_items, as_texts, encode_cells, words_of
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
 from mercer.tables.records import KeepsRecords
@@ -81,9 +81,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : list of Column, optional
-        As `infer_columns` returns them; None infers them in ``fit``.
+        The columns as `infer_columns` returns them. None infers them in ``fit``.
     rare : int, default=3
-        In categories with more than 20 levels, levels with fewer training rows than this share one
+        Levels with fewer training rows than this, in categories of more than 20 levels, share one
         code.
 
     Attributes
@@ -225,7 +225,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             views = {str(column.name): "items"}
         else:
             views = {str(column.name): "characters"}
-            if sum(map(len, map(words, cells))) >= WORDS * len(cells):
+            if sum(map(len, map(words_of, cells))) >= WORDS * len(cells):
                 views[f"{column.name}: words"] = "words"
         for label, kind in views.items():
             self.known_[label] = encode_cells(kind, cells)[:0]

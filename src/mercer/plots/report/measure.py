@@ -48,9 +48,9 @@ from mercer.plots.report.failures import (
     weak_segments,
     worst_rows,
 )
+from mercer.plots.report.kernel_words import KernelWords, kernel_words
 from mercer.plots.report.pieces import TextPieces, text_pieces
 from mercer.plots.report.summaries import column_summaries, target_summary
-from mercer.plots.report.words import KernelWords, kernel_words
 from mercer.selection.automatic import (
     METRICS,
     HeldOut,
@@ -323,7 +323,7 @@ def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
 
 
 def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
-    """Of columns that have an order or levels; none of other samples than tables."""
+    """How predictions depend on columns with an order or levels; empty if X is no table."""
     kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
     shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
     if not _is_table(X) or not shown:

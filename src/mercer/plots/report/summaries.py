@@ -54,7 +54,7 @@ def _column(column: Any, values: np.ndarray, automatic: bool) -> ColumnSummary:
         )  # fmt: skip
         levels, counts = map(list, zip(*found.most_common(12))) if found else ([], [])
     elif column.kind == "date":
-        dates = as_dates(values)  # of texts too, some of which may be none
+        dates = as_dates(values)  # texts are read too; some may be no dates
         dates = np.sort(dates[~np.isnat(dates)])
         if len(dates):
             counts = histogram(dates.astype("int64").astype(float), 12)[0].tolist()
