@@ -84,8 +84,8 @@ docs: build $(VENV)/.docs
 # write to a file that pytest must not capture (--capture=sys).
 SITE := build/asan/site
 NATIVE_TESTS := tests/native tests/kernels/test_instruction_sets.py tests/kernels/test_dot.py \
-	tests/kernels/test_kmers.py tests/solvers/test_smo.py tests/solvers/test_smo_pairs.py \
-	tests/solvers/test_linear_svm.py tests/search/test_vectors.py
+	tests/kernels/test_kmers.py tests/solvers/smo/test_smo.py tests/solvers/smo/test_smo_pairs.py \
+	tests/solvers/linear/test_linear_svm.py tests/search/test_vectors.py
 TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
 	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \

@@ -34,11 +34,10 @@ from mercer.kernels import (
 )
 from mercer.learners.perceptrons import kernel_perceptron
 from mercer.search import files
-from mercer.solvers import EigenSolver
+from mercer.solvers import EigenSolver, smo
 from mercer.solvers.linear import linear_rows
 from mercer.solvers.ridge import eigenpairs, ridge_system
 from mercer.solvers.ridge.ridge_system import RidgeSystem, wide_product
-from mercer.solvers.smo import kernel_perceptron as perceptron
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -110,7 +109,7 @@ def test_visits_of_few_samples_make_the_same_perceptron(small):
         return model.fit(A, y).decision_function(A)
 
     wanted = fitted()
-    small(perceptron, BLOCK=7, SMALL=1)
+    small(smo.kernel_perceptron, BLOCK=7, SMALL=1)
     assert_allclose(fitted(), wanted, rtol=1e-10, atol=1e-12)
 
 

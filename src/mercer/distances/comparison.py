@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer.distances.meaning import Meaning
 from mercer.distances.tiles import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
     Kind,
@@ -63,6 +64,8 @@ class Comparison(BaseEstimator, ABC):
     kind: str = "vectors"
     #: whether value(x, z) == value(z, x)
     symmetric: bool = True
+    #: what reports say about it; None: its name and the first line of its docstring
+    meaning: Meaning | None = None
     #: whether `block` should get all samples at once, if all values fit into memory
     at_once: bool = False
 

@@ -1,0 +1,180 @@
+"""Kernels whose weights are learnt: from how many rows, by which method, and which are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.kernels import TableKernel
+from mercer.learners.metrics import Form, learn_metric
+from mercer.selection.automatic.budget import Budget
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.interactions import learn_interactions
+from mercer.selection.automatic.candidates.screening import foremost
+from mercer.selection.automatic.candidates.sums import learn_sum
+from mercer.tables import Feature
+from mercer.threads import count_jobs
+
+__all__ = [
+    "FIRST_RUNG_SHARE",
+    "LEARNING_ROWS",
+    "LEARNING_STEPS",
+    "SPARED_ROWS",
+    "Learnt",
+    "LearntKernels",
+    "learn_kernel",
+    "learning_jobs",
+    "learning_rows",
+    "least_memory",
+]
+
+LEARNING_ROWS = 1200  # for tables of up to 20 columns
+SPARED_ROWS = 2 * LEARNING_ROWS  # a metric is learnt from half of them, and judged on the others
+FEWEST_LEARNING_ROWS = 300
+LEARNING_STEPS = 25  # of the weights of interactions
+METRIC_STEPS = 3  # two are enough as a rule
+FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights may be learnt
+
+#: the norm and the power of the kernels with a learnt metric
+FORMS = {"absolute": Form(1, 1.0), "diagonal": Form(2, 1.0), "full": Form(2, 1.4, full=True)}
+
+
+def learning_rows(memory: int) -> int:
+    """Rows from which weights are learnt: twelve matrices fit, if they are not few.
+
+    Their number does not depend on the threads, so that results do not either.
+    """
+    return int(np.clip(np.sqrt(memory / 8 / 12), FEWEST_LEARNING_ROWS, LEARNING_ROWS))
+
+
+def least_memory(rows: int) -> int:
+    """Bytes that a search needs: one matrix of the rows from which weights are learnt."""
+    return 8 * min(rows, FEWEST_LEARNING_ROWS) ** 2
+
+
+def learning_jobs(memory: int, rows: int, n_jobs: int | None) -> int:
+    """Threads that learn the weights: beside six matrices of the rows, each holds three."""
+    fitting = (memory // (8 * rows**2) - 6) // 3
+    return int(np.clip(fitting, 1, count_jobs(n_jobs)))
+
+
+class Learnt(NamedTuple):
+    """A kernel that was learnt (None before), the steps that were taken, and those it has kept."""
+
+    kernel: Any
+    taken: int
+    kept: int
+
+
+def learn_kernel(
+    candidate: Candidate,
+    features: list[Feature],
+    M: Any,
+    Y: np.ndarray,
+    weights: np.ndarray | None,
+    memory: int,
+    n_jobs: int | None,
+    *,
+    steps: int | None = None,
+    on_step: Callable[[int, float], bool | None] | None = None,
+) -> Learnt:
+    """The kernel of a candidate with weights learnt from encoded rows, in random order.
+
+    Parameters
+    ----------
+    M, Y : the encoded rows, and the targets (n, outputs)
+    steps : int, optional
+        Of a metric, all of which are taken; None chooses their number.
+    on_step : callable, optional
+        Called with (step, error) after each step; if it returns True, the learning ends.
+    """
+    if candidate.family == "metric":
+        numbers, n = candidate.numbers(features), len(M)
+        found = learn_metric(
+            M.numbers[:, numbers], Y, weights, form=FORMS[candidate.form],
+            steps=METRIC_STEPS if steps is None else steps, chosen=steps is None,
+            held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
+        )  # fmt: skip
+        kernel = candidate.kernel(features, found.kernel)
+        return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
+    if candidate.family == "screened":
+        columns = [j for j, f in enumerate(features) if f.kind in ("scaled", "code")]
+        kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
+        return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
+    kernel, X = candidate.bound(features, M)
+    if candidate.family == "many":
+        return Learnt(learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1, 1)
+    jobs = learning_jobs(memory, len(M), n_jobs)
+    learnt = learn_interactions(
+        kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
+    )
+    return Learnt(learnt.kernel, len(learnt.errors), len(learnt.errors))
+
+
+class LearntKernels:
+    """The kernels that a search has learnt; each is learnt once.
+
+    Parameters
+    ----------
+    features : list of Feature
+    M, Y, weights : the encoded rows, their targets (n, outputs) and their weights or None
+    budget : Budget
+        Learning ends after half of its time.
+    memory : int
+        Bytes.
+    seed : int
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    steps : dict
+        Candidate -> the steps in which an earlier search has learnt its kernel.
+    """
+
+    def __init__(
+        self, features: list[Feature], M: Any, Y: np.ndarray, weights: np.ndarray | None, *,
+        budget: Budget, memory: int, seed: int, n_jobs: int | None,
+    ):  # fmt: skip
+        self.features, self.M, self.Y, self.weights = features, M, Y, weights
+        self.budget, self.memory, self.seed, self.n_jobs = budget, memory, seed, n_jobs
+        self.steps: dict[Candidate, int] = {}
+        self._found: dict[tuple, Learnt] = {}
+
+    def known(self, candidate: Candidate) -> bool:
+        """Whether the kernel of a candidate was learnt, for all folds or for some."""
+        return any(key == candidate.alike for key, _ in self._found)
+
+    def of(self, candidate: Candidate, fold: int | None = None) -> Learnt:
+        """What was learnt for a fold, or for all; the kernel is None if nothing was."""
+        return self._found.get((candidate.alike, fold), Learnt(None, 0, 0))
+
+    def kept(self, candidate: Candidate) -> int | None:
+        """The median of the steps that its kernels for the folds have kept; None without them."""
+        found = sorted(
+            learnt.kept
+            for (alike, fold), learnt in self._found.items()
+            if alike == candidate.alike and fold is not None
+        )
+        return found[(len(found) - 1) // 2] if found else None
+
+    def learn(
+        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
+    ) -> TableKernel:
+        """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
+        key = candidate.alike, fold
+        if key in self._found:
+            return self._found[key].kernel
+
+        def enough(step: int, error: float) -> bool:
+            if steps is not None:
+                return step + 1 >= steps
+            return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
+
+        w = None if self.weights is None else self.weights[rows]
+        self._found[key] = learn_kernel(
+            candidate.alike, self.features, self.M[rows], self.Y[rows], w, self.memory,
+            self.n_jobs, on_step=enough,
+        )  # fmt: skip
+        return self._found[key].kernel

@@ -1,0 +1,281 @@
+"""The machines of the search: a kernel learner, and what makes predictions of its outputs.
+
+How they are fitted is in `mercer.selection.automatic.machines.recipes`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from mercer.learners.base import all_pairs, by_pair
+from mercer.learners.margin import SVC
+from mercer.learners.ridge import KernelRidge
+from mercer.learners.windows import NadarayaWatson
+
+__all__ = ["KernelRidgeMachine", "Machine", "MarginMachine", "WindowMachine"]
+
+#: what a value of a pair's machine says about the odds of its two classes, before the calibration
+STEEPNESS = 3.0
+LEAST = 1e-3  # added to the share of a class, whose logarithm is an output
+
+
+class Machine(ABC):
+    """Abstract: a fitted machine, f(x) = finish(outputs(x)).
+
+    Attributes
+    ----------
+    learner : KernelRidge, SVC or NadarayaWatson
+        Fitted.
+    finish : callable
+        Outputs (n, outputs) -> predictions or probabilities.
+    penalty : float
+        λ / Σw of ridge, C, or the width of a window.
+    """
+
+    learner: Any
+    finish: Any
+    penalty: float
+
+    @abstractmethod
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, outputs)."""
+
+    @property
+    def parts(self) -> tuple[Machine, ...]:
+        """The machine itself; of a mean all of them, the best one first."""
+        return (self,)
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, bound to the rows of the fit."""
+        return self.learner.kernel_
+
+    @abstractmethod
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        """The arguments of a `Recipe` that fits a machine like it to a share of the rows."""
+
+    @property
+    @abstractmethod
+    def stored(self) -> np.ndarray:
+        """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the stored rows are: "training rows", "support vectors" or "centres"."""
+
+    @abstractmethod
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        """How much each stored row adds to one output of each row, (n, stored).
+
+        Parameters
+        ----------
+        outputs : ndarray of shape (n,)
+            The number of the output for each row. Of a support vector machine it is a class, and
+            what a stored row adds is summed over the class' pairs.
+        """
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """The solver, and what it chose, in words."""
+
+    def __call__(self, M: Any) -> np.ndarray:
+        """Predictions or probabilities for the rows of an encoded table."""
+        return self.finish(self.outputs(M))
+
+
+@dataclass
+class KernelRidgeMachine(Machine):
+    """Kernel ridge regression of the targets without their means.
+
+    Attributes
+    ----------
+    offset : ndarray of shape (outputs,)
+        Means of the targets.
+    """
+
+    learner: KernelRidge
+    finish: Any
+    penalty: float
+    offset: np.ndarray
+
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, outputs); sums are in float64."""
+        out = np.empty((len(M), len(self.offset)))
+        for part in self.learner.expansions(M):
+            out[part.rows] = part.K @ part.coef.astype(np.float64)
+        return out + self.offset
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        if self.learner.solver_ == "local":
+            return {"machine": "local", "leaf_rows": self.learner.leaf_rows}
+        low = self.learner.solver_ == "low_rank"
+        rank = max(1, int(len(self.stored) * share)) if low else None
+        return {"machine": "ridge", "rank": rank}
+
+    @property
+    def stored(self) -> np.ndarray:
+        if self.learner.solver_ == "low_rank":
+            return self.learner.centres_
+        return np.arange(self.learner.X_fit_.shape[0])
+
+    @property
+    def kind(self) -> str:
+        return "centres" if self.learner.solver_ == "low_rank" else "training rows"
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(M), len(self.stored)))
+        for part in self.learner.expansions(M):
+            coef = part.coef.astype(np.float64)[:, outputs[part.rows]].T
+            # centres may be rows of the leaf too, and add both times
+            np.add.at(found, np.ix_(part.rows, part.stored), part.K.dense() * coef)
+        return found
+
+    @property
+    def description(self) -> str:
+        solver = self.learner.solver_
+        if solver == "low_rank":
+            solver = f"low rank, {self.learner.X_fit_.shape[0]} centres"
+        elif solver == "local":
+            leaves, centres = self.learner.leaves_, len(self.learner.centres_)
+            solver = f"{leaves.count} leaves of {leaves.largest:,} rows, {centres} centres"
+        return f"kernel ridge, {solver}, penalty {self.penalty:.3g} times the rows"
+
+
+@dataclass
+class MarginMachine(Machine):
+    """A support vector machine for each pair of classes; an output is a class' log-likelihood.
+
+    If v is the value of the machine of a pair, 1 / (1 + exp(-3 v)) stands for the probability of
+    its first class, and the output of a class is the sum of the logarithms over its pairs.
+
+    Attributes
+    ----------
+    classes : ndarray
+        Those of the task; the learner may have met fewer.
+    """
+
+    learner: SVC
+    finish: Any
+    penalty: float
+    classes: np.ndarray
+
+    def outputs(self, M: Any) -> np.ndarray:
+        """Of the rows of an encoded table, (n, classes)."""
+        values, met = self.learner.decision_function(M), self.learner.classes_
+        known = pair_likelihoods(values, len(met))
+        found = np.full((len(known), len(self.classes)), known.min(initial=0.0) - 1)
+        found[:, np.searchsorted(self.classes, met)] = known
+        return found
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": "svc", "penalty": self.penalty}
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self.learner.support_
+
+    @property
+    def kind(self) -> str:
+        return "support vectors"
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        k = len(self.learner.classes_)
+        codes = np.repeat(np.arange(k), self.learner.n_support_)
+        if self.learner.X_fit_.shape[0] != len(codes):
+            raise ValueError(
+                "The support vector machine rests on a kernel of low rank, which does not say what "
+                "one training row adds: fit it to fewer rows."
+            )
+        beta = by_pair(self.learner.dual_coef_.astype(np.float64), codes, k)
+        signed = np.zeros((len(codes), len(self.classes)))
+        met = np.searchsorted(self.classes, self.learner.classes_)
+        for (a, b), coef in zip(all_pairs(k), -beta.T if k == 2 else beta.T):
+            signed[:, met[a]] += coef
+            signed[:, met[b]] -= coef
+        return self.learner.cross_gram(M).dense() * signed[:, outputs].T
+
+    @property
+    def description(self) -> str:
+        return (
+            f"support vector machine, C = {self.penalty:g}, "
+            f"{self.learner.X_fit_.shape[0]} support vectors"
+        )
+
+
+@dataclass
+class WindowMachine(Machine):
+    """The mean of the targets of the rows near a new one, with weights by their distance.
+
+    For classes, an output is log(s + 0.001), where s is the share of the class in the weights.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n, outputs)
+        Of the rows of the fit: numbers, or +1 for the class of a row and -1 for the other classes.
+    weights : ndarray of shape (n,) or None
+    classes : bool
+        Whether the targets are classes.
+    """
+
+    learner: NadarayaWatson
+    finish: Any
+    penalty: float
+    targets: np.ndarray
+    weights: np.ndarray | None
+    classes: bool
+
+    @property
+    def kernel(self) -> Any:
+        distance: Any = self.learner.distance_  # that of the features of the kernel
+        return distance.kernel
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": "window"}
+
+    def outputs(self, M: Any) -> np.ndarray:
+        return self.read(self.learner.predict(M))
+
+    def read(self, means: np.ndarray) -> np.ndarray:
+        """The outputs of means of the targets, (n, outputs)."""
+        return np.log((1 + means) / 2 + LEAST) if self.classes else means
+
+    @property
+    def stored(self) -> np.ndarray:
+        return np.arange(len(self.targets))
+
+    @property
+    def kind(self) -> str:
+        return "training rows"
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        """What each row adds to the mean of the targets, (n, stored)."""
+        distance, near = self.learner.distance_, self.learner.X_fit_
+        D = distance.block(self.learner.encode_new(M), near).astype(np.float64)
+        logs = -(D**2) / (2 * self.penalty**2)
+        if self.weights is not None:
+            logs += np.log(self.weights)
+        return softmax(logs, axis=1) * self.targets[:, outputs].T
+
+    @property
+    def description(self) -> str:
+        return f"mean over a window of width {self.penalty:.3g} on {len(self.targets):,} rows"
+
+
+def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
+    """The sum of each class' log-likelihoods in its pairs, (n, classes).
+
+    ``values`` are those of the pairs (n, pairs), or f of two classes (n,), positive for the second.
+    """
+    values = -values[:, None] if values.ndim == 1 else values
+    found = np.zeros((len(values), classes))
+    for (a, b), v in zip(all_pairs(classes), STEEPNESS * values.T):
+        found[:, a] -= np.logaddexp(0, -v)
+        found[:, b] -= np.logaddexp(0, v)
+    return found

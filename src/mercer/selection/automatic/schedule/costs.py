@@ -1,0 +1,148 @@
+"""How long the steps of a search take: predictions, corrected by what was observed.
+
+The constants were measured with nothing beside it. A busy machine is slower, so each prediction is
+multiplied by observed / predicted time of the last steps together, of which long ones count most.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from mercer.learners.base import LIMITS, PENALTY_ROWS
+from mercer.selection.automatic.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+
+__all__ = ["Costs", "entry_seconds"]
+
+AT_FIRST = 1.5  # factor before anything was observed
+FACTORS = (0.3, 10.0)  # between which it is believed
+LAST = 5  # steps whose observed time counts
+CARE = 1.3  # a step begins only if so many times its predicted time is left
+CHOLESKY = 6e10  # operations a second, in float32
+MACHINE = 8e-9  # seconds of a support vector machine of two classes, for each pair of its rows
+EASE = 0.25  # it is divided by this power of the pairs of classes, which are easier to separate
+EACH_MACHINE = 0.01  # its seconds, however few the rows are
+EACH_PAIR = 0.0005  # the same for each pair of classes
+EACH_WINDOW = 0.1  # seconds of a machine of windows, however few the rows are
+PAIR, PAIR_OUTPUT = 6e-9, 1.5e-9  # of each pair of its rows, and of each target of a pair
+EACH_STEP = 0.003  # a step of learning, however few the rows are
+PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
+SCREENING = 1e-6  # seconds for each value of a column and its features
+JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
+EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
+FACTOR = 2e-11  # the same for each row and squared centre
+AGAIN = 4.0  # times as long where the factor is computed whenever it is read, for lack of memory
+EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
+
+
+class Costs:
+    """Predicted seconds of the steps, and what is known of how wrong they are.
+
+    Parameters
+    ----------
+    pairs : int
+        Of classes, each of which a support vector machine separates; 0 without classes.
+    outputs : int
+        Targets: one, or one for each class.
+    """
+
+    def __init__(self, pairs: int, outputs: int):
+        self.pairs, self.outputs = pairs, outputs
+        self.steps: dict[str, deque] = {}  # their observed and predicted times
+
+    def factor(self, kind: str) -> float:
+        """Observed / predicted time of the last steps of a kind, or of all where it has none."""
+        known = self.steps.get(kind) or [step for each in self.steps.values() for step in each]
+        if not known:
+            return AT_FIRST
+        took, predicted = np.sum(known, axis=0)
+        return float(np.clip(took / predicted, *FACTORS))
+
+    def expected(self, kind: str, predicted: float) -> float:
+        """Seconds that a step will take, with care."""
+        return CARE * self.factor(kind) * predicted
+
+    def observe(self, kind: str, predicted: float, took: float) -> None:
+        """Remember what a step took."""
+        if predicted > 0:
+            self.steps.setdefault(kind, deque(maxlen=LAST)).append((took, predicted))
+
+    # --- predictions --------------------------------------------------------------------------
+
+    @staticmethod
+    def low_rank(n: int, rank: int, entry: float, kept: bool = True) -> float:
+        """A fit with a factor, which is ``kept`` or computed again.
+
+        ``entry`` is the time of one value of the kernel.
+        """
+        factor = n * rank * (entry + EACH_CENTRE) + FACTOR * n * rank**2
+        return (1 if kept else AGAIN) * factor + EIGEN * rank**3
+
+    @staticmethod
+    def exact(n: int, entry: float) -> float:
+        """A fit by one Cholesky factor, whose penalty was chosen on 1,400 rows."""
+        return n * n * entry + n**3 / 3 / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
+
+    @staticmethod
+    def local(n: int, leaf_rows: int, entry: float) -> float:
+        """A local fit with its leave-one-out outputs."""
+        p, m = min(leaf_rows, n), LIMITS["local ridge"].rank
+        products = 2 * p**2 / 3 + 2 * p * m + 2 * m**2
+        n += JUDGING * p
+        return n * (p + m) * entry + n * products / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
+
+    @staticmethod
+    def eigenpairs(n: int, entry: float) -> float:
+        """A fit by all eigenpairs, which chooses the penalty."""
+        return n * n * entry + EIGEN * n**3
+
+    def margin(self, n: int, entry: float, known: bool = False) -> float:
+        """A support vector machine with its calibration, of which C may be ``known``."""
+        fits = (1 if known else len(costs_tried(self.pairs))) * (FOLDS if n <= SMALL else 1)
+        judged = self._one_margin(0.8 * min(n, JUDGED_ROWS), entry)
+        return fits * judged + self._one_margin(n, entry)
+
+    def _one_margin(self, n: float, entry: float) -> float:
+        least = EACH_MACHINE + EACH_PAIR * self.pairs
+        return least + n * n * (entry / 2 + MACHINE / max(self.pairs, 1) ** EASE)
+
+    def window(self, n: int, entry: float) -> float:
+        """A machine of windows with its calibration, of which the width is chosen."""
+        return EACH_WINDOW + n * n * (entry + PAIR + PAIR_OUTPUT * self.outputs)
+
+    @staticmethod
+    def interactions(n: int, entry: float, steps: int) -> float:
+        """Learning the weights of interactions: an inverse, products and two kernels a step."""
+        return steps * (EACH_STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
+
+    @staticmethod
+    def alignment(n: int, entry: float, parts: int) -> float:
+        """Learning the weights of a sum: ``entry`` is the time of one value of all its parts."""
+        return n * n * (entry + PRODUCT * parts**2)
+
+    @staticmethod
+    def screening(n: int, columns: int) -> float:
+        """Which columns depend on the target."""
+        return SCREENING * n * columns
+
+    @staticmethod
+    def metric(n: int, columns: int) -> float:
+        """Learning a metric from n rows: some systems and products for each of its steps."""
+        return 4 * (10 * n**3 / 3 / CHOLESKY + n * n * (1e-7 + 4e-9 * columns))
+
+
+def entry_seconds(kernel: Any, X: Any) -> float:
+    """Time of one value of a kernel, in one thread, measured on some of its encoded samples."""
+    some = X[np.arange(min(256, X.shape[0]))]
+    kernel.block(some[:8], some)  # what is computed once for all is not counted
+
+    def seconds() -> float:
+        start = perf_counter()
+        kernel.block(some, some)
+        return perf_counter() - start
+
+    # the least of three: a process that takes the core for a moment would count a hundredfold
+    return min(seconds() for _ in range(3)) / some.shape[0] ** 2

@@ -1,0 +1,112 @@
+"""How long the trials of a search take, and whether there is time for one more.
+
+A step begins only if the clock leaves room for it and for the final fit of the best machine so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.selection.automatic.budget import Budget
+from mercer.selection.automatic.candidates import (
+    FIRST_RUNG_SHARE,
+    LEARNING_STEPS,
+    Candidate,
+    LearntKernels,
+)
+from mercer.selection.automatic.schedule.costs import Costs
+from mercer.selection.automatic.schedule.finals import TRIED_LEAF, Finals
+from mercer.selection.automatic.schedule.rungs import Rung, Rungs
+
+__all__ = ["HELD_ROWS", "PROMOTED", "Forecast"]
+
+HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
+PROMOTED = 3  # candidates for which the first rung leaves time in the second one
+EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
+LEARNING = ", learning"  # in the names of kinds of trials
+RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
+
+
+class Forecast:
+    """Predicted seconds of the trials of one search, and what is left of its time.
+
+    Parameters
+    ----------
+    budget, finals, learnt, rungs
+        Those of the search.
+    """
+
+    def __init__(self, budget: Budget, finals: Finals, learnt: LearntKernels, rungs: Rungs):
+        self.budget, self.finals, self.learnt, self.rungs = budget, finals, learnt, rungs
+        self.costs = finals.costs
+
+    def predicted(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial on a machine with nothing beside it."""
+        rows, rank = rung
+        entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
+        learning, each = 0.0, self.rungs.learns_each(candidate)
+        if candidate.learn and not self.learnt.known(candidate):
+            learning = (folds if each else 1) * self._learning(candidate, rows)
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        values = rows * (rows if rows <= HELD_ROWS else train) * entry  # of the kernel
+        if candidate.machine == "window":
+            return learning + values + folds * self.costs.window(train, 0)
+        if candidate.machine == "svc":
+            known = self.rungs.large(rows)  # C, from an earlier rung
+            return learning + values + folds * self.costs.margin(train, 0, known)
+        if candidate.machine == "local":
+            return learning + folds * Costs.local(train, TRIED_LEAF, entry)
+        if each:
+            return learning + folds * Costs.eigenpairs(train, entry)
+        if rank is None:
+            return learning + folds * Costs.exact(train, entry)
+        return learning + EACH_FOLDS + Costs.low_rank(rows, rank, entry)
+
+    def _learning(self, candidate: Candidate, rows: int) -> float:
+        """Seconds in which a kernel is learnt once."""
+        entry, count = self.finals.entry(candidate), self.rungs.count_learning(candidate)
+        if candidate.family == "screened":
+            return Costs.screening(rows, len(self.finals.features))
+        if candidate.family == "metric":
+            count = min(count, self.rungs.learning_rows)
+            return Costs.metric(count, len(candidate.numbers(self.finals.features)))
+        if candidate.family == "many":
+            parts = len(candidate.kernel(self.finals.features).parts)
+            return Costs.alignment(count, entry, parts)
+        return Costs.interactions(count, entry, LEARNING_STEPS)
+
+    def final_learning(self, candidate: Candidate) -> float:
+        """Seconds, with care, in which a kernel is learnt again for the final fit."""
+        if not self.rungs.learns_each(candidate):
+            return 0.0
+        seconds = self._learning(candidate, len(self.finals.M))
+        return self.costs.expected(candidate.machine + LEARNING, seconds)
+
+    def expected(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial, with care; 0 without a limit."""
+        if np.isinf(self.budget.limit):
+            return 0.0
+        return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
+
+    def kind(self, candidate: Candidate) -> str:
+        """Trials of one kind are slower or faster than predicted in the same way."""
+        learns = candidate.learn and not self.learnt.known(candidate)
+        return candidate.machine + (LEARNING if learns else "")
+
+    def first_share(self, order: list[Candidate], rung: Rung) -> float:
+        """Part of the time for the first rung: what the second one is sure to leave."""
+        if np.isinf(self.budget.limit):
+            return 1.0
+        longest = max(self.expected(replace(c, learn=False), rung) for c in order)
+        left = 1 - PROMOTED * longest / self.budget.limit
+        return max(FIRST_RUNG_SHARE, left)
+
+    def reserve(self, best: Candidate | None, penalty: float) -> float:
+        """Seconds that are kept for final fits of the best candidate so far and of a partner."""
+        least = RESERVE * self.budget.limit
+        if best is None or np.isinf(self.budget.limit):
+            return least
+        wanted = self.final_learning(best) + 2 * self.finals.wanted(best, penalty)
+        return max(least, min(wanted, MOST_RESERVED * self.budget.limit))

@@ -1,0 +1,199 @@
+"""Predictions for rows that are held out: a candidate is fitted to the other rows of each fold.
+
+One pass over a low-rank factor of the kernel matrix gives those of all folds of a ridge machine;
+other machines are fitted for each fold. Column weights are learnt on rows that are not used for
+scores; a small table has no such rows, so its weights are learnt again for each fold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.gram import gram
+from mercer.kernels import Precomputed, TableKernel
+from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
+from mercer.selection.automatic.candidates import Candidate, LearntKernels
+from mercer.selection.automatic.machines import Machine, Recipe, Task
+from mercer.selection.automatic.schedule import (
+    EXACT_ROWS,
+    HELD_ROWS,
+    SPARED,
+    TRIED_LEAF,
+    Finals,
+    Rung,
+    Rungs,
+    gathered,
+)
+from mercer.solvers import RidgeFolds
+from mercer.tables import Feature
+from mercer.threads import blas_limit, ordered_map
+
+__all__ = ["FoldFits", "Judged"]
+
+
+class Judged(NamedTuple):
+    """What was found of a candidate on the rows of a rung.
+
+    Attributes
+    ----------
+    predicted : ndarray
+        Predictions or probabilities for each row; NaN for rows in no fold.
+    kernel : TableKernel
+        That of the last fold.
+    penalty : float
+        The median of the folds.
+    steps : list of int
+        In which the kernel was learnt for this, once or for each fold.
+    """
+
+    predicted: np.ndarray
+    kernel: TableKernel
+    penalty: float
+    steps: list[int]
+
+
+class FoldFits:
+    """Fits candidates to the training rows of folds; the arguments are those of `Trials`."""
+
+    def __init__(
+        self, task: Task, features: list[Feature], M: Any, y: np.ndarray, *,
+        weights: np.ndarray | None, finals: Finals, rungs: Rungs, learnt: LearntKernels,
+        memory: int, seed: int, n_jobs: int | None,
+    ):  # fmt: skip
+        self.task, self.features, self.M, self.y = task, features, M, y
+        self.Y, self.weights = task.targets(y), weights
+        self.finals, self.rungs, self.learnt = finals, rungs, learnt
+        self.memory, self.seed, self.n_jobs = memory, seed, n_jobs
+
+    def judge(
+        self, candidate: Candidate, rung: Rung, steps: list[int] | None, penalty: float | None
+    ) -> Judged:
+        """Predict the rows of a rung, each by a fit that has not seen it.
+
+        Parameters
+        ----------
+        steps : list of int, optional
+            In which an earlier search has learnt the kernel; None learns until the time is over.
+        penalty : float, optional
+            What is known of it; None chooses it in each fold.
+        """
+        rows, folds = self.rungs.folds(rung[0])
+        if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):
+            return self._fold_by_fold(candidate, rows, folds, steps, penalty)
+        kernel, taken = self.shared_kernel(candidate, steps)
+        return Judged(*self._all_folds(kernel, rows, folds, rung[1]), taken)
+
+    def shared_kernel(
+        self, candidate: Candidate, steps: list[int] | None = None
+    ) -> tuple[TableKernel, list[int]]:
+        """The candidate's kernel for all folds, and the steps in which it was learnt just now.
+
+        Its weights are learnt once, from the rows that are set aside for this.
+        """
+        if not candidate.learn:
+            return candidate.bound(self.features, self.M)[0], []
+        known = self.learnt.known(candidate)
+        taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
+        spared: Any = self.rungs.spared
+        kernel = self.learn(candidate, spared, taken_before)
+        return kernel, [] if known else [self.learnt.of(candidate).taken]
+
+    def _all_folds(self, kernel, rows, folds, rank: int) -> tuple[np.ndarray, Any, float]:
+        """Held-out predictions of all folds from one factor, the kernel and the median penalty.
+
+        The penalty and the calibration of a fold come from the leave-one-out outputs of its
+        training rows, so that its own targets reach neither.
+        """
+        X, w = kernel.encode(self.M[rows]), self._weights(rows)
+        Y, y = self.Y[rows], self.y[rows]
+        share = np.ones(len(rows)) if w is None else w
+        judged, chosen = mixed_outputs(Y), []
+        others = [(folds != SPARED) & (folds != f) for f in range(folds.max() + 1)]
+        finishes: list = []
+
+        def calibrate(outputs: np.ndarray, own: np.ndarray) -> None:
+            v = None if w is None else w[own]
+            finishes.append(self.task.calibrate(outputs[own], y[own], v))
+
+        with blas_limit(rank):
+            K: Any = gram(
+                kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
+            )
+            cross = RidgeFolds(K, folds, w)
+            tried = affordable(PENALTIES, judged, self.memory)
+            sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
+            for own, outputs in zip(others, cross.leave_one_out(judged, sizes[:, None] * tried)):
+                squares = np.square(outputs[:, own] - judged[own]).sum(axis=2)
+                best = int(np.argmin(squares @ share[own]))
+                chosen.append(tried[best])
+                if judged is Y:
+                    calibrate(outputs[best], own)
+            if judged is not Y:
+                for own, outputs in zip(others, cross.leave_one_out(Y, (sizes * chosen)[:, None])):
+                    calibrate(outputs[0], own)
+            outputs = cross.predict(Y, sizes * chosen)
+        each = (finish(outputs[folds == f]) for f, finish in enumerate(finishes))
+        return gathered(folds, each), kernel, float(np.median(chosen))
+
+    def _fold_by_fold(self, candidate, rows, folds, steps, penalty) -> Judged:
+        """Held-out predictions of a machine that is fitted to each fold's training rows.
+
+        Where each fold has the same kernel, its matrix is computed once. Where it is learnt, it is
+        learnt from the training rows of each fold.
+        """
+        each = self.rungs.learns_each(candidate)
+        recipe = Recipe(
+            candidate.machine, penalty,
+            exact=len(rows) <= EXACT_ROWS and not each, leaf_rows=self.finals.leaf(TRIED_LEAF),
+            memory=self.memory, n_jobs=self.n_jobs, seed=self.seed,
+        )  # fmt: skip
+        kernel: Any = None
+        taken: list[int] = []
+        if not each:
+            kernel, taken = self.shared_kernel(candidate, steps)
+        held = None if each else self._held(kernel, rows)
+        M = self.M[rows] if held is None else held
+
+        def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
+            own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
+            train, learnt = rows[others], kernel
+            if each:
+                learnt = self.learn(candidate, train, steps[f] if steps else None, f)
+            machine = recipe.fit(
+                self.task, learnt if held is None else Precomputed(), M[others], self.y[train],
+                self._weights(train),
+            )  # fmt: skip
+            return machine(M[own]), machine, learnt
+
+        # learning has threads of its own, and so have factors of many rows
+        jobs = 1 if each or len(rows) > HELD_ROWS else self.n_jobs
+        values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
+        if each:
+            taken = [self.learnt.of(candidate, f).taken for f in range(len(machines))]
+        penalties = [machine.penalty for machine in machines]
+        chosen = float(np.median(penalties))
+        if candidate.machine == "svc":  # one that was tried
+            chosen = sorted(penalties)[(len(penalties) - 1) // 2]
+        return Judged(gathered(folds, values), kernels[-1], chosen, taken)
+
+    def _held(self, kernel: TableKernel, rows: np.ndarray) -> Any:
+        """The kernel matrix of some rows, for fits that are given it; None if it is too large."""
+        if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.memory / 2:
+            return None
+        X = kernel.encode(self.M[rows])
+        K = gram(kernel, X, memory=self.memory, n_jobs=self.n_jobs).dense()
+        return Precomputed().encode(K)
+
+    def learn(
+        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
+    ) -> TableKernel:
+        """The candidate's kernel, learnt from as many of the rows as there is time for."""
+        if candidate.family != "screened":  # which takes no time worth saving
+            count = self.rungs.count_learning(candidate)
+            rows = np.random.default_rng(self.seed).permutation(rows)[:count]
+        return self.learnt.learn(candidate, rows, steps, fold)
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]

@@ -1,0 +1,82 @@
+"""What the candidates of a search scored, and which of them is the best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.selection.automatic.scores import Metric
+
+__all__ = ["Leaderboard"]
+
+
+class Leaderboard:
+    """Rows of names, scores and losses.
+
+    Parameters
+    ----------
+    metric : Metric
+
+    Attributes
+    ----------
+    rows : list of dict
+        See ``leaderboard_`` of `KernelClassifier`; until the end a row of a candidate has its
+        ``place`` in the schedule too.
+    """
+
+    def __init__(self, metric: Metric):
+        self.metric = metric
+        self.rows: list[dict] = []
+
+    def enter(self, row: dict) -> None:
+        """Add a row; it replaces the candidate's row from an earlier rung."""
+        self.rows = [r for r in self.rows if r["name"] != row["name"]] + [row]
+
+    def known(self) -> list[dict]:
+        """The rows that have a score."""
+        return [r for r in self.rows if not np.isnan(r["score"])]
+
+    def ranked(self, rows: int) -> list[dict]:
+        """The candidates that were tried on so many rows, the best one first."""
+        found = [r for r in self.rows if not r["baseline"] and r["rows"] == rows]
+        best = self.settled(found)
+        rest = sorted((r for r in found if r is not best), key=self.key, reverse=True)
+        return [best, *rest]
+
+    def winner(self) -> dict:
+        """The best candidate of the last rung."""
+        tried = [r for r in self.rows if not r["baseline"]]
+        return self.ranked(max(r["rows"] for r in tried))[0]
+
+    def settled(self, rows: list[dict]) -> dict:
+        """The best of some rows.
+
+        Metrics that count correct rows are not exact: among the rows within one standard error of
+        the best score, the one with the smallest loss wins.
+        """
+        best = max(rows, key=self.key)
+        top, slack = best["score"], 0.0
+        if self.metric.counts_hits and 0 < top < 1:
+            slack = float(np.sqrt(top * (1 - top) / best["rows"]))
+        near = [r for r in rows if r["score"] >= top - slack] or [best]
+        return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
+
+    def key(self, row: dict) -> tuple:
+        """Sort key: first more rows (a later rung), then the score, then the loss."""
+        score = row["score"]
+        return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
+
+    def close(self) -> str | None:
+        """Give the rows their ranks; a sentence where the winner is not the first."""
+        winner = self.winner()
+        self.rows.sort(key=self.key, reverse=True)
+        for place, row in enumerate(self.rows, 1):
+            row["rank"] = place
+            row.pop("place", None)
+        first = next(r for r in self.rows if not r["baseline"])
+        if first is winner:
+            return None
+        return (
+            f"The winner is {winner['name']!r}: its {self.metric.name} is within one standard "
+            f"error of the best, and its probabilities are better (loss {winner['loss']:.3g}, and "
+            f"{first['loss']:.3g} of {first['name']!r})."
+        )

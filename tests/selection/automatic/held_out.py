@@ -1,0 +1,44 @@
+"""What a search predicts for the rows that it holds out, for tests that look for leaks."""
+
+import numpy as np
+
+from mercer.selection.automatic.budget import Budget
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines.baselines import baseline_names
+from mercer.selection.automatic.scores import Metric
+from mercer.selection.automatic.trials.trials import Trials
+
+
+class HeldOutPredictions:
+    """The predictions of a search, read through its metric, which is handed all of them.
+
+    Attributes
+    ----------
+    of : dict
+        Name of a baseline or candidate -> predictions, NaN for rows that are in no fold.
+    folds : ndarray of shape (n,)
+        The fold of each row, or -1. Given ones replace those of the search: these are stratified
+        by the targets, which a test changes.
+    """
+
+    def __init__(self, kind, features, M, y, schedule, weights=None, folds=None):
+        n = len(M)
+        task, y = kind.read(y, n, "the test")
+        metric = Metric("kept", task.name, self._keep, probabilities=task.name != "regression")
+        search = Trials(
+            task, features, M, y, metric, weights=weights, budget=Budget(), memory=10**9, seed=0
+        )
+        self.folds = search.rungs.folds(n)[1] if folds is None else folds
+        search.rungs.folds = lambda count: (np.arange(n), self.folds)
+        self._kept = []
+        search.replay(schedule)
+        names = [*baseline_names(features), *(Candidate.of(entry).name for entry in schedule)]
+        self.of = dict(zip(names, self._kept))  # and not the mean of two, if there is one
+
+    def _keep(self, y, predicted, *_):
+        judged = self.folds >= 0
+        if len(y) == judged.sum():  # the score of all folds, and not that of one
+            out = np.full((len(judged), *predicted.shape[1:]), np.nan)
+            out[judged] = predicted
+            self._kept.append(out)
+        return 0.5

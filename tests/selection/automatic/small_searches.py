@@ -1,0 +1,41 @@
+"""A small table with a target of classes and one of numbers, and searches of its rows."""
+
+import numpy as np
+import pandas as pd
+from numpy.testing import assert_array_equal
+
+from mercer.selection.automatic import budget
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.trials import trials
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(240, 3))
+TABLE = pd.DataFrame(X, columns=list("abc")).assign(
+    colour=np.array(list("rgb"))[RNG.integers(3, size=240)]
+)
+RING = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 < 0.5) ^ (TABLE["colour"] == "r"), "in", "out")
+WAVE = np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=240)
+
+
+def search_of(model, y, metric=None, seconds=np.inf):
+    """A new search of the rows that a model was fitted to."""
+    Task = Classification if model.task == "classification" else Regression
+    task, y = Task.read(y, len(y), "the test")
+    return trials.Trials(
+        task, model.encoder_.features_, model.encoder_.transform(TABLE), y,
+        metric_named(metric, model.task), budget=budget.Budget(seconds), memory=10**9,
+        seed=model._seed,
+    )  # fmt: skip
+
+
+def same_model(one, two):
+    """Fails where two models or their searches differ in a bit."""
+    for part, same in zip(one.machine_.parts, two.machine_.parts, strict=True):
+        assert_array_equal(part.learner.dual_coef_, same.learner.dual_coef_)
+        assert_array_equal(part(part.learner.X_fit_), same(same.learner.X_fit_))
+    assert repr(one.kernel_) == repr(two.kernel_)
+    assert one.winner_ == two.winner_
+    assert one.schedule_ == two.schedule_
+    scores = [[row["score"] for row in model.leaderboard_] for model in (one, two)]
+    assert_array_equal(*scores)

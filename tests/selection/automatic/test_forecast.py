@@ -1,0 +1,74 @@
+"""Shares of the time by hand, with a clock that is told the times; baselines of large tables."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines import baselines
+from mercer.selection.automatic.machines.baselines import fit_baseline
+from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
+from mercer.selection.automatic.schedule.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
+from mercer.tables.encoding import TableEncoder
+
+
+class Told(Forecast):
+    """Every trial takes these seconds."""
+
+    def __init__(self, limit: float, seconds: float):
+        self.budget: Any = SimpleNamespace(limit=limit)
+        self.seconds = seconds
+
+    def expected(self, candidate, rung):
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "share"),
+    [(100.0, 2.0, 1 - PROMOTED * 0.02), (100.0, 99.0, FIRST_RUNG_SHARE), (np.inf, 9.0, 1.0)],
+)
+def test_the_first_rung_leaves_what_the_second_needs(limit, seconds, share):
+    told = Told(limit, seconds)
+    assert_allclose(told.first_share([Candidate("gaussian", 1.0, False)], (100, None)), share)
+
+
+def test_what_steps_took_corrects_the_next_of_their_kind_and_long_ones_count_most():
+    costs = Costs(1, 1)
+    assert_allclose(costs.expected("ridge", 2.0), CARE * AT_FIRST * 2)
+    costs.observe("ridge", 1.0, 1.0)
+    for _ in range(3):
+        costs.observe("ridge", 0.01, 0.09)  # a short one with a start that was not predicted
+    assert_allclose(costs.expected("ridge", 2.0), CARE * 2 * 1.27 / 1.03)
+    assert_allclose(costs.factor("svc"), 1.27 / 1.03)  # nothing else is known
+    costs.observe("svc", 1.0, 4.0)
+    assert_allclose([costs.factor("svc"), costs.factor("ridge")], [4, 1.27 / 1.03])
+    for _ in range(LAST):
+        costs.observe("ridge", 1.0, 2.0)
+    assert_allclose(costs.factor("ridge"), 2)  # the last ones alone
+
+
+def test_the_rows_that_a_baseline_sees_keep_their_weights(monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_ROWS", 50)
+    y, weights = np.arange(200.0) ** 2, np.arange(200.0)
+    rows = np.random.default_rng(0).permutation(200)[:50]
+    model = fit_baseline("trivial", [], np.zeros((200, 0)), y, "regression", weights)
+    wanted = np.average(y[rows], weights=weights[rows])
+    assert_allclose(model.predict(np.zeros((1, 0))), wanted)
+
+
+def test_a_baseline_of_many_classes_takes_fewer_steps(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 12, 600)
+    X = pd.DataFrame(rng.normal(size=(600, 3)) + 0.2 * y[:, None], columns=["a", "b", "c"])
+    encoder = TableEncoder().fit(X)
+    parts = "linear (spline)", encoder.features_, encoder.transform(X), y, "classification"
+    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[1]
+    values = 3 * 8 * 600 * 12  # eight splines of each column
+    monkeypatch.setattr(baselines, "WORK", 30 * values)
+    assert fit_baseline(*parts)[-1].max_iter == pytest.approx(30, abs=10)
+    monkeypatch.setattr(baselines, "WORK", 1)
+    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[0]

@@ -1,0 +1,168 @@
+"""The honest score: what is held out, how it is scored, and what it is compared with."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV
+
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.holdout import hold_out, score_held_out
+from mercer.selection.automatic.machines import baselines
+from mercer.selection.automatic.machines.baselines import SPARSE, fit_baseline
+from mercer.selection.automatic.machines.tasks import task_of
+from mercer.selection.automatic.scores import interval, metric_named
+from mercer.tables.encoding import TableEncoder
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(300, 3))
+CIRCLE = np.where((X[:, :2] ** 2).sum(axis=1) < 0.6, "in", "out")
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=2, max_size=8),
+    st.sampled_from([0.1, 0.2, 0.5]),
+    st.integers(0, 5),
+)
+def test_every_class_gives_its_share_and_keeps_a_row(sizes, share, seed):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    train, held_out = hold_out(len(y), y, "classification", share, seed)
+    assert sorted([*train, *held_out]) == list(range(len(y)))
+    for label, size in enumerate(sizes):
+        mine = int((y[held_out] == label).sum())
+        assert mine < size or size > 1
+        assert abs(mine - share * size) <= 1
+        assert (y[train] == label).any()
+
+
+def test_a_fifth_is_held_out_and_the_seed_decides_which():
+    y = np.arange(101.0)
+    train, held_out = hold_out(101, y, "regression")
+    assert (len(train), len(held_out)) == (81, 20)
+    assert held_out.tolist() == hold_out(101, y, "regression")[1].tolist()
+    assert held_out.tolist() != hold_out(101, y, "regression", seed=1)[1].tolist()
+
+
+def test_a_share_is_between_0_and_1():
+    with pytest.raises(ValueError, match="share=1"):
+        hold_out(9, np.arange(9), "regression", share=1)
+
+
+@pytest.fixture(scope="module")
+def circle():
+    train, held_out = hold_out(300, CIRCLE, "classification")
+    model = KernelClassifier(trials=2).fit(X[train], CIRCLE[train])
+    score = score_held_out(model, (X[train], CIRCLE[train]), (X[held_out], CIRCLE[held_out]))
+    return model, train, held_out, score
+
+
+def test_the_score_is_that_of_the_predictions(circle):
+    model, _, held_out, score = circle
+    assert score.metric == "accuracy"
+    assert score.score == model.score(X[held_out], CIRCLE[held_out])
+    assert (score.rows, score.trained_on) == (60, 240)
+    P = model.predict_proba(X[held_out])
+    metric = metric_named(None, "classification")
+    assert (score.low, score.high) == interval(metric, CIRCLE[held_out], P, model.classes_)
+    assert score.low < score.score < score.high
+
+
+def test_encoded_rows_are_scored_as_tables_are(circle):
+    _, train, held_out, score = circle
+    model = KernelClassifier(trials=2)
+    M = model.fit_and_encode(X[train], CIRCLE[train])
+    assert len(M) == len(train)
+    again = score_held_out(model, (M, CIRCLE[train]), (model.encode(X[held_out]), CIRCLE[held_out]))
+    assert_array_equal(again.predicted, score.predicted)
+    assert again.baselines == score.baselines
+
+
+def test_baselines_are_fitted_to_the_same_rows(circle):
+    model, train, held_out, score = circle
+    frequent = max(set(CIRCLE[train].tolist()), key=CIRCLE[train].tolist().count)
+    assert score.baselines["trivial"] == np.mean(CIRCLE[held_out] == frequent)
+    features = model.encoder_.features_
+    M = model.encoder_.transform(X)
+    spline = fit_baseline("linear (spline)", features, M[train], CIRCLE[train], "classification")
+    assert score.baselines["linear (spline)"] == spline.score(M[held_out], CIRCLE[held_out])
+
+
+def test_a_baseline_within_the_interval_is_said_to_do_as_well():
+    y = np.where(RNG.uniform(size=300) < 0.5, "a", "b")  # noise
+    model = KernelClassifier(trials=1).fit(X[:200], y[:200])
+    score = score_held_out(model, (X[:200], y[:200]), (X[200:], y[200:]))
+    assert score.as_good == "trivial"
+    assert "simpler model does as well: the baseline 'trivial'" in score.verdict()
+    better = replace(score, low=0.0, high=score.baselines["trivial"] - 0.1)
+    assert "simpler model is better: the baseline 'trivial'" in better.verdict()
+    assert better.verdict().endswith("above the interval.")
+
+
+@pytest.mark.parametrize("metric", [None, "rmse"])
+def test_a_kernel_machine_that_earns_its_place(metric):
+    y = np.sin(4 * X[:, 0] * X[:, 1]) + 0.05 * RNG.normal(size=300)
+    model = KernelRegressor(trials=2, metric=metric).fit(X[:240], y[:240])
+    score = score_held_out(model, (X[:240], y[:240]), (X[240:], y[240:]))
+    assert score.as_good is None
+    assert "beats both baselines" in score.verdict()
+
+
+def test_a_class_that_training_lacks_is_named(circle):
+    model, train, *_ = circle
+    with pytest.raises(ValueError, match="target value 'beyond', but the training rows do not"):
+        score_held_out(model, (X[train], CIRCLE[train]), (X[:2], np.array(["in", "beyond"])))
+
+
+@pytest.mark.parametrize("name", ["trivial", "linear (spline)", SPARSE])
+@pytest.mark.parametrize("y", [["a", "b", "a"], ["a"] * 40, ["a", "b"] * 20])
+def test_baselines_of_few_rows_or_one_class(name, y):
+    table = RNG.normal(size=(len(y), 2))
+    encoder = TableEncoder().fit(table)
+    model = fit_baseline(
+        name, encoder.features_, encoder.transform(table), np.array(y), "classification"
+    )
+    assert model.predict_proba(encoder.transform(table)).shape == (len(y), len(set(y)))
+
+
+def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
+    codes = RNG.integers(1300, size=6000)
+    y = np.sin(codes) + X[codes % 300, 0] + 0.1 * RNG.normal(size=6000)
+    table = pl.DataFrame({"level": [f"level {c}" for c in codes], "x": X[codes % 300, 0]})
+    encoder = TableEncoder().fit(table)
+    M = encoder.transform(table)
+
+    def fitted():
+        return fit_baseline("linear (spline)", encoder.features_, M, y, "regression")
+
+    wide = fitted()
+    assert isinstance(wide[-1], GridSearchCV)
+    monkeypatch.setattr(baselines, "MANY_LEVELS", 10_000)
+    narrow = fitted()
+    # the penalties, chosen by three folds and by leave-one-out, may differ by a step
+    assert_allclose(wide.predict(M), narrow.predict(M), atol=0.25)
+    assert abs(r2_score(y, wide.predict(M)) - r2_score(y, narrow.predict(M))) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "reason"),
+    [
+        (["a", "b"] * 9, "classification", "2 different values that are not numbers"),
+        ([True, False] * 9, "classification", "2 different values"),
+        ([0.0, 1.0] * 9, "classification", "2 different values"),
+        (list(range(5)) * 20, "classification", "--task regression reads them as numbers"),
+        (list(range(5)) * 2, "regression", "--task classification reads them as classes"),
+        (list(range(300)), "regression", "integers, 300 different"),
+        ([0.5 * i for i in range(5)] * 20, "regression", "numbers, 5 different"),
+        ([0.5, 1.5] * 9, "regression", "numbers, 2 different"),
+    ],
+)
+def test_the_task_follows_from_the_target(target, task, reason):
+    found, why = task_of(np.array(target))
+    assert found == task
+    assert reason in why
+    assert task_of(np.array(target), "regression") == ("regression", "you said so")

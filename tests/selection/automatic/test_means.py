@@ -1,0 +1,224 @@
+"""The mean of machines: what it computes, when it is taken, and that everything knows all."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic import final_fit
+from mercer.selection.automatic.budget import Deadline
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.trials import trials
+from mercer.threads import Stopped
+
+RNG = np.random.default_rng(5)
+TABLE = pd.DataFrame({name: RNG.normal(size=240) for name in "abc"}).assign(
+    d=RNG.choice(["red", "blue"], 240)
+)
+SMOOTH = np.sin(2 * TABLE["a"].to_numpy())
+WAVE = SMOOTH + 1.0 * (TABLE["b"] > 0) * (TABLE["d"] == "red") + 0.1 * RNG.normal(size=240)
+RING = np.where(WAVE + 0.3 * RNG.normal(size=240) > 0.3, "in", "out")
+NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
+    d=RNG.choice(["red", "blue"], 60)
+)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Any mean will do that is not worse, so that there is one."""
+    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", -np.inf)
+    original = trials.Leaderboard.settled
+
+    def settled(self, rows):
+        means = [row for row in rows if row["name"].startswith("mean of")]
+        return means[-1] if means else original(self, rows)
+
+    monkeypatch.setattr(trials.Leaderboard, "settled", settled)
+
+
+def fitted(kind, **settings):
+    model = kind(trials=3, **settings).fit(TABLE, WAVE if kind is KernelRegressor else RING)
+    assert len(model.schedule_[-1]["mean"]) == 2
+    assert len(model.machine_.parts) == 3
+    return model
+
+
+KINDS = pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
+
+
+def answers(model, X=NEW):
+    return model.predict(X) if isinstance(model, KernelRegressor) else model.predict_proba(X)
+
+
+@KINDS
+def test_it_is_the_mean_of_predictions_or_of_log_odds(kind, eager):
+    model = fitted(kind)
+    M = model.encode(NEW)
+    one, other, third = (part(M) for part in model.machine_.parts)
+    if kind is KernelRegressor:
+        return assert_allclose(answers(model), (one + other + third) / 3, rtol=1e-12)
+    odds = np.cbrt(np.prod([P[:, 1] / P[:, 0] for P in (one, other, third)], axis=0))
+    P = answers(model)
+    assert_allclose(P[:, 1] / P[:, 0], odds, rtol=1e-9)
+    return assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+
+
+@KINDS
+def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
+    model = fitted(kind)
+    machine, M = model.machine_, model.encode(NEW)
+    which = np.zeros(len(M), int)
+    added = machine.contributions(M, which)
+    assert added.shape == (len(M), len(machine.stored))
+    parts = [
+        part.finish.slope / 3 * part.contributions(M, which).sum(axis=1) for part in machine.parts
+    ]
+    assert_allclose(added.sum(axis=1), sum(parts), rtol=1e-6, atol=1e-9)
+    assert_array_equal(model.stored_rows_, np.unique(np.concatenate(machine.numbers)))
+    reasons = model.reasons(NEW[:5])
+    assert reasons.stored == len(model.stored_rows_)
+    assert set(reasons.rows.ravel()) <= {-1, *model.stored_rows_}
+
+
+@KINDS
+def test_files_replays_code_and_further_fits_know_both(kind, eager, tmp_path):
+    model = fitted(kind)
+    wanted = answers(model)
+    mercer.save(model, tmp_path / "model.mercer")
+    assert_array_equal(answers(mercer.load(tmp_path / "model.mercer")), wanted)
+    y = WAVE if kind is KernelRegressor else RING
+    again = kind(replay=model.schedule_).fit(TABLE, y)
+    assert again.winner_name_ == model.winner_name_
+    assert_array_equal(answers(again), wanted)
+    room = {"X": TABLE, "y": y}
+    exec(model.code(), room)
+    assert_allclose(answers(room["model"]), wanted, rtol=1e-6, atol=1e-9)
+    assert_allclose(answers(model.refit(TABLE, y)), wanted, rtol=1e-6, atol=1e-9)
+    few = answers(model.compress(TABLE, 200))
+    assert len(model.machine_.parts) == 1
+    assert np.abs(few - wanted).mean() < 0.1
+
+
+def test_the_report_tells_the_kernel_of_each_machine(eager, tmp_path):
+    model = fitted(KernelRegressor)
+    path = tmp_path / "r.html"
+    told = mercer.plots.save_report(path, model, TABLE[:60], WAVE[:60], time=2).machines
+    kernels = [part.kernel for part in model.machine_.parts]
+    assert [words.kernel.code for words in told] == [repr(kernel) for kernel in kernels]
+    assert len({words.learner for words in told}) == 3
+    page = path.read_text("utf-8")
+    assert "Machine 3 of 3" in page
+    assert page.count('class="formula"') == 3
+
+
+def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
+    model = fitted(KernelRegressor)
+    learnt = [c.learn for c in model._candidates()]
+    assert any(learnt)
+    assert set(model.relevance()) <= {"a", "b", "c", "d"}
+    assert len(model.relevance()) >= 2
+
+
+def test_there_is_none_without_a_gain(monkeypatch):
+    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", 0.99)
+    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    assert "mean" not in model.schedule_[-1]
+    assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
+
+
+def test_the_partners_are_those_that_help_most():
+    y, judged = np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, True, True, False])
+    held = HeldPredictions(Regression(), 1000)
+
+    def row(name, loss):
+        return {"name": name, "rows": 4, "loss": loss}
+
+    held.keep(row("a", 1.0), Candidate("gaussian"), y + 1)
+    held.keep(row("b", 1.21), Candidate("laplacian"), y - 1.1)
+    held.keep(row("c", 4.0), Candidate("additive"), y + 2)
+    held.keep(row("worse", 9.0), Candidate("laplacian", 3.0), y - 1.0)  # of a family that is known
+    held.keep(row("large", 0.1), Candidate("metric"), np.zeros(1000))
+    held.keep(row("d", 0.01), Candidate("interactions"), y + 0.07)
+    found = held.partners(row("a", 1.0), y, judged, None)
+    # (y + 1 + y - 1.1) / 2 first, for it is nearer than the mean with d; no third one helps
+    assert [other["name"] for other, _, _ in found] == ["b", "d"]
+    assert_allclose(found[0][2], y - 0.05)
+    assert_allclose(found[1][2], y - 0.01)
+    assert held.partners(row("a", 0.002), y, judged, None) == []
+    assert held.partners(row("unknown", 1.0), y, judged, None) == []
+
+
+def test_its_name_tells_machines_apart_whose_names_have_commas():
+    assert mean_name(["a, 1", "b, 2", "c"]) == "mean of a, 1 + b, 2 + c"
+    assert mean_name(["a, 1"]) == "a, 1"
+
+
+def test_weights_of_rows_count_in_the_choice():
+    y = np.array([0.0, 0.0])
+    held = HeldPredictions(Regression(), 1000)
+    for name, *values in ("a", 1.0, 1.0), ("b", -1.0, 3.0), ("c", 3.0, -1.0):
+        row = {"name": name, "rows": 2, "loss": 1.0}
+        held.keep(row, Candidate("objects", text=name, form=name, machine=name), np.array(values))
+    for weights, name in ([5.0, 1.0], "b"), ([1.0, 5.0], "c"):
+        found = held.partners(
+            {"name": "a", "rows": 2, "loss": 9.0}, y, np.array([True, True]), np.array(weights)
+        )
+        assert found[0][0]["name"] == name
+
+
+def test_the_mean_of_probabilities_is_that_of_log_odds():
+    task = Classification(np.array([0, 1]))
+    mean = task.mean([np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]])])
+    assert_allclose(mean, [[1 / 3, 2 / 3]])
+    P = [[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]]
+    assert_allclose(task.mean([np.array([row]) for row in P]), [[0.5, 0.5]])
+    assert_allclose(task.plain()(np.log(mean)), mean)
+
+
+@pytest.mark.parametrize("whole", [1, 2])
+def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatch):
+    class Late(Deadline):
+        """The time is over when a machine after the first ``whole`` is to be fitted."""
+
+        fits = 0
+
+        def __enter__(self):
+            type(self).fits += 1
+            if type(self).fits > whole:
+                raise Stopped
+            return super().__enter__()
+
+        def is_over(self):
+            return type(self).fits > whole
+
+    monkeypatch.setattr(final_fit, "Deadline", Late)
+    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    assert len(model.schedule_[-1].get("mean", [])) == whole - 1
+    assert model.interrupted_ is None
+    assert len(model.machine_.parts) == whole
+    assert any("no time to fit 3 machines" in notice for notice in model.notices_)
+    assert model.winner_name_ in [row["name"] for row in model.leaderboard_]
+    alone = Candidate.of(model.winner_).name
+    assert (model.winner_name_ == alone) == (whole == 1)
+    Late.fits = -9  # time enough
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    assert_array_equal(answers(again), answers(model))
+
+
+def test_ctrl_c_in_the_second_fit_keeps_the_winner(eager):
+    seen = []
+
+    def interrupt(event):
+        seen.append(event["trial"])
+        if sum(name.startswith("final fit") for name in seen) == 2:
+            raise KeyboardInterrupt
+
+    model = KernelRegressor(trials=3, progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(TABLE, WAVE)
+    assert model.interrupted_ == "final fit"
+    assert model.predict(NEW).shape == (60,)

@@ -1,0 +1,90 @@
+"""Columns of wide tables: HSIC against its definition, and the candidates that use it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.candidates.screening import dependence
+from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
+
+RNG = np.random.default_rng(3)
+
+
+def by_definition(x, L, w):
+    """Σ w_i w_j k(x_i, x_j) L_ij with both centred, by n x n matrices."""
+    x = (x - w @ x) / np.sqrt(w @ (x - w @ x) ** 2)
+    K = np.exp(-((np.clip(x, -4, 4)[:, None] - np.clip(x, -4, 4)) ** 2) / 2)
+    H = np.eye(len(x)) - w  # takes the weighted mean from the columns of what follows
+    return w @ ((H @ K @ H.T) * (H @ L @ H.T)) @ w
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_the_criterion_of_the_gaussian_kernel(weighted):
+    X, y = RNG.standard_t(3, size=(90, 5)), RNG.normal(size=90)
+    w = RNG.uniform(0.1, 2, 90) if weighted else np.ones(90)
+    share = w / w.sum()
+    z = (y - share @ y) / np.sqrt(share @ (y - share @ y) ** 2)
+    L = np.exp(-((np.clip(z, -4, 4)[:, None] - np.clip(z, -4, 4)) ** 2) / 2)
+    wanted = [by_definition(x, L, share) for x in X.T]
+    assert_allclose(dependence(X, y[:, None], w if weighted else None), wanted, rtol=1e-4)
+
+
+def test_several_targets_have_the_linear_kernel():
+    X, Y = RNG.normal(size=(60, 3)), np.eye(3)[RNG.integers(0, 3, 60)]
+    wanted = [by_definition(x, Y @ Y.T, np.full(60, 1 / 60)) for x in X.T]
+    assert_allclose(dependence(X, Y), wanted, rtol=1e-4)
+
+
+def test_blocks_of_columns_scales_and_order_change_nothing(monkeypatch):
+    X, y = RNG.normal(size=(50, 7)), RNG.normal(size=(50, 1))
+    wanted = dependence(X, y)
+    order = RNG.permutation(50)
+    assert_allclose(dependence(X[order] * 1e5 + 3, y[order] * 1e-5), wanted, rtol=1e-3)
+    monkeypatch.setattr("mercer.selection.automatic.candidates.screening.BLOCK", 1)
+    assert_allclose(dependence(X, y), wanted, rtol=1e-6)
+
+
+def test_a_constant_depends_on_nothing():
+    assert_allclose(dependence(np.ones((20, 2)), RNG.normal(size=(20, 1))), 0, atol=1e-12)
+    assert_allclose(dependence(RNG.normal(size=(20, 2)), np.ones((20, 1))), 0, atol=1e-12)
+
+
+def wide(n=260, d=160):
+    X = RNG.normal(size=(n, d))
+    return pd.DataFrame(X, columns=[f"c{j}" for j in range(d)]), X
+
+
+def test_few_columns_of_a_wide_table_are_found():
+    table, X = wide()
+    y = X[:, 3] * X[:, 50] + np.abs(X[:, 120])  # without a linear relation
+    model = KernelRegressor(trials=4).fit(table[:200], y[:200])
+    assert model.winner_["family"] == "screened"
+    assert {"c3", "c50", "c120"} <= set(model.relevance())
+    assert model.score(table[200:], y[200:]) > 0.5
+    assert model.leaderboard_[0]["score"] < 0.95  # the columns were chosen without the fold
+
+
+def test_columns_that_only_seem_related_promise_nothing():
+    """Where columns are chosen with the rows that are judged, noise looks like knowledge."""
+    table, _ = wide(n=100, d=400)
+    model = KernelRegressor(trials=3).fit(table, RNG.normal(size=100))
+    scores = [row["score"] for row in model.leaderboard_ if not row["baseline"]]
+    assert max(scores) < 0.15
+
+
+@pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
+def test_the_linear_baseline_of_a_wide_table_is_sparse(kind):
+    table, X = wide()
+    y = X[:, 3] - X[:, 9] if kind is KernelRegressor else np.where(X[:, 3] > X[:, 9], "a", "b")
+    model = kind(trials=1).fit(table, y, sample_weight=RNG.uniform(0.5, 1, len(y)))
+    features = model.encoder_.features_
+    assert baseline_names(features) == ("trivial", "linear (sparse)")
+    assert baseline_names(features[:9]) == ("trivial", "linear (spline)")
+    row = next(r for r in model.leaderboard_ if r["name"] == "linear (sparse)")
+    assert row["score"] > 0.85
+    M = model.encode(table)
+    fitted = fit_baseline("linear (sparse)", features, M, y, model.task)
+    alone = fit_baseline("linear (sparse)", features, M, y, model.task, np.ones(len(y)))
+    assert_array_equal(fitted.predict(M[:5]), alone.predict(M[:5]))
