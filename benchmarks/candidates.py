@@ -18,13 +18,13 @@ from scipy.special import softmax
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
 from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import Candidate, candidates
-from mercer.selection.automatic.learning import learn_kernel
-from mercer.selection.automatic.metrics import metric_named
-from mercer.selection.automatic.recipes import Recipe
-from mercer.selection.automatic.rungs import gathered
-from mercer.selection.automatic.tasks import Classification, Regression
-from mercer.selection.automatic.trials import Trials
+from mercer.selection.automatic.candidates.candidate import Candidate, candidates
+from mercer.selection.automatic.candidates.learning import learn_kernel
+from mercer.selection.automatic.machines.recipes import Recipe
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.schedule.rungs import gathered
+from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.trials.trials import Trials
 from mercer.tables.encoding import TableEncoder
 from tables import SETS, read
 

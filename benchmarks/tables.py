@@ -32,7 +32,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
-from mercer.selection.automatic.baselines import fit_baseline
+from mercer.selection.automatic.machines.baselines import fit_baseline
 from mercer.tables.encoding import TableEncoder
 
 try:  # which needs torch

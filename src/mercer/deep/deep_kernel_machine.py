@@ -203,7 +203,7 @@ class DeepKernelMachine(KernelLearner):
         Then it is that of the training samples if they all have the same; else the squared norm of
         the part of x that lies in their span, as if x had no other.
         """
-        if self.kernel_.kind != "precomputed" or X.columns is not None:  # rows of a whole matrix
+        if not self.kernel_.reads.pairwise or X.columns is not None:  # rows of a whole matrix
             return np.asarray(self.kernel_.diag(X), dtype=np.float64) / unit
         G0 = self.grams_[0]
         g = G0.diagonal()

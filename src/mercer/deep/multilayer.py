@@ -34,12 +34,11 @@ from mercer.learners.base import (
     encode_like_fitted,
     finite_fit,
     finite_values,
-    tag_samples,
 )
 from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
-from mercer.samples import is_number, is_whole
+from mercer.samples import is_number, is_whole, kind_named
 from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
 
 __all__ = ["MultilayerKernelMachine"]
@@ -309,7 +308,7 @@ class MultilayerKernelMachine(
         count = (2 if single else len(self.kernel)) if self.n_layers is None else self.n_layers
         kernels = [as_kernel(k, pairwise=True) for k in self._each("kernel", self.kernel, count)]
         for number, kernel in enumerate(kernels[1:], start=2):
-            if kernel.kind != "vectors":
+            if not kernel.reads.coordinates:
                 raise ValueError(
                     f"kernel={self.kernel!r}: layer {number} reads the components of the layer "
                     f"before, which are vectors, but {kernel!r} compares {kernel.kind}. Give a "
@@ -399,7 +398,7 @@ class MultilayerKernelMachine(
         if isinstance(first, (list, tuple)) and first:
             first = first[0]
         kind = first.kind if isinstance(first, Kernel) else "vectors"
-        tag_samples(tags, "precomputed" if first == "precomputed" else kind)
+        kind_named("precomputed" if first == "precomputed" else kind).tag(tags.input_tags)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

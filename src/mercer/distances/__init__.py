@@ -9,6 +9,7 @@ from mercer.distances.differences import PairDifferences
 from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mapped import MappedMinkowski
+from mercer.distances.meaning import Meaning
 from mercer.distances.missing import NanEuclidean
 from mercer.distances.mixed import Mixed
 from mercer.distances.products import dense_rows
@@ -39,6 +40,7 @@ __all__ = [
     "Mahalanobis",
     "MappedMinkowski",
     "Match",
+    "Meaning",
     "Minkowski",
     "Mixed",
     "NanEuclidean",

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_sum, feature_weights
 from mercer.samples import Prepared
 
@@ -39,6 +40,8 @@ class Canberra(Distance):
     >>> Canberra()([[1.0, 0.0, 5.0]], [[3.0, 0.0, 0.0]])
     array([[1.5]])
     """
+
+    meaning = Meaning("(Σⱼ |xⱼ − zⱼ| / (|xⱼ| + |zⱼ|))", "the sum of relative differences")
 
     # of numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
     definite_up_to = 1.0
@@ -86,6 +89,8 @@ class BrayCurtis(Distance):
     >>> BrayCurtis()([[6.0, 1.0, 0.0]], [[2.0, 1.0, 6.0], [6.0, 1.0, 0.0]])
     array([[0.625, 0.   ]])
     """
+
+    meaning = Meaning("(Σⱼ |xⱼ − zⱼ| / Σⱼ (xⱼ + zⱼ))", "the share of two amounts that differs")
 
     metric = False
     definite_up_to = 1.0  # as for Canberra: 1 - 2 Σ min(x, z) / (Σ x + Σ z)

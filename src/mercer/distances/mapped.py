@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
-from mercer.distances.vectors import Minkowski
+from mercer.distances.vectors import Minkowski, norm_meaning
 from mercer.samples import Prepared, as_numbers, largest_column
 
 __all__ = ["MappedMinkowski", "MinkowskiOfMapped"]
@@ -81,6 +82,10 @@ class MappedMinkowski(MinkowskiOfMapped):
     def __init__(self, linear_map: Any, p: float = 2.0):
         self.linear_map = linear_map
         self.p = p
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        return norm_meaning(self.p, "W (x − z)")
 
     def validate(self) -> None:
         self._norm.validate()

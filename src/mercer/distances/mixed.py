@@ -10,6 +10,7 @@ import numpy as np
 from mercer.distances.base import Distance
 from mercer.distances.categories import Match
 from mercer.distances.comparison import Composite
+from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
 from mercer.samples import (
     Prepared,
@@ -65,6 +66,8 @@ class Mixed(Composite, Distance):
     array([[0. , 1.5],
            [1.5, 0. ]])
     """
+
+    meaning = Meaning("(Σⱼ wⱼ ρⱼ(x, z))", "the weighted sum of the distances in groups of columns")
 
     kind = "table"
 

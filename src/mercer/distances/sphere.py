@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, feature_sum
 from mercer.samples import Prepared
 
@@ -47,6 +48,8 @@ class Haversine(Distance):
     >>> (6371 * Haversine()(places[:1], places[1:])).round()
     array([[  592., 16568.]])
     """
+
+    meaning = Meaning("(distance along the sphere)", "the shortest way on the surface of a sphere")
 
     # the angle is in proportion to the share of great circles that separate two points
     definite_up_to = 1.0

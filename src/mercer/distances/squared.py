@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
 
 __all__ = ["SquaredEuclidean"]
@@ -33,6 +34,8 @@ class SquaredEuclidean(Distance):
     >>> SquaredEuclidean()([[0.0, 0.0]], [[3.0, 4.0]])
     array([[25.]])
     """
+
+    meaning = Meaning("(‖x − z‖²)", "the squared Euclidean distance", "|x − z|²")
 
     metric = False
     definite_up_to = 1.0

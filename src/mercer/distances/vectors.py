@@ -15,6 +15,7 @@ from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance
 from mercer.distances.covariance import least_left_out
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     check_weights,
     cosines,
@@ -29,7 +30,22 @@ from mercer.distances.products import (
 )
 from mercer.samples import Prepared, as_numbers, is_number
 
-__all__ = ["Cosine", "Mahalanobis", "Minkowski"]
+__all__ = ["Cosine", "Mahalanobis", "Minkowski", "norm_meaning"]
+
+
+#: p -> index of the norm, and the norm of a difference in words
+NORMS = {
+    0: ("₀", "the number of columns in which rows differ"),
+    1: ("₁", "the sum of absolute differences"),
+    2: ("", "the Euclidean distance"),
+    np.inf: ("_∞", "the largest of absolute differences"),
+}
+
+
+def norm_meaning(p: float, gap: str = "x − z") -> Meaning:
+    """What a norm of a difference says about itself."""
+    index, words = NORMS.get(p, (f"_{p:g}", f"the {p:g}-norm of the difference"))
+    return Meaning(f"‖{gap}‖{index}", words, f"|{gap}|")
 
 
 class Minkowski(Distance):
@@ -59,6 +75,10 @@ class Minkowski(Distance):
     def __init__(self, p: float = 2.0, weights: Any = None):
         self.p = p
         self.weights = weights
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        return norm_meaning(self.p)
 
     @property
     def exponent(self) -> float:  # type: ignore[override]
@@ -226,6 +246,8 @@ class Mahalanobis(Distance):
     array([[2.]])
     """
 
+    meaning = Meaning("√((x − z)ᵀ S⁻¹ (x − z))", "the distance in units of the spread of the rows")
+
     exponent = 2.0
     definite_up_to = 2.0
     differentiable = True
@@ -356,6 +378,8 @@ class Cosine(Distance):
     >>> Cosine()([[1.0, 0.0]], [[0.0, 2.0]]).round(4)
     array([[1.5708]])
     """
+
+    meaning = Meaning("∠(x, z)", "the angle between two rows")
 
     # the angle is π times the share of great circles that separate x and z, a distance of sets; a
     # zero vector is like one more axis

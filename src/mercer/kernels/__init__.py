@@ -1,5 +1,6 @@
 """Similarities: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
+from mercer.distances import Meaning
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel, Layer, Radial
@@ -65,6 +66,7 @@ __all__ = [
     "Mapped",
     "Match",
     "Matern",
+    "Meaning",
     "MercerCheck",
     "Mismatch",
     "Modulated",

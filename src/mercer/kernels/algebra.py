@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import Composite, dense_rows
+from mercer.distances import Composite, Meaning, dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import as_numbers, is_number
@@ -69,7 +69,7 @@ class Node(Composite, Kernel):
             child.validate()
 
     def encoding(self) -> Hashable:
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encoding()
         first, *others = (child.encoding() for child in self.children())
         if any(other != first for other in others):
@@ -85,7 +85,7 @@ class Node(Composite, Kernel):
 
     def encode(self, X: Any, like: Any = None) -> Any:
         self.encoding()  # an error if the kernels read samples in different ways
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encode(X, like)
         first, *others = self.children()
         X = first.encode(X, like)
@@ -138,6 +138,8 @@ class Sum(Node):
     array([[2.]])
     """
 
+    meaning = Meaning("{left} + {right}", "the sum of two kernels: either may make rows alike")
+
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
         self.right = right
@@ -176,6 +178,10 @@ class Product(Node):
     >>> (Linear() * Linear())([[2.0]], [[3.0]])
     array([[36.]])
     """
+
+    meaning = Meaning(
+        "[{left}] · [{right}]", "the product of two kernels: rows must be alike in both"
+    )
 
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
@@ -217,6 +223,8 @@ class Scaled(Unary):
     >>> (2 * Linear())([[2.0]], [[3.0]])
     array([[12.]])
     """
+
+    meaning = Meaning("{factor} · [{kernel}]", "{kernel}")
 
     def __init__(self, kernel: Kernel, factor: float):
         self.kernel = kernel
@@ -264,6 +272,8 @@ class Power(Unary):
     array([[36.]])
     """
 
+    meaning = Meaning("[{kernel}]^{exponent}", "{kernel}")
+
     def __init__(self, kernel: Kernel, exponent: int):
         self.kernel = kernel
         self.exponent = exponent
@@ -310,6 +320,8 @@ class Exponential(Unary):
     array([[2.7183]])
     """
 
+    meaning = Meaning("exp[{kernel}]", "{kernel}")
+
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
@@ -350,6 +362,8 @@ class Convex(Node):
     >>> Convex([Linear(), RBF()], [0.25, 0.75])([[2.0]], [[2.0]])
     array([[1.75]])
     """
+
+    meaning = Meaning("mean of {kernels}", "the mean of several kernels")
 
     def __init__(self, kernels: list[Kernel], weights: Any = None):
         self.kernels = kernels

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
+from mercer.distances import Meaning
 from mercer.kernels.base import Layer
 from mercer.samples import is_number
 
@@ -64,6 +65,11 @@ class ArcCosine(Layer):
     >>> ArcCosine(degree=0, layers=2)([[1.0, 0.0]], [[0.0, 1.0]]).round(4)
     array([[0.6667]])
     """
+
+    meaning = Meaning(
+        "arc-cosine of degree {degree}, layers: {layers}",
+        "what layers of infinitely many random units have in common for two rows",
+    )
 
     def __init__(self, degree: int = 1, layers: int = 1):
         self.degree = degree

@@ -41,7 +41,7 @@ class Kernel(Comparison):
     @property
     def requires_vector_input(self) -> bool:
         """Whether samples must be vectors (scikit-learn's convention)."""
-        return self.kind == "vectors"
+        return self.reads.coordinates
 
     def diag(self, X: Any) -> np.ndarray:
         """k(x, x) for each row x of X, prepared or not, shape (n,). Override it if you can do it

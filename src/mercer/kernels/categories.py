@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import column_weights, match_counts
+from mercer.distances import Meaning, column_weights, match_counts
 from mercer.kernels.base import Kernel
 from mercer.samples import Categories, as_numbers
 
@@ -39,6 +39,12 @@ class Match(Kernel):
     >>> Match()([["red", "s"]], [["red", "m"]])
     array([[0.5]])
     """
+
+    meaning = Meaning(
+        "share of j with xⱼ = zⱼ",
+        "the share of columns in which two rows agree",
+        "1 if x = z, else 0",
+    )
 
     kind = "categories"
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import cosines, inner_products, squared_norms, unit_rows
+from mercer.distances import Meaning, cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel, Layer
 from mercer.samples import Prepared, is_number
@@ -37,6 +37,8 @@ class Linear(Layer):
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    meaning = Meaning("⟨x, z⟩", "the inner product: a linear model")
 
     linear = True
     differentiable = True
@@ -93,6 +95,8 @@ class Polynomial(Layer):
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
+
+    meaning = Meaning("(γ⟨x, z⟩ + c)^{degree}", "a sum of products of up to {degree} columns")
 
     differentiable = True
 
@@ -179,6 +183,8 @@ class Sigmoid(Kernel):
     array([[0.4621]])
     """
 
+    meaning = Meaning("tanh(γ⟨x, z⟩ + c)", "the hyperbolic tangent of the inner product")
+
     positive_definite = False
 
     def __init__(self, gamma: float | str = 1.0, coef0: float = 0.0):
@@ -216,6 +222,8 @@ class Cosine(Kernel):
     >>> Cosine()([[1.0, 1.0]], [[2.0, 0.0]]).round(4)
     array([[0.7071]])
     """
+
+    meaning = Meaning("⟨x, z⟩ / (‖x‖ ‖z‖)", "the cosine of the angle between two rows")
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))

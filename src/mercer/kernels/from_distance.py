@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance
+from mercer.distances import Distance, Meaning
 from mercer.kernels.base import Radial
 from mercer.samples import is_number
 
@@ -42,6 +42,11 @@ class FromDistance(Radial):
     >>> FromDistance(Match())([["red", "s"]], [["red", "m"]]).round(4)
     array([[0.3679]])
     """
+
+    meaning = Meaning(
+        "exp(−γ ρ(x, z)^{power})",
+        "1 for equal samples, falling exponentially with their distance: {rho}",
+    )
 
     def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
         self.rho = rho

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import PairFunction, function_name, listed
+from mercer.distances import Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.samples import Objects
 
@@ -60,6 +60,8 @@ class FromFunction(PairFunction, Kernel):
            [1., 1.]])
     """
 
+    meaning = Meaning("f(x, z)", "what a function of two samples returns")
+
     remedy = "Give symmetric=False, or a function that is symmetric."
     instead = (
         "If the function takes two whole samples and returns all values, use "
@@ -106,6 +108,8 @@ class FromCallable(Kernel):
     >>> FromCallable(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    meaning = Meaning("f(x, z)", "what a function of all samples returns")
 
     kind = "objects"
     positive_definite = None

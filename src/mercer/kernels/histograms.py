@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances import feature_sum
+from mercer.distances import Meaning, feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
 
@@ -35,6 +35,8 @@ class ChiSquared(Kernel):
     >>> ChiSquared()([[1.0, 0.0]], [[0.0, 0.0]]).round(4)
     array([[0.3679]])
     """
+
+    meaning = Meaning("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are")
 
     def __init__(self, gamma: float | str = 1.0):
         self.gamma = gamma
@@ -75,6 +77,8 @@ class HistogramIntersection(Kernel):
     >>> HistogramIntersection()([[1.0, 3.0]], [[2.0, 2.0]])
     array([[3.]])
     """
+
+    meaning = Meaning("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms")
 
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "HistogramIntersection")

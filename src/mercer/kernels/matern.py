@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance
+from mercer.distances import Distance, Meaning
 from mercer.kernels.bandwidths import narrowed
 from mercer.kernels.radial import (
     OfMetric,
@@ -46,6 +46,11 @@ class Matern(OfMetric):
     >>> Matern(0.5)([[0.0]], [[1.0]]).round(4)
     array([[0.3679]])
     """
+
+    meaning = Meaning(
+        "Matérn, ν = {nu}, of {distance} / ℓ",
+        "1 for equal rows, falling with their distance; the functions learnt are smooth to order ν",
+    )
 
     def __init__(self, nu: float = 1.5, length_scale: float = 1.0, metric: Distance | None = None):
         self.nu = nu

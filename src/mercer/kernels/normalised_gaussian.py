@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.arc_cosine import check_norms, cosines_of_gram, not_zero
 from mercer.kernels.base import Layer
 
@@ -32,6 +33,10 @@ class NormalisedGaussian(Layer):
     >>> NormalisedGaussian()([[1.0, 0.0]], [[0.0, 1.0], [2.0, 0.0]]).round(4)
     array([[0.3679, 2.    ]])
     """
+
+    meaning = Meaning(
+        "‖x‖ ‖z‖ exp(cos θ − 1)", "a bell curve of the angle between two rows, times their lengths"
+    )
 
     differentiable = True
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance, Minkowski, dense_rows
+from mercer.distances import Distance, Meaning, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
 from mercer.samples import is_number
@@ -121,6 +121,10 @@ class RBF(OfMetric):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−γ {distance}²)", "1 for equal rows, falling as a bell curve with their distance"
+    )
+
     differentiable = True
 
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
@@ -162,6 +166,10 @@ class Laplacian(OfMetric):
     >>> Laplacian(1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.1353]])
     """
+
+    meaning = Meaning(
+        "exp(−γ {distance})", "1 for equal rows, falling exponentially with {distance}"
+    )
 
     usual = MANHATTAN
     definite_power = 1.0
@@ -226,6 +234,11 @@ class ExponentialPower(OfMetric):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−{distance}^{power} / σ)",
+        "1 for equal rows, falling exponentially with a power of their distance",
+    )
+
     def __init__(self, scale: float = 1.0, power: float = 1.0, metric: Distance | None = None):
         self.scale = scale
         self.power = power
@@ -276,6 +289,11 @@ class LpqLaplace(Radial):
     >>> LpqLaplace(p=1, q=1, length_scale=7.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
     array([[0.3679]])
     """
+
+    meaning = Meaning(
+        "exp(−{distance}^{p} / ℓ^{p})",
+        "1 for equal rows, falling exponentially with a power of their distance",
+    )
 
     def __init__(
         self, p: float = 1.0, q: float = 1.0, length_scale: float = 1.0, weights: Any = None
@@ -334,6 +352,10 @@ class RationalQuadratic(OfMetric):
     >>> RationalQuadratic()([[0.0]], [[1.0]]).round(4)
     array([[0.6667]])
     """
+
+    meaning = Meaning(
+        "(1 + {distance}² / (2αℓ²))^−α", "a mixture of bell curves of all widths around ℓ"
+    )
 
     differentiable = True
 

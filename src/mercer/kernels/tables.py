@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer import _native
 from mercer.distances import (
     Composite,
+    Meaning,
     Member,
     check_columns,
     check_parts,
@@ -27,6 +28,26 @@ from mercer.samples import Table, as_numbers, as_table, number_columns
 __all__ = ["On", "TableKernel"]
 
 COMBINATIONS = ("product", "sum", "interactions")
+
+
+#: what each combination means for the reader of a report
+MEANINGS = {
+    "product": Meaning("∏ⱼ kⱼ(x, z)", "high for rows that are alike in every group of columns"),
+    "sum": Meaning(
+        "Σⱼ wⱼ kⱼ(x, z)",
+        "a sum: rows are alike as far as they are alike in groups of columns, and each group adds "
+        "its own effect",
+    ),
+    "interactions": Meaning(
+        "∏ⱼ (1 + wⱼ kⱼ(x, z)) / (1 + wⱼ)",
+        "a product in which every column acts by itself and together with every set of other "
+        "columns; a column of greater weight matters more",
+    ),
+}
+ADDITIVE = Meaning(
+    "Σⱼ wⱼ kⱼ(x, z)",
+    "a sum in which every column adds its own effect; columns do not act on one another",
+)
 
 
 class On(Composite, Kernel):
@@ -51,6 +72,8 @@ class On(Composite, Kernel):
     array([[2.    , 0.3679],
            [0.3679, 2.    ]])
     """
+
+    meaning = Meaning("{kernel}, on {columns}", "{kernel}")
 
     kind = "table"
 
@@ -144,6 +167,11 @@ class TableKernel(Composite, Kernel):
         self.parts = parts
         self.combine = combine
         self.weights = weights
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        alone = self.parts is not None and all(len(columns) == 1 for _, columns in self.parts)
+        return ADDITIVE if self.combine == "sum" and alone else MEANINGS[self.combine]
 
     @property
     def positive_definite(self) -> bool | None:  # type: ignore[override]

@@ -19,9 +19,9 @@ from mercer.gram import memory_budget
 from mercer.search.rows import (
     EDGE,
     LEAST,
+    QueryTask,
     Rows,
     Selection,
-    Task,
     by_distance,
     count,
     merged,
@@ -69,7 +69,7 @@ class Search:
         distances, indices = np.full(shape, np.inf, self.dtype), np.full(shape, NOBODY)
         A, B = self._sides()
 
-        def search(task: Task) -> tuple[np.ndarray, np.ndarray]:
+        def search(task: QueryTask) -> tuple[np.ndarray, np.ndarray]:
             """The nearest of some rows, among a part of their candidates."""
             X, places = A[task.rows], self.queries.order[task.rows]
             own = places if self.among_themselves else np.full(len(places), -1)
@@ -117,7 +117,7 @@ class Search:
                 # a second copy, and a third of the numbers by which they are sorted
                 self._check_room(3 * total, f"radius={radius:g}")
 
-        def search(task: Task) -> list[tuple[np.ndarray, ...]]:
+        def search(task: QueryTask) -> list[tuple[np.ndarray, ...]]:
             """Pairs of a query and a near training row, with their distances."""
             found, rows = [], np.arange(task.rows.start, task.rows.stop)
             X, limits = A[task.rows], np.full(len(rows), radius)
@@ -154,7 +154,7 @@ class Search:
         B = self.training.prepare(self.distance)
         return self.queries.prepare(self.distance, B), B
 
-    def _tiles(self, task: Task, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+    def _tiles(self, task: QueryTask, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
         """The candidates of a task, in tiles of ``edge`` columns at most."""
         Z = self.queries.X[task.rows]
         candidates = self.index.candidates(Z, limits)

@@ -1,7 +1,7 @@
 """The samples of one side of a search, and how the work of a search is divided.
 
 `Rows` are training rows or queries: encoded samples in an order of the index's choice, beside what
-the distance computes once for each of them. `Task` is the part of a search that one thread does.
+the distance computes once for each of them. `QueryTask` is the part of a search for one thread.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mercer.gram import memory_budget
 __all__ = [
     "EDGE",
     "LEAST",
+    "QueryTask",
     "Rows",
     "Selection",
-    "Task",
     "by_distance",
     "count",
     "merged",
@@ -67,14 +67,14 @@ class Rows:
         return vars(self) | {"prepared": None}
 
 
-class Task(NamedTuple):
+class QueryTask(NamedTuple):
     """Some queries, and which part of their candidates to compare them with."""
 
     rows: slice
     part: int
 
 
-def tasks(n: int, m: int, step: int, divisible: bool) -> tuple[list[Task], int]:
+def tasks(n: int, m: int, step: int, divisible: bool) -> tuple[list[QueryTask], int]:
     """The tasks of a search by n queries of m training rows, and the number of parts of each chunk.
 
     A chunk has ``step`` queries at most. Few queries are divided into parts by their candidates
@@ -86,7 +86,7 @@ def tasks(n: int, m: int, step: int, divisible: bool) -> tuple[list[Task], int]:
         parts = min(-(-TASKS // max(len(chunks), 1)), -(-m // EDGE))
     else:
         chunks, parts = slices(n, min(step, max(1, -(-n // TASKS)))), 1
-    return [Task(rows, part) for rows in chunks for part in range(parts)], parts
+    return [QueryTask(rows, part) for rows in chunks for part in range(parts)], parts
 
 
 def slices(n: int, step: int) -> list[slice]:

@@ -1,4 +1,4 @@
-"""The checks that `check_object_estimator` runs: each takes a `Task` and raises AssertionError."""
+"""The checks of `check_object_estimator`: each takes an `ObjectTask` and raises AssertionError."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mercer.learners.base import KernelLearner
 from mercer.persistence import JUDGED, load, save
 from mercer.selection.grid import KernelSearchCV
 from mercer.testing.object_answers import METHODS, alike, outputs, refused, same
-from mercer.testing.object_task import Task, containers, object_array, targets
+from mercer.testing.object_task import ObjectTask, containers, object_array, targets
 
 __all__ = ["CHECKS"]
 
@@ -35,7 +35,7 @@ RAISE: Any = "raise"
 # --- what comes in ----------------------------------------------------------------------------
 
 
-def check_containers(task: Task) -> None:
+def check_containers(task: ObjectTask) -> None:
     """Lists, tuples, arrays and columns of frames give the same model and the same answers."""
     expected = outputs(task.fitted(), task.X)
     for name, wrapped in containers(task.X).items():
@@ -45,7 +45,7 @@ def check_containers(task: Task) -> None:
         same(outputs(task.fitted(y=wrapped), task.X), expected, "y as an array")
 
 
-def check_one_sample(task: Task) -> None:
+def check_one_sample(task: ObjectTask) -> None:
     """A sample is answered alike alone and among others."""
     model = task.fitted()
     expected = outputs(model, task.X)
@@ -54,14 +54,14 @@ def check_one_sample(task: Task) -> None:
         same(one, {name: values[[i]] for name, values in expected.items()}, f"X[{i}] alone")
 
 
-def check_order_of_new_samples(task: Task) -> None:
+def check_order_of_new_samples(task: ObjectTask) -> None:
     """Answers stand in the order of the samples."""
     model, order = task.fitted(), permutation(len(task.X))
     expected = {name: values[order] for name, values in outputs(model, task.X).items()}
     same(outputs(model, [task.X[i] for i in order]), expected, "permuted samples")
 
 
-def check_order_of_training_samples(task: Task) -> None:
+def check_order_of_training_samples(task: ObjectTask) -> None:
     """The model does not depend on the order in which it got the samples."""
     order = permutation(len(task.X))
     y = None if task.y is None else [task.y[i] for i in order]
@@ -69,7 +69,7 @@ def check_order_of_training_samples(task: Task) -> None:
     alike(outputs(model, task.X), outputs(task.fitted(), task.X), "a fit to permuted samples")
 
 
-def check_duplicates(task: Task) -> None:
+def check_duplicates(task: ObjectTask) -> None:
     """Every sample twice can be fitted, and equal samples are answered alike."""
     model = task.fitted(task.X * 2, None if task.y is None else task.y * 2)
     n = len(task.X)
@@ -78,7 +78,7 @@ def check_duplicates(task: Task) -> None:
     same({name: values[n:] for name, values in answers.items()}, first, "the second copy")
 
 
-def check_empty_and_unseen(task: Task) -> None:
+def check_empty_and_unseen(task: ObjectTask) -> None:
     """Empty samples, and symbols that the training samples lack, get finite answers."""
     strange = [task.sample(text) for text in ("", "Q", "QQQ\0", "\N{SNOWMAN}" * 3, "abQ")]
     for name, values in outputs(task.fitted(), strange).items():
@@ -86,7 +86,7 @@ def check_empty_and_unseen(task: Task) -> None:
             assert np.isfinite(values).all(), f"{name} of empty or unseen samples is {values}"
 
 
-def check_samples_are_not_changed(task: Task) -> None:
+def check_samples_are_not_changed(task: ObjectTask) -> None:
     """Neither fit nor predict writes into X or y."""
     X, y = object_array(task.X), targets(task.y)
     before, before_y = copy.deepcopy(task.X), None if y is None else y.copy()
@@ -101,7 +101,7 @@ def check_samples_are_not_changed(task: Task) -> None:
 # --- scikit-learn's conventions ---------------------------------------------------------------
 
 
-def check_parameters_are_not_changed(task: Task) -> None:
+def check_parameters_are_not_changed(task: ObjectTask) -> None:
     """fit returns the estimator and leaves its parameters as they were."""
     model = task.fresh()
     before = {name: repr(value) for name, value in model.get_params().items()}
@@ -110,7 +110,7 @@ def check_parameters_are_not_changed(task: Task) -> None:
     assert after == before, "fit changed parameters"
 
 
-def check_clone_and_set_params(task: Task) -> None:
+def check_clone_and_set_params(task: ObjectTask) -> None:
     """Clones of fitted and unfitted estimators are the same estimator."""
     model = task.fitted()
     expected = outputs(model, task.X)
@@ -121,7 +121,7 @@ def check_clone_and_set_params(task: Task) -> None:
     same(outputs(again.fit(task.X, task.y), task.X), expected, "set_params(**get_params())")
 
 
-def check_second_fit(task: Task) -> None:
+def check_second_fit(task: ObjectTask) -> None:
     """A second fit forgets the first, whatever it was to."""
     model = task.fitted()
     expected = outputs(model, task.X)
@@ -131,7 +131,7 @@ def check_second_fit(task: Task) -> None:
     same(outputs(model.fit(task.X, task.y), task.X), expected, "a fit after another")
 
 
-def check_no_columns(task: Task) -> None:
+def check_no_columns(task: ObjectTask) -> None:
     """Objects have no columns: no n_features_in_ other than 1, and no names of another fit."""
     model: Any = task.fitted()
     kernel = getattr(model, "kernel", None)
@@ -144,7 +144,7 @@ def check_no_columns(task: Task) -> None:
     assert not hasattr(model, "feature_names_in_"), "feature_names_in_ after a fit to a list"
 
 
-def check_not_fitted(task: Task) -> None:
+def check_not_fitted(task: ObjectTask) -> None:
     """Predicting before fit raises NotFittedError."""
     model = task.fresh()
     for name in METHODS:
@@ -152,7 +152,7 @@ def check_not_fitted(task: Task) -> None:
             refused(lambda name=name: getattr(model, name)(task.X), NotFittedError, name)
 
 
-def check_pickle_and_files(task: Task) -> None:
+def check_pickle_and_files(task: ObjectTask) -> None:
     """Pickles and model files give the same answers."""
     model = task.fitted()
     expected = outputs(model, task.X)
@@ -164,13 +164,13 @@ def check_pickle_and_files(task: Task) -> None:
         same(outputs(loaded, task.X), expected, "a model file")
 
 
-def check_pipeline(task: Task) -> None:
+def check_pipeline(task: ObjectTask) -> None:
     """The last step of a pipeline, behind one that passes its samples on."""
     pipe = make_pipeline(FunctionTransformer(), task.fresh()).fit(task.X, task.y)
     same(outputs(pipe, task.X), outputs(task.fitted(), task.X), "a pipeline")
 
 
-def check_cross_validation(task: Task) -> None:
+def check_cross_validation(task: ObjectTask) -> None:
     """cross_val_score on lists and on arrays of objects, of what predicts."""
     if not hasattr(task.estimator, "predict"):
         return
@@ -184,7 +184,7 @@ def check_cross_validation(task: Task) -> None:
     assert_allclose(scores["array"], scores["list"], err_msg="scores of an array of objects")
 
 
-def check_searches(task: Task) -> None:
+def check_searches(task: ObjectTask) -> None:
     """GridSearchCV and KernelSearchCV over a parameter of the learner."""
     grid = {name: GRIDS[name] for name in task.fresh().get_params(deep=False) if name in GRIDS}
     if not grid or not hasattr(task.estimator, "predict"):
@@ -203,7 +203,7 @@ def check_searches(task: Task) -> None:
         assert len(answers) == len(task.X)
 
 
-def check_weights(task: Task) -> None:
+def check_weights(task: ObjectTask) -> None:
     """Weights mean repetition: 2 is the sample twice, 0 its absence, and None is 1."""
     if not has_fit_parameter(task.fresh(), "sample_weight"):
         return
@@ -224,7 +224,7 @@ def check_weights(task: Task) -> None:
 # --- what is refused --------------------------------------------------------------------------
 
 
-def check_what_is_no_list_of_samples(task: Task) -> None:
+def check_what_is_no_list_of_samples(task: ObjectTask) -> None:
     """A single str, a dict or a set as X, nothing at all and an empty list are refused."""
     model = task.fitted()
     for X in ("a text", b"bytes", {"a": task.X}, set("abc"), None):
@@ -235,7 +235,7 @@ def check_what_is_no_list_of_samples(task: Task) -> None:
     refused(lambda: outputs(model, []), ValueError, "answers for []", empty)
 
 
-def check_missing_entries(task: Task) -> None:
+def check_missing_entries(task: ObjectTask) -> None:
     """None and NaN among the samples are refused; estimators with the tag allow_nan read them."""
     model = task.fitted()
     for missing in (None, float("nan")):
@@ -247,7 +247,7 @@ def check_missing_entries(task: Task) -> None:
         refused(lambda X=X: outputs(model, X), TypeError, f"answers with {missing}")
 
 
-def check_mixed_and_other_kinds(task: Task) -> None:
+def check_mixed_and_other_kinds(task: ObjectTask) -> None:
     """str and bytes mixed, numbers, and samples of another kind than in fit are refused."""
     model = task.fitted()
     others = {str: b"ab", bytes: "ab", list: "ab", set: "ab"}
@@ -260,7 +260,7 @@ def check_mixed_and_other_kinds(task: Task) -> None:
     refused(lambda: outputs(model, np.eye(3) + 0.5), wrong, "answers for a matrix")
 
 
-def check_lengths_of_x_and_y(task: Task) -> None:
+def check_lengths_of_x_and_y(task: ObjectTask) -> None:
     """Targets and weights of another length than X are refused."""
     if task.y is not None:
         y = task.y[:-1]
@@ -312,7 +312,7 @@ def classes_to_trust(model: Any) -> list[type]:
     return [found for found in classes if found.__module__.split(".")[0] not in JUDGED]
 
 
-def scoring(task: Task) -> Any:
+def scoring(task: ObjectTask) -> Any:
     """The learner's own score; without targets, the share of samples that it takes for usual."""
     if task.y is not None:
         return "accuracy" if is_classifier(task.estimator) else None

@@ -1,6 +1,6 @@
 """What the checks of `check_object_estimator` are run on: an estimator, samples and targets.
 
-`Task` holds them; the functions give its samples and targets in the forms that users have.
+`ObjectTask` holds them; the functions give its samples and targets in the forms that users have.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-__all__ = ["Task", "containers", "object_array", "targets"]
+__all__ = ["ObjectTask", "containers", "object_array", "targets"]
 
 
 @dataclass(frozen=True)
-class Task:
+class ObjectTask:
     """An estimator, samples that are objects, and targets (None: the estimator takes none)."""
 
     estimator: Any

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.utils import get_tags
 
 from mercer.testing.object_checks import CHECKS
-from mercer.testing.object_task import Task
+from mercer.testing.object_task import ObjectTask
 
 __all__ = ["check_object_estimator", "object_checks", "parametrize_with_object_checks"]
 
@@ -116,7 +116,7 @@ def parametrize_with_object_checks(
     return pytest.mark.parametrize("check", tests)
 
 
-def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> Task:
+def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> ObjectTask:
     """What the checks are run on."""
     X = made_samples(samples) if isinstance(samples, str) else list(samples)
     if y is None and _has_targets(estimator):
@@ -125,7 +125,7 @@ def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> Task
             y = ["left"] * half + ["right"] * (len(X) - half)
         else:
             y = [-1.0 + 0.01 * (i % 3) + 2 * (i >= half) for i in range(len(X))]
-    return Task(estimator, X, None if y is None else list(y))
+    return ObjectTask(estimator, X, None if y is None else list(y))
 
 
 def _has_targets(estimator: Any) -> bool:

@@ -1,6 +1,7 @@
 """Axes, pictures and words: the parts that the report is drawn with."""
 
 import collections
+import re
 import struct
 import zlib
 
@@ -10,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+import cases
 from mercer import distances
 from mercer.kernels import (
     RBF,
     ArcCosine,
+    Convex,
     ExponentialPower,
     FromDistance,
     Laplacian,
@@ -134,17 +137,62 @@ def test_kernels_in_words():
     assert kernel_words(Polynomial(2, 0.5, 1)).formula == "(γ⟨x, z⟩ + c)²"
     words = kernel_words(0.5 * RBF(2.0) + Linear())
     assert words.formula == "0.5 · [exp(−γ ‖x − z‖²)] + ⟨x, z⟩"
-    assert words.parameters == [("left factor", "0.5"), ("left kernel γ", "2")]
+    assert words.parameters == [("left kernel γ", "2")]  # the factor stands in the formula
     words = kernel_words(FromDistance(distances.Match(), 0.5))
     assert (words.formula, words.parameters) == ("exp(−γ ρ(x, z))", [("γ", "0.5")])
     words = kernel_words(Layered([ArcCosine(0, 3), RBF(2.0)], 2, Polynomial(2, 0.5)))
     assert words.formula == (
-        "layers of [arc-cosine of degree 0, layers: 3, then exp(−γ ‖x − z‖²)] "
+        "layers of [arc-cosine of degree 0, layers: 3; exp(−γ ‖x − z‖²)] "
         "on the features of (γ⟨x, z⟩ + c)²"
     )
     assert words.parameters == [("base c", "1"), ("base γ", "0.5"), ("depth", "2")]
     assert "layers" in words.meaning
     assert kernel_words(ArcCosine(2)).parameters == []
+    kernel = Convex([RBF(0.1), RBF(1.0), RBF(10.0), Linear()])
+    assert kernel_words(kernel).formula == "mean of exp(−γ ‖x − z‖²) … ⟨x, z⟩ (4 in all)"
+    assert kernel_words(Laplacian(1.0)).meaning == (
+        "Similarity is 1 for equal rows, falling exponentially with the sum of absolute "
+        "differences."
+    )
+    assert kernel_words(ExponentialPower(1.0, 1.5)).formula == "exp(−‖x − z‖^1.5 / σ)"
+
+
+@pytest.mark.parametrize("case", cases.KERNELS, ids=cases.name)
+def test_every_public_kernel_says_what_it_means(case):
+    kernel = case[0]
+    assert kernel.meaning is not None
+    words = kernel_words(kernel)
+    assert words.meaning.startswith("Similarity is ")
+    assert words.meaning.endswith(".")
+    told = f"{words.formula} {words.meaning}"
+    assert not re.search(r"\{|\}|\(x, z\) of|None|object at", told), told
+
+
+@pytest.mark.parametrize("case", cases.DISTANCES, ids=cases.name)
+def test_every_public_distance_says_what_it_means(case):
+    assert case[0].meaning is not None
+    words = kernel_words(FromDistance(case[0]))
+    assert "{" not in words.meaning
+    assert words.meaning.startswith("Similarity is 1 for equal samples, falling exponentially with")
+
+
+def test_a_kernel_of_a_users_own_is_told_by_its_name_and_its_first_line():
+    class Own(Linear):
+        """As alike as
+        `two rows` are. More follows.
+
+        And more.
+        """
+
+        meaning = None
+
+    words = kernel_words(0.5 * Own())
+    assert words.formula == "0.5 · [Own(x, z)]"
+    assert words.meaning == (
+        "Similarity is what Own computes: As alike as two rows are. More follows."
+    )
+    Own.__doc__ = None
+    assert kernel_words(Own()).meaning == "Similarity is what Own computes."
 
 
 def test_the_parts_of_a_table_kernel_are_named_and_ordered_by_weight():

@@ -30,7 +30,7 @@ from mercer.plots.report.failures import (
 from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
-from mercer.selection.automatic.metrics import metric_named
+from mercer.selection.automatic.scores import metric_named
 from plots.displays.test_influence import planted
 
 

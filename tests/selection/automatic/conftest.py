@@ -3,8 +3,10 @@
 import pytest
 
 from mercer.learners.base.limits import LIMITS, Limits
-from mercer.selection.automatic import budget, finals, trials
-from mercer.selection.automatic import rungs as rungs_of_search
+from mercer.selection.automatic import budget
+from mercer.selection.automatic.schedule import finals
+from mercer.selection.automatic.schedule import rungs as rungs_of_search
+from mercer.selection.automatic.trials import trials
 
 
 @pytest.fixture

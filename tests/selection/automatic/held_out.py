@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mercer.selection.automatic.baselines import baselines
 from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.metrics import Metric
-from mercer.selection.automatic.trials import Trials
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines.baselines import baseline_names
+from mercer.selection.automatic.scores import Metric
+from mercer.selection.automatic.trials.trials import Trials
 
 
 class HeldOutPredictions:
@@ -32,7 +32,7 @@ class HeldOutPredictions:
         search.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
-        names = [*baselines(features), *(Candidate.of(entry).name for entry in schedule)]
+        names = [*baseline_names(features), *(Candidate.of(entry).name for entry in schedule)]
         self.of = dict(zip(names, self._kept))  # and not the mean of two, if there is one
 
     def _keep(self, y, predicted, *_):

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from mercer.selection.automatic import budget, trials
-from mercer.selection.automatic.metrics import metric_named
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic import budget
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.trials import trials
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import automatic, budget, final_fit, trials
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic import automatic, budget, final_fit
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.trials import trials
 from mercer.threads import Stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
 

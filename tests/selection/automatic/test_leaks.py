@@ -13,11 +13,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import rungs
-from mercer.selection.automatic.baselines import baselines, fit_baseline
-from mercer.selection.automatic.candidates import candidates
+from mercer.selection.automatic.candidates.candidate import candidates
 from mercer.selection.automatic.holdout import hold_out, score_held_out
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.schedule import rungs
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.held_out import HeldOutPredictions
 
@@ -89,7 +89,7 @@ def test_held_out_targets_reach_the_scores_alone(fit, y):
     after = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out][::-1]))
     assert after.score != before.score
     assert_array_equal(after.predicted, before.predicted)
-    for name in baselines(FEATURES):
+    for name in baseline_names(FEATURES):
         assert_array_equal(after.baseline_predictions[name], before.baseline_predictions[name])
 
 

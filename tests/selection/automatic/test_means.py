@@ -7,11 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import final_fit, trials
+from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.budget import Deadline
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.means import HeldPredictions, mean_name
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.trials import trials
 from mercer.threads import Stopped
 
 RNG = np.random.default_rng(5)
@@ -29,7 +30,7 @@ NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
 @pytest.fixture
 def eager(monkeypatch):
     """Any mean will do that is not worse, so that there is one."""
-    monkeypatch.setattr("mercer.selection.automatic.means.GAIN", -np.inf)
+    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", -np.inf)
     original = trials.Leaderboard.settled
 
     def settled(self, rows):
@@ -123,7 +124,7 @@ def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
 
 
 def test_there_is_none_without_a_gain(monkeypatch):
-    monkeypatch.setattr("mercer.selection.automatic.means.GAIN", 0.99)
+    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", 0.99)
     model = KernelRegressor(trials=3).fit(TABLE, WAVE)
     assert "mean" not in model.schedule_[-1]
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.selection.automatic import KernelClassifier, KernelRegressor, reasons
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.final_fit import Fitter
-from mercer.selection.automatic.recipes import Recipe
-from mercer.selection.automatic.tasks import Regression
+from mercer.selection.automatic.machines.recipes import Recipe
+from mercer.selection.automatic.machines.tasks import Regression
 
 
 def blobs(classes, n=120):

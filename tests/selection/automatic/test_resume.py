@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import rungs
+from mercer.selection.automatic.schedule import rungs
 
 RNG = np.random.default_rng(8)
 TABLE = pd.DataFrame({name: RNG.normal(size=150) for name in "abc"}).assign(

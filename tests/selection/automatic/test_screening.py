@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.baselines import baselines, fit_baseline
-from mercer.selection.automatic.screening import dependence
+from mercer.selection.automatic.candidates.screening import dependence
+from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
 
 RNG = np.random.default_rng(3)
 
@@ -42,7 +42,7 @@ def test_blocks_of_columns_scales_and_order_change_nothing(monkeypatch):
     wanted = dependence(X, y)
     order = RNG.permutation(50)
     assert_allclose(dependence(X[order] * 1e5 + 3, y[order] * 1e-5), wanted, rtol=1e-3)
-    monkeypatch.setattr("mercer.selection.automatic.screening.BLOCK", 1)
+    monkeypatch.setattr("mercer.selection.automatic.candidates.screening.BLOCK", 1)
     assert_allclose(dependence(X, y), wanted, rtol=1e-6)
 
 
@@ -80,8 +80,8 @@ def test_the_linear_baseline_of_a_wide_table_is_sparse(kind):
     y = X[:, 3] - X[:, 9] if kind is KernelRegressor else np.where(X[:, 3] > X[:, 9], "a", "b")
     model = kind(trials=1).fit(table, y, sample_weight=RNG.uniform(0.5, 1, len(y)))
     features = model.encoder_.features_
-    assert baselines(features) == ("trivial", "linear (sparse)")
-    assert baselines(features[:9]) == ("trivial", "linear (spline)")
+    assert baseline_names(features) == ("trivial", "linear (sparse)")
+    assert baseline_names(features[:9]) == ("trivial", "linear (spline)")
     row = next(r for r in model.leaderboard_ if r["name"] == "linear (sparse)")
     assert row["score"] > 0.85
     M = model.encode(table)

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer import KernelClassifier, KernelRegressor, MultipleKernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.sums import learn_sum
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.sums import learn_sum
 from mercer.tables.encoding import TableEncoder
 
 RNG = np.random.default_rng(7)
@@ -86,7 +86,7 @@ def answers(model):
 
 
 def test_its_cost_grows_with_rows_and_kernels():
-    from mercer.selection.automatic.costs import Costs
+    from mercer.selection.automatic.schedule.costs import Costs
 
     known = Costs.alignment(1000, 1e-8, 10)
     assert known < Costs.alignment(2000, 1e-8, 10) / 3

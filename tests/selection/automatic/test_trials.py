@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
-from mercer.selection.automatic import clock as clocks
-from mercer.selection.automatic import finals
-from mercer.selection.automatic import rungs as rungs_of_search
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.leaderboard import Leaderboard
-from mercer.selection.automatic.metrics import metric_named
-from mercer.selection.automatic.recipes import Recipe
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines.recipes import Recipe
+from mercer.selection.automatic.schedule import finals
+from mercer.selection.automatic.schedule import forecast as forecasts
+from mercer.selection.automatic.schedule import rungs as rungs_of_search
+from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from selection.automatic.small_searches import RING, TABLE, WAVE, X, same_model, search_of
 
 RNG = np.random.default_rng(1)
@@ -187,12 +187,12 @@ def test_ridge_is_local_on_more_rows(rungs, monkeypatch):
 
 
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
-    left_out = clocks.Clock.expected
+    left_out = forecasts.Forecast.expected
 
     def expected(self, candidate, rung):
         return 1e9 if candidate.family == "gaussian" else left_out(self, candidate, rung)
 
-    monkeypatch.setattr(clocks.Clock, "expected", expected)
+    monkeypatch.setattr(forecasts.Forecast, "expected", expected)
     model = KernelRegressor(time=1000).fit(TABLE, WAVE)
     *tried, _ = model.schedule_
     second = {Candidate.of(entry).name for entry in tried if entry["rows"] == 200}

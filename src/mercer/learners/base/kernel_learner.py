@@ -19,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import Comparison
 from mercer.gram import GramOperator, LowRankGram, gram, in_megabytes, memory_budget
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
-from mercer.learners.base.input_columns import remember_columns, tag_samples
+from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.targets import check_targets, check_weights
+from mercer.samples import kind_named, plain_rows
 from mercer.threads import count_jobs, forget
 
 __all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
@@ -84,8 +85,8 @@ def check_training(
 
 def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
     """Encode new samples with the codes of the training samples of a fitted learner."""
-    vectors = comparison.kind == "vectors"  # scikit-learn compares the columns of vectors
-    encoded = comparison.encode(X, None if vectors else estimator.X_fit_)
+    points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
+    encoded = comparison.encode(X, None if points else estimator.X_fit_)
     remember_columns(estimator, X, encoded, reset=False)
     return encoded
 
@@ -350,13 +351,13 @@ class KernelLearner(BaseEstimator):
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
-        self.X_fit_ = self.kernel_.support(X)
+        self.X_fit_ = plain_rows(self.kernel_.support(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
         kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
-        tag_samples(tags, kind)
+        kind_named(kind).tag(tags.input_tags)
         return tags
 
 

@@ -21,10 +21,10 @@ from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
 from mercer.threads import count_jobs, forget
 
-__all__ = ["LinearMachine", "Task"]
+__all__ = ["LinearFit", "LinearMachine"]
 
 FLOATS = [np.float64, np.float32]
-Task = Callable[[], LinearResult]
+LinearFit = Callable[[], LinearResult]
 
 
 class LinearMachine(BaseEstimator):
@@ -89,7 +89,7 @@ class LinearMachine(BaseEstimator):
             print if self.verbose else None,
         )  # fmt: skip
 
-    def _run(self, tasks: list[Task]) -> list[LinearResult]:
+    def _run(self, tasks: list[LinearFit]) -> list[LinearResult]:
         """Solve the machines, several at the same time in threads."""
         return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
 

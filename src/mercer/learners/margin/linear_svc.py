@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.base import encode_classes, finite_fit, weigh_classes
-from mercer.learners.margin.linear_support_vectors import LinearMachine, Task
+from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
 from mercer.solvers.linear import (
     ClassDual,
     ClassRows,
@@ -197,7 +197,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         rows = self._rows(X, used, len(positive))
         codes, own, others = codes[used], own[used], others[used]
 
-        def machine(m: int) -> Task:
+        def machine(m: int) -> LinearFit:
             def solve() -> LinearResult:
                 y, C = np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others)
                 return self._solve_one(rows, y, C, seed)

@@ -255,7 +255,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.duals_ = [r.alpha for r in results]
         self.shape_fit_ = training.shape
         self.support_ = training.rows[support].astype(np.int32)
-        precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
+        precomputed = self.kernel_.reads.pairwise  # there are no vectors then
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
         self._center_coef = None
         if low is not None:

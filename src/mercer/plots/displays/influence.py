@@ -13,7 +13,7 @@ from mercer.gram import gram
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import rows_of
-from mercer.selection.automatic import Classification, Recipe, Regression, RidgeMachine, Task
+from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
 from mercer.threads import blas_limit
 
 __all__ = ["InfluenceDisplay"]
@@ -185,7 +185,7 @@ def _automatic(
     """Answers without the row, and its influence or None, of the machine of the search."""
     M, machine = rows_of(model, X).data, model.machine_.parts[0]
     task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
-    exact = isinstance(machine, RidgeMachine) and machine.learner.solver_ != "low_rank"
+    exact = isinstance(machine, KernelRidgeMachine) and machine.learner.solver_ != "low_rank"
     if exact and len(y) <= EXACT_ROWS:
         return _closed_form(model.kernel_, M, y, task, machine.penalty * len(y))
     recipe = Recipe(**machine.again(), memory=model.memory, n_jobs=model.n_jobs)

@@ -15,7 +15,7 @@ from mercer.learners.ridge import KernelRidge
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import Rows, rows_of, typical_row
-from mercer.selection.automatic import Z95, Classification, Recipe, Regression, RidgeMachine
+from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.tables import as_numbers
 from mercer.threads import blas_limit
 
@@ -227,7 +227,7 @@ class _Winner:
         learner = KernelRidge(
             self.first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
         ).fit(M, Y - offset)
-        machine = RidgeMachine(learner, self.first.finish, self.first.penalty, offset)
+        machine = KernelRidgeMachine(learner, self.first.finish, self.first.penalty, offset)
         return _Fit(model, machine)
 
 

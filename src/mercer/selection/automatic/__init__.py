@@ -2,10 +2,19 @@
 
 from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.budget import Budget, Deadline, seconds
+from mercer.selection.automatic.candidates import least_memory
 from mercer.selection.automatic.holdout import HeldOut, hold_out, score_alone, score_held_out, side
-from mercer.selection.automatic.learning import least_memory
-from mercer.selection.automatic.machines import RidgeMachine
-from mercer.selection.automatic.metrics import (
+from mercer.selection.automatic.machines import (
+    LARGEST,
+    Classification,
+    KernelRidgeMachine,
+    Recipe,
+    Regression,
+    Task,
+    task_of,
+)
+from mercer.selection.automatic.reasons import Reasons
+from mercer.selection.automatic.scores import (
     METRICS,
     RARE,
     Z95,
@@ -15,9 +24,6 @@ from mercer.selection.automatic.metrics import (
     metric_named,
     wilson,
 )
-from mercer.selection.automatic.reasons import Reasons
-from mercer.selection.automatic.recipes import Recipe
-from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
 __all__ = [
     "LARGEST",
@@ -30,11 +36,11 @@ __all__ = [
     "HeldOut",
     "KernelClassifier",
     "KernelRegressor",
+    "KernelRidgeMachine",
     "Metric",
     "Reasons",
     "Recipe",
     "Regression",
-    "RidgeMachine",
     "Task",
     "default_metric",
     "hold_out",

@@ -24,21 +24,21 @@ from mercer.gram import memory_budget
 from mercer.learners.base import check_count, check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.column_weights import column_weights
+from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
-from mercer.selection.automatic.finals import SMALLEST_RANK
-from mercer.selection.automatic.learning import least_memory
-from mercer.selection.automatic.machines import Machine
-from mercer.selection.automatic.means import mean_name
-from mercer.selection.automatic.metrics import default_metric, metric_named
+from mercer.selection.automatic.machines import (
+    Classification,
+    Machine,
+    Regression,
+    Task,
+    compressed,
+    mean_name,
+)
 from mercer.selection.automatic.notebook import fitted_html, winner_code
 from mercer.selection.automatic.reasons import Reasons, find_reasons
-from mercer.selection.automatic.recipes import compressed
-from mercer.selection.automatic.resume import Known, fingerprint
-from mercer.selection.automatic.rungs import ONE_RUNG_ROWS
-from mercer.selection.automatic.tasks import Classification, Regression, Task
-from mercer.selection.automatic.trials import Trials
+from mercer.selection.automatic.schedule import ONE_RUNG_ROWS, SMALLEST_RANK
+from mercer.selection.automatic.scores import default_metric, metric_named
+from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
     KeepsRecords,

@@ -12,13 +12,9 @@ import numpy as np
 
 from mercer.kernels import TableKernel
 from mercer.selection.automatic.budget import Deadline
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.finals import FEWEST_ROWS, SMALLEST_RANK
-from mercer.selection.automatic.learning import learn_kernel, learning_rows
-from mercer.selection.automatic.machines import Machine
-from mercer.selection.automatic.means import MeanMachine
-from mercer.selection.automatic.recipes import Recipe
-from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.candidates import Candidate, learn_kernel, learning_rows
+from mercer.selection.automatic.machines import Machine, MeanMachine, Recipe, Task
+from mercer.selection.automatic.schedule import FEWEST_ROWS, SMALLEST_RANK
 from mercer.selection.automatic.trials import Trials
 from mercer.tables import Feature
 from mercer.threads import Stopped

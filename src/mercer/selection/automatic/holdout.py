@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.baselines import baselines, fit_baseline
-from mercer.selection.automatic.metrics import decision_weights, interval, metric_named
-from mercer.selection.automatic.tasks import Classification, Regression, Task
+from mercer.selection.automatic.machines import (
+    Classification,
+    Regression,
+    Task,
+    baseline_names,
+    fit_baseline,
+)
+from mercer.selection.automatic.scores import decision_weights, interval, metric_named
 
 __all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out", "side"]
 
@@ -122,7 +127,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     predicted, decided = _answers(model, M, y)
     score = metric(y, decided, task.classes)
     low, high = interval(metric, y, decided, task.classes, seed)
-    names, scores, answers = baselines(model.encoder_.features_), {}, {}
+    names, scores, answers = baseline_names(model.encoder_.features_), {}, {}
     for name in names:
         fitted = fit_baseline(name, model.encoder_.features_, M_train, y_train, model.task)
         answers[name] = decided = task.answers(fitted, M)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_method_params
 
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
-from mercer.selection.grid.sharing import SharedMatrices, fingerprint
+from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["Plan", "Sharing"]
@@ -101,7 +101,7 @@ class _Group:
         self.bound: list[Any] = []  # in each fold
         self.sharing = Sharing([], "", "fold")
         #: a key of the distance that the kernel is a profile of; None for other kernels
-        self.distance = fingerprint(kernel.distance) if isinstance(kernel, Radial) else None
+        self.distance = key_of(kernel.distance) if isinstance(kernel, Radial) else None
 
     @property
     def candidates(self) -> list[int]:
@@ -188,7 +188,7 @@ class Plan:
         encoded: dict[Any, Any] = {}
         for i, model in enumerate(self.models):
             kernel = model.resolve_kernel()
-            key = fingerprint(kernel)
+            key = key_of(kernel)
             if key not in groups:
                 encoding = kernel.encoding()
                 if encoding in encoded:
@@ -199,7 +199,7 @@ class Plan:
             params, name = model.get_params(deep=False), model.path_parameter
             alike = i
             if name is not None and isinstance(params[name], Real):
-                alike = fingerprint({**params, name: None, "kernel": None})
+                alike = key_of({**params, name: None, "kernel": None})
             if (key, alike) not in paths:
                 paths[key, alike] = []
                 groups[key].paths.append(paths[key, alike])
@@ -226,7 +226,7 @@ class Plan:
     def _level(self, group: _Group) -> tuple[str, str]:
         """The level, and why it is no higher."""
         kernel, shared = group.kernel, self.shared
-        if kernel.kind == "precomputed":
+        if kernel.reads.pairwise:
             return "gram", ""
         try:
             group.bound = bound = [self._bound(group, train) for train, _ in self.splits]
@@ -238,12 +238,12 @@ class Plan:
             return "fold", f"a matrix of {one / 1e9:.2g} GB and its factors exceed memory="
         twice = one * 6 <= shared.memory
         siblings = group.distance and sum(g.distance == group.distance for g in self.groups) > 1
-        if len({fingerprint(b) for b in bound}) == 1:
+        if len({key_of(b) for b in bound}) == 1:
             if siblings and twice:
                 return "gram of distances", ""
             return "gram", "memory= has no room for distances beside it" if siblings else ""
         reason = f"{type(kernel).__name__} learns from the training rows of each fold"
-        if len({fingerprint(getattr(b, "distance", i)) for i, b in enumerate(bound)}) == 1:
+        if len({key_of(getattr(b, "distance", i)) for i, b in enumerate(bound)}) == 1:
             return "distances", reason
         return "fold", reason
 

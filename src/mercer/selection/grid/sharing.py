@@ -17,10 +17,10 @@ from mercer.gram import gram, rounds_to_float32
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 
-__all__ = ["FromDistances", "SharedMatrices", "fingerprint"]
+__all__ = ["FromDistances", "SharedMatrices", "key_of"]
 
 
-def fingerprint(value: Any) -> Any:
+def key_of(value: Any) -> Any:
     """A hashable key, equal for parameters of equal meaning.
 
     Objects of no known kind are their identity.
@@ -28,18 +28,18 @@ def fingerprint(value: Any) -> Any:
     Examples
     --------
     >>> from mercer.kernels import RBF
-    >>> fingerprint(RBF(0.5)) == fingerprint(RBF(0.5)), fingerprint(RBF(0.5)) == fingerprint(RBF())
+    >>> key_of(RBF(0.5)) == key_of(RBF(0.5)), key_of(RBF(0.5)) == key_of(RBF())
     (True, False)
     """
     if isinstance(value, Comparison):  # all that it holds: what `bind` learnt may be no parameter
         held = vars(value)
-        return type(value), tuple((name, fingerprint(held[name])) for name in sorted(held))
+        return type(value), tuple((name, key_of(held[name])) for name in sorted(held))
     if isinstance(value, np.ndarray) and value.dtype != object:
         return "array", value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, (list, tuple, np.ndarray)):
-        return "list", tuple(fingerprint(item) for item in value)
+        return "list", tuple(key_of(item) for item in value)
     if isinstance(value, dict):
-        return "dict", tuple((repr(k), fingerprint(v)) for k, v in value.items())
+        return "dict", tuple((repr(k), key_of(v)) for k, v in value.items())
     if value is None or isinstance(value, (str, bytes, bool)):
         return value, type(value).__name__
     if isinstance(value, (int, float, np.number)):
@@ -84,7 +84,7 @@ class SharedMatrices:
         if not self._holds(distance):
             self.distances = None  # its memory is for the next
             self.forget_grams()
-            self.distances = fingerprint(distance), distance.whole(X, X, self.n_jobs, distance.raw)
+            self.distances = key_of(distance), distance.whole(X, X, self.n_jobs, distance.raw)
 
     def hold_gram(self, kernel: Kernel, room: float = 0.0) -> None:
         """Compute K of a bound kernel for all rows.
@@ -96,7 +96,7 @@ class SharedMatrices:
         K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
         if K.dtype != dtype:
             K = by_strips(K, lambda values: values, dtype, self.n_jobs)
-        self._grams[fingerprint(kernel)] = K
+        self._grams[key_of(kernel)] = K
 
     def hold_profiles(self, kernels: list[Radial], rooms: list[float]) -> None:
         """Compute K of bound radial kernels of one distance, as `hold_gram`.
@@ -127,12 +127,12 @@ class SharedMatrices:
             step = tile_edge((n, n), distance.pair_cost(X))
             fill(tiles, grams, step, distance.symmetric, self.n_jobs)
         for kernel, K in zip(kernels, grams):
-            self._grams[fingerprint(kernel)] = K
+            self._grams[key_of(kernel)] = K
 
     def gram(self, kernel: Kernel) -> tuple[Kernel, MatrixRows]:
         """A kernel that looks up the values of one that is held, and all samples for it."""
         known = Precomputed(kernel.positive_definite)
-        return known, MatrixRows.of(self._grams[fingerprint(kernel)])
+        return known, MatrixRows.of(self._grams[key_of(kernel)])
 
     def of_distances(self, kernel: Radial) -> tuple[Kernel, MatrixRows]:
         """A kernel that has the values of a bound radial one from the distances, and all samples
@@ -150,7 +150,7 @@ class SharedMatrices:
         self._grams.clear()
 
     def _holds(self, distance: Distance) -> bool:
-        return self.distances is not None and self.distances[0] == fingerprint(distance)
+        return self.distances is not None and self.distances[0] == key_of(distance)
 
     def _precision(self, kernel: Kernel, room: float) -> np.dtype:
         rounded = rounds_to_float32(kernel.diag(self.samples), room)

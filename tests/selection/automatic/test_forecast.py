@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.selection.automatic import baselines
-from mercer.selection.automatic.baselines import fit_baseline
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.clock import FIRST_RUNG_SHARE, PROMOTED, Clock
-from mercer.selection.automatic.costs import AT_FIRST, CARE, LAST, Costs
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines import baselines
+from mercer.selection.automatic.machines.baselines import fit_baseline
+from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
+from mercer.selection.automatic.schedule.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
 from mercer.tables.encoding import TableEncoder
 
 
-class Told(Clock):
+class Told(Forecast):
     """Every trial takes these seconds."""
 
     def __init__(self, limit: float, seconds: float):
@@ -32,8 +32,8 @@ class Told(Clock):
     [(100.0, 2.0, 1 - PROMOTED * 0.02), (100.0, 99.0, FIRST_RUNG_SHARE), (np.inf, 9.0, 1.0)],
 )
 def test_the_first_rung_leaves_what_the_second_needs(limit, seconds, share):
-    clock = Told(limit, seconds)
-    assert_allclose(clock.first_share([Candidate("gaussian", 1.0, False)], (100, None)), share)
+    told = Told(limit, seconds)
+    assert_allclose(told.first_share([Candidate("gaussian", 1.0, False)], (100, None)), share)
 
 
 def test_what_steps_took_corrects_the_next_of_their_kind_and_long_ones_count_most():

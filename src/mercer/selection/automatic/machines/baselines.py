@@ -27,7 +27,7 @@ from mercer.samples import EncodedColumns, Strings
 from mercer.tables import Feature
 from mercer.threads import blas_threads
 
-__all__ = ["SPARSE", "baselines", "fit_baseline"]
+__all__ = ["SPARSE", "baseline_names", "fit_baseline"]
 
 SPARSE = "linear (sparse)"
 SPARSE_FROM = 100  # with more columns, the linear baseline is sparse
@@ -40,7 +40,7 @@ STEPS = (10, 300)  # of it, at least and at most
 MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjugate gradients do not
 
 
-def baselines(features: list[Feature]) -> tuple[str, ...]:
+def baseline_names(features: list[Feature]) -> tuple[str, ...]:
     """The names of the baselines that suit the columns of a table."""
     columns = sum(f.kind in ("scaled", "code") for f in features)
     return "trivial", SPARSE if columns > SPARSE_FROM else "linear (spline)"

@@ -1,6 +1,6 @@
 """The machines of the search: a kernel learner, and what makes predictions of its outputs.
 
-How they are fitted is in `mercer.selection.automatic.recipes`.
+How they are fitted is in `mercer.selection.automatic.machines.recipes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 
-__all__ = ["Machine", "MarginMachine", "RidgeMachine", "WindowMachine"]
+__all__ = ["KernelRidgeMachine", "Machine", "MarginMachine", "WindowMachine"]
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
@@ -91,7 +91,7 @@ class Machine(ABC):
 
 
 @dataclass
-class RidgeMachine(Machine):
+class KernelRidgeMachine(Machine):
     """Kernel ridge regression of the targets without their means.
 
     Attributes

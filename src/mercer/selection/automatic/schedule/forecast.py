@@ -10,13 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.costs import Costs
-from mercer.selection.automatic.finals import TRIED_LEAF, Finals
-from mercer.selection.automatic.learning import FIRST_RUNG_SHARE, LEARNING_STEPS, LearntKernels
-from mercer.selection.automatic.rungs import Rung, Rungs
+from mercer.selection.automatic.candidates import (
+    FIRST_RUNG_SHARE,
+    LEARNING_STEPS,
+    Candidate,
+    LearntKernels,
+)
+from mercer.selection.automatic.schedule.costs import Costs
+from mercer.selection.automatic.schedule.finals import TRIED_LEAF, Finals
+from mercer.selection.automatic.schedule.rungs import Rung, Rungs
 
-__all__ = ["HELD_ROWS", "PROMOTED", "Clock"]
+__all__ = ["HELD_ROWS", "PROMOTED", "Forecast"]
 
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
@@ -25,7 +29,7 @@ LEARNING = ", learning"  # in the names of kinds of trials
 RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
 
 
-class Clock:
+class Forecast:
     """Predicted seconds of the trials of one search, and what is left of its time.
 
     Parameters

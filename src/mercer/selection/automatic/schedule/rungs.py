@@ -12,10 +12,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.finals import Finals
-from mercer.selection.automatic.learning import LEARNING_ROWS, SPARED_ROWS, learning_rows
-from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.candidates import (
+    LEARNING_ROWS,
+    SPARED_ROWS,
+    Candidate,
+    learning_rows,
+)
+from mercer.selection.automatic.machines import Task
+from mercer.selection.automatic.schedule.finals import Finals
 from mercer.tables import Related
 
 __all__ = ["ONE_RUNG_ROWS", "SMALL_ROWS", "SPARED", "Rung", "Rungs", "gathered"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.selection.automatic.metrics import Metric
+from mercer.selection.automatic.scores import Metric
 
 __all__ = ["Leaderboard"]
 

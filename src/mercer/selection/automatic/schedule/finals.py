@@ -11,7 +11,7 @@ from mercer.learners.base import LEAF_ROWS, LIMITS, SQUARES
 from mercer.learners.ridge import affordable_leaf
 from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.costs import Costs, entry_seconds
+from mercer.selection.automatic.schedule.costs import Costs, entry_seconds
 from mercer.tables import Feature
 
 __all__ = ["EXACT_ROWS", "FEWEST_ROWS", "SMALLEST_RANK", "TRIED_LEAF", "Finals"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.learners.base import LIMITS, PENALTY_ROWS
-from mercer.selection.automatic.recipes import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+from mercer.selection.automatic.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
 
 __all__ = ["Costs", "entry_seconds"]
 

@@ -14,14 +14,18 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.clock import HELD_ROWS
-from mercer.selection.automatic.finals import EXACT_ROWS, TRIED_LEAF, Finals
-from mercer.selection.automatic.learning import LearntKernels
-from mercer.selection.automatic.machines import Machine
-from mercer.selection.automatic.recipes import Recipe
-from mercer.selection.automatic.rungs import SPARED, Rung, Rungs, gathered
-from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.candidates import Candidate, LearntKernels
+from mercer.selection.automatic.machines import Machine, Recipe, Task
+from mercer.selection.automatic.schedule import (
+    EXACT_ROWS,
+    HELD_ROWS,
+    SPARED,
+    TRIED_LEAF,
+    Finals,
+    Rung,
+    Rungs,
+    gathered,
+)
 from mercer.solvers import RidgeFolds
 from mercer.tables import Feature
 from mercer.threads import blas_limit, ordered_map

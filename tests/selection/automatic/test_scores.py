@@ -5,7 +5,7 @@ import pytest
 import sklearn.metrics as skm
 from numpy.testing import assert_allclose
 
-from mercer.selection.automatic.metrics import (
+from mercer.selection.automatic.scores import (
     METRICS,
     decision_weights,
     default_metric,

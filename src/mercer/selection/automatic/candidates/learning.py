@@ -10,10 +10,10 @@ import numpy as np
 from mercer.kernels import TableKernel
 from mercer.learners.metrics import Form, learn_metric
 from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.interactions import learn_interactions
-from mercer.selection.automatic.screening import foremost
-from mercer.selection.automatic.sums import learn_sum
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.interactions import learn_interactions
+from mercer.selection.automatic.candidates.screening import foremost
+from mercer.selection.automatic.candidates.sums import learn_sum
 from mercer.tables import Feature
 from mercer.threads import count_jobs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.tables import Feature
 
 __all__ = ["column_weights"]

@@ -19,8 +19,13 @@ from mercer.learners.base import PENALTY_ROWS
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.selection.automatic.machines import Machine, MarginMachine, RidgeMachine, WindowMachine
-from mercer.selection.automatic.tasks import Classification, Task
+from mercer.selection.automatic.machines.machines import (
+    KernelRidgeMachine,
+    Machine,
+    MarginMachine,
+    WindowMachine,
+)
+from mercer.selection.automatic.machines.tasks import Classification, Task
 
 __all__ = ["Recipe", "compressed"]
 
@@ -83,13 +88,13 @@ class Recipe:
 
     # --- ridge --------------------------------------------------------------------------------
 
-    def _fit_ridge(self, task, kernel, X, y, weights) -> RidgeMachine:
+    def _fit_ridge(self, task, kernel, X, y, weights) -> KernelRidgeMachine:
         local = self.machine == "local"
         if local or not self.exact or len(y) <= PENALTY_ROWS:
             solver = "local" if local else "auto" if self.rank is None else "low_rank"
             learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
             finish = task.calibrate(learner.left_out_ + offset, y, weights)
-            return RidgeMachine(learner, finish, learner.alpha_ / total, offset)
+            return KernelRidgeMachine(learner, finish, learner.alpha_ / total, offset)
         rows = np.sort(np.random.default_rng(self.seed).permutation(len(y))[:PENALTY_ROWS])
         w = None if weights is None else weights[rows]
         some, offset, total = self._ridge(task, kernel, X[rows], y[rows], w, "auto", "auto")
@@ -97,7 +102,7 @@ class Recipe:
         # the outputs of fewer rows are a little less sure, and so are the probabilities
         finish = task.calibrate(some.left_out_ + offset, y[rows], w)
         learner, offset, total = self._ridge(task, kernel, X, y, weights, penalty, "cholesky")
-        return RidgeMachine(learner, finish, penalty / total, offset)
+        return KernelRidgeMachine(learner, finish, penalty / total, offset)
 
     def _ridge(self, task, kernel, X, y, weights, penalty, solver):
         Y = task.targets(y)
@@ -151,7 +156,7 @@ def costs_tried(pairs: int) -> tuple[float, ...]:
 
 def compressed(
     machine: Machine, kernel: Kernel, M: Any, rank: int, **settings: Any
-) -> RidgeMachine:
+) -> KernelRidgeMachine:
     """A machine with few centres, whose outputs are as near as they can be to those of another.
 
     Parameters
@@ -171,7 +176,7 @@ def compressed(
     # the outputs have no noise: the least penalty that leave-one-out allows
     learner = KernelRidge("auto", kernel=kernel, solver="low_rank", rank=rank, **settings)
     learner.fit(M, wanted - offset)
-    return RidgeMachine(learner, machine.finish, learner.alpha_ / len(wanted), offset)
+    return KernelRidgeMachine(learner, machine.finish, learner.alpha_ / len(wanted), offset)
 
 
 def splits(codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.machines import Machine
-from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.machines.machines import Machine
+from mercer.selection.automatic.machines.tasks import Task
 
 __all__ = ["HeldPredictions", "MeanMachine", "mean_name"]
 

@@ -14,20 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.automatic.baselines import baselines, fit_baseline
 from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
-from mercer.selection.automatic.clock import Clock
-from mercer.selection.automatic.costs import Costs
-from mercer.selection.automatic.finals import Finals
-from mercer.selection.automatic.fold_fits import FoldFits
-from mercer.selection.automatic.leaderboard import Leaderboard
-from mercer.selection.automatic.learning import LearntKernels
-from mercer.selection.automatic.means import HeldPredictions, mean_name
-from mercer.selection.automatic.metrics import Metric, decision_weights
-from mercer.selection.automatic.resume import Known
-from mercer.selection.automatic.rungs import SMALL_ROWS, Rung, Rungs, gathered
-from mercer.selection.automatic.tasks import Task
+from mercer.selection.automatic.candidates import MACHINES, Candidate, LearntKernels, candidates
+from mercer.selection.automatic.machines import (
+    HeldPredictions,
+    Task,
+    baseline_names,
+    fit_baseline,
+    mean_name,
+)
+from mercer.selection.automatic.schedule import (
+    SMALL_ROWS,
+    Costs,
+    Finals,
+    Forecast,
+    Rung,
+    Rungs,
+    gathered,
+)
+from mercer.selection.automatic.scores import Metric, decision_weights
+from mercer.selection.automatic.trials.fold_fits import FoldFits
+from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.resume import Known
 from mercer.tables import Feature, Related
 
 __all__ = ["Trials"]
@@ -115,7 +123,7 @@ class Trials:
             task, features, M, y, weights=weights, finals=self.finals, rungs=self.rungs,
             learnt=self.learnt, memory=memory, seed=seed, n_jobs=n_jobs,
         )  # fmt: skip
-        self.clock = Clock(budget, self.finals, self.learnt, self.rungs)
+        self.forecast = Forecast(budget, self.finals, self.learnt, self.rungs)
 
     # --- the plan -----------------------------------------------------------------------------
 
@@ -139,9 +147,9 @@ class Trials:
         order = [c for c in order if not (c.more and self.rungs.learns_each(c))][:trials]
         first, *rest = self.rungs.plan()
         try:
-            for baseline in baselines(self.features):
+            for baseline in baseline_names(self.features):
                 self._try_baseline(baseline, first)
-            share = self.clock.first_share(order, rest[0]) if rest else 1.0
+            share = self.forecast.first_share(order, rest[0]) if rest else 1.0
             small = len(self.M) <= SMALL_ROWS
             # if the last rung leaves time, the next turn tries what the first rung had to leave out
             turns = [1 - (1 - share) / 2**turn for turn in range(TURNS)]
@@ -174,7 +182,7 @@ class Trials:
     def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
-        for baseline in baselines(self.features):
+        for baseline in baseline_names(self.features):
             self._try_baseline(baseline, (entries[0]["rows"], entries[0]["rank"]))
         for i, entry in enumerate(entries):
             candidate = Candidate.of(entry)
@@ -222,7 +230,7 @@ class Trials:
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
                 tried += 1
                 continue  # it is known from an earlier search
-            expected = self.clock.expected(candidate, rung)
+            expected = self.forecast.expected(candidate, rung)
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
                 continue  # another one may be cheaper
@@ -252,9 +260,9 @@ class Trials:
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
         if not self.schedule:
-            return self.clock.reserve(None, 0.0)
+            return self.forecast.reserve(None, 0.0)
         best = self.board.winner()
-        return self.clock.reserve(Candidate.of(self.schedule[best["place"]]), best["penalty"])
+        return self.forecast.reserve(Candidate.of(self.schedule[best["place"]]), best["penalty"])
 
     def _note_interruption(self) -> None:
         self.interrupted = True
@@ -268,9 +276,9 @@ class Trials:
     def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
         began = self.budget.spent()
-        kind, expected = self.clock.kind(candidate), self.clock.predicted(candidate, rung)
+        kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         found = self.fits.judge(candidate, rung, steps, self._penalty_before(candidate, rung[0]))
-        self.clock.costs.observe(kind, expected, self.budget.spent() - began)
+        self.forecast.costs.observe(kind, expected, self.budget.spent() - began)
         row = self._row(candidate.name, *self.rungs.folds(rung[0]), found.predicted, began)
         row |= {
             "learner": MACHINES[candidate.machine], "kernel": repr(found.kernel),
@@ -349,7 +357,7 @@ class Trials:
         if candidate.learn and not self.rungs.learns_each(candidate):
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
         if final is None:
-            before = self.clock.final_learning(candidate)
+            before = self.forecast.final_learning(candidate)
             final = self.finals.plan(candidate, winner["penalty"], before)
             final |= self._final_learning(candidate)
         said = self.board.close()
@@ -380,7 +388,7 @@ class Trials:
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
         candidate, penalty = self.partners[number]
-        before = self.clock.final_learning(candidate)
+        before = self.forecast.final_learning(candidate)
         plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"], before)
         if plan is None:
             return None
