@@ -2,7 +2,7 @@
 
 from mercer.tables.column_kinds.dates import date_parts
 from mercer.tables.column_kinds.find import column_kind, column_kinds, kind_in_cells
-from mercer.tables.column_kinds.what_follows import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
 
 __all__ = [
     "ColumnKind",

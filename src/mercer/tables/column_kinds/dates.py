@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution
 from mercer.tables.column_kinds.numbers import BINS, FILLED
-from mercer.tables.column_kinds.what_follows import ColumnKind, Distribution
 from mercer.tables.spellings import order_of
 from mercer.tables.values import as_dates, histogram, short
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from mercer.samples import BUILT_IN, all_kinds
 from mercer.tables.column_kinds.dates import DateColumns
+from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
 from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
 from mercer.tables.column_kinds.unused import UnusedColumns
-from mercer.tables.column_kinds.what_follows import ColumnKind
 
 __all__ = ["column_kind", "column_kinds", "kind_in_cells"]
 
