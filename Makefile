@@ -38,7 +38,7 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 	@$(PIP) --no-deps $(EDITABLE) .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
 	@$(PIP) --group $*
 	@touch $@
 
@@ -50,7 +50,7 @@ demo: build
 # with one thread of BLAS, for else that of each process takes all cores
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
 
-test: build $(VENV)/.test
+test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
