@@ -23,7 +23,7 @@ help:
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
 	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
-	@echo "make mutants ROOM=samples COUNT=100 SEED=1   faults at random, and which of them no test saw"
+	@echo "make mutants ROOM=learners/ridge COUNT=100 SEED=1   faults at random, and which of them no test saw"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
