@@ -37,7 +37,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         Of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Further arguments of a callable kernel.
-    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"}, default="auto"
+    solver : str or solver value, default="auto"
         "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
         holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
         centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
@@ -46,6 +46,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         conjugate gradients; beyond, low rank.
         Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
         needs.
+        A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
+        solves for all rows: ``alpha`` takes the place of its ``penalty``, its other fields stay,
+        and ``tol``, ``max_iter`` and ``rank`` are not read.
     tol : float, default=1e-6
         Relative residual at which conjugate gradients stop.
     max_iter : int, optional

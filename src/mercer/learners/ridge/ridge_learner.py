@@ -24,8 +24,12 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_positive,
+    check_solver,
     finite_values,
+    is_value,
+    solver_name,
 )
+from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
@@ -67,7 +71,7 @@ class RidgeLearner(KernelLearner):
     """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits."""
 
     alpha: Any
-    solver: str
+    solver: Any
     tol: float
     max_iter: int | None
     leaf_rows: int | None
@@ -127,10 +131,12 @@ class RidgeLearner(KernelLearner):
         self.keep_support(training.X)
         held, indefinite = self.fits(K, matrices), self._indefinite()
         memory = self.memory_beside(K) if held else self.memory
-        self.solver_ = self.solver
+        self.solver_ = solver_name(self.solver)
         if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
             self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
-        if self.solver_ == "conjugate_gradient":
+        if is_value(self.solver):
+            result = solve_by_value(self.solver, K, y, w, penalty)
+        elif self.solver_ == "conjugate_gradient":
             self._refuse_indefinite("conjugate_gradient")
             limit = 1000 if self.max_iter is None else self.max_iter
             nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs, memory)
@@ -299,10 +305,15 @@ class RidgeLearner(KernelLearner):
         check_count("max_iter", self.max_iter)
         check_count("rank", self.rank)
         check_count("leaf_rows", self.leaf_rows, 2)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty"])
         if self.solver in ("low_rank", "local"):
             self._refuse_indefinite(self.solver)
+        if is_value(self.solver) and isinstance(self.alpha, str) and self.alpha == "auto":
+            raise ValueError(
+                f'alpha="auto" chooses the penalty by a factorisation, which '
+                f"solver={self.solver!r} is not: give a number for alpha, or search with "
+                'KernelSearchCV, or give solver="auto".'
+            )
 
     def _indefinite(self) -> bool:
         return self.kernel_.positive_definite is False
