@@ -16,7 +16,7 @@ from mercer.distances import Comparison, Distance
 from mercer.gram import memory_budget
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
-from mercer.samples import kind_named, plain_rows
+from mercer.samples import kind_named
 from mercer.threads import count_jobs, forget
 
 __all__ = ["DistanceLearner"]
@@ -28,6 +28,24 @@ class DistanceLearner(BaseEstimator):
 
     This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
     `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
+
+    Parameters
+    ----------
+    metric : distance object, kernel, name or callable
+        A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
+        feature space; a name of scikit-learn's: "minkowski", "euclidean", "sqeuclidean",
+        "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
+        "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
+        1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
+        "precomputed"; or a symmetric function of two samples.
+    p : float >= 0
+        The power of "minkowski": 1 is "manhattan", 2 "euclidean".
+    metric_params : dict, optional
+        Further arguments of a named metric (w, V, VI) or of a function.
+    algorithm : {"auto", "brute", ...} or Index
+        How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
+        the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
+        is not exact may find fewer neighbours (`mercer.search.Index`).
     """
 
     metric: Any
@@ -67,7 +85,7 @@ class DistanceLearner(BaseEstimator):
 
     def keep_samples(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
-        self.X_fit_ = plain_rows(X)
+        self.X_fit_ = X
 
     def __sklearn_is_fitted__(self) -> bool:
         return "X_fit_" in vars(self)
