@@ -325,5 +325,7 @@ def test_options_decide_where_the_text_does_not(folder, capsys):
 
 def test_a_nul_is_no_matter_of_encoding(folder):
     (folder / "t.csv").write_bytes(b"a,b\n1,\0\n")
-    with pytest.raises(TableError, match=r"NUL character in row 2: this is no text table\. Take"):
+    with pytest.raises(
+        TableError, match=r"NUL character in row 2: this is not a text table\. Take"
+    ):
         read_table("t.csv")

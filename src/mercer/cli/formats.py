@@ -138,7 +138,7 @@ class JsonLines(Typed):
                 yield line.removeprefix("\ufeff")
         except (UnicodeError, LookupError) as error:
             raise TableError(
-                f"{self.source.label} is not {self.encoding}: {error}. Tell its encoding, for "
+                f"{self.source.label} is not {self.encoding}: {error}. Give its encoding, for "
                 "example --encoding latin-1."
             ) from None
 

@@ -109,7 +109,7 @@ class Distance(Comparison):
     def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
         """:math:`t_j` for every pair of encoded rows, (n, m)."""
         raise TypeError(
-            f"{self!r} is no weighted sum over features: give Minkowski with p < inf, Match or "
+            f"{self!r} is not a weighted sum over features: give Minkowski with p < inf, Match or "
             "Mixed."
         )
 

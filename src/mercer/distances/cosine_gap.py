@@ -31,7 +31,7 @@ class CosineGap(Distance):
 
     Notes
     -----
-    It is no metric, but half the square of one. O(n m d) operations; sparse rows stay sparse.
+    It is not a metric, but half the square of one. O(n m d) operations; sparse rows stay sparse.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def gram(
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X, Z : encoded samples
         Samples encoded by ``kernel.encode``; Z defaults to X.
     memory : int, str or None

@@ -23,7 +23,7 @@ class ScaledGram(GramOperator):
     Raises
     ------
     ValueError
-        K is not symmetric, or ``factors`` has not one number for each row.
+        K is not symmetric, or ``factors`` does not have one number for each row.
 
     Examples
     --------
