@@ -86,7 +86,7 @@ def values_of(column: Column, most: int = 4) -> str:
     if column.low is None:
         return ""
     low, high = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column.low, column.high))
-    return f"{low} to {high}" + " characters" * (column.kind == "text")
+    return column.of.range_in_words(low, high)
 
 
 def columns_facts(columns: list[Column]) -> list[dict]:

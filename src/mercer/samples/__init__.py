@@ -85,3 +85,4 @@ from mercer.samples.raw_data import is_missing_value as is_missing_value
 from mercer.samples.raw_data import object_columns as object_columns
 from mercer.samples.vectors import encode_vectors as encode_vectors
 from mercer.samples.vectors import plain_rows as plain_rows
+from mercer.samples.vectors import same_rows as same_rows

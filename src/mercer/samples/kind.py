@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils import InputTags
 
-__all__ = ["Kind"]
+__all__ = ["Kind", "named"]
 
 
 class Kind(ABC):
@@ -47,7 +47,7 @@ class Kind(ABC):
     distance : str or callable or None
         What makes the default distance: a class, or where it is found, "package.module:Class".
     kernels : tuple of str or callables
-        What makes kernels that suit a column of such samples, the best first.
+        What makes kernels that suit a column of such samples, the best first. k(x, x) should be 1.
     size_of : str
         What `size` counts, in the plural: "characters".
     """
@@ -111,11 +111,11 @@ class Kind(ABC):
 
     def make_distance(self) -> Any:
         """The default distance, or None."""
-        return None if self.distance is None else _found(self.distance)()
+        return None if self.distance is None else named(self.distance)()
 
     def make_kernels(self) -> list:
         """Kernels that suit such samples, the best first."""
-        return [_found(kernel)() for kernel in self.kernels]
+        return [named(kernel)() for kernel in self.kernels]
 
     def counter(self, samples: Any) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is
@@ -126,7 +126,7 @@ class Kind(ABC):
         return f"{type(self).__name__}()"
 
 
-def _found(made_by: str | Callable) -> Callable:
+def named(made_by: str | Callable) -> Callable:
     """What makes a distance or a kernel; rooms above this one are named, and never imported."""
     if callable(made_by):
         return made_by

@@ -27,6 +27,7 @@ __all__ = [
     "largest_column",
     "plain_rows",
     "refuse_objects",
+    "same_rows",
 ]
 
 
@@ -47,6 +48,14 @@ class Vectors(np.ndarray):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """What is computed from vectors is a plain array."""
         return array[()] if return_scalar else array.view(np.ndarray)
+
+    def __reduce__(self) -> Any:
+        """Pickles hold a plain array."""
+        return plain_rows(self).__reduce__()
+
+    def __setitem__(self, rows: Any, values: Any) -> None:
+        self.checked = False
+        super().__setitem__(rows, values)
 
     def __getitem__(self, rows: Any) -> Any:
         found = super().__getitem__(rows)
@@ -73,6 +82,12 @@ class SparseRows(sp.csr_array):
 def is_checked(X: Any) -> bool:
     """Whether X are vectors that were encoded, and are not checked again."""
     return isinstance(X, (Vectors, SparseRows)) and X.checked
+
+
+def same_rows(X: Any, Z: Any) -> bool:
+    """Whether two arrays of vectors are the same rows in memory."""
+    arrays = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
+    return arrays and X.__array_interface__ == Z.__array_interface__
 
 
 def plain_rows(X: Any) -> Any:
@@ -142,6 +157,8 @@ def encode_vectors(X, like, reader, missing=False):
         rows.sum_duplicates()
     else:
         rows = Vectors(X)
+        if same_rows(rows, like):
+            return like
     rows.checked = not missing
     return rows
 

@@ -16,7 +16,7 @@ from mercer.distances import Comparison, Distance
 from mercer.gram import memory_budget
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
-from mercer.samples import kind_named, plain_rows
+from mercer.samples import kind_named
 from mercer.threads import count_jobs, forget
 
 __all__ = ["DistanceLearner"]
@@ -67,7 +67,7 @@ class DistanceLearner(BaseEstimator):
 
     def keep_samples(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
-        self.X_fit_ = plain_rows(X)
+        self.X_fit_ = X
 
     def __sklearn_is_fitted__(self) -> bool:
         return "X_fit_" in vars(self)

@@ -23,7 +23,7 @@ from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import kind_named, plain_rows
+from mercer.samples import kind_named, same_rows
 from mercer.threads import count_jobs, forget
 
 __all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
@@ -88,7 +88,7 @@ def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
     points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
     encoded = comparison.encode(X, None if points else estimator.X_fit_)
     remember_columns(estimator, X, encoded, reset=False)
-    return encoded
+    return estimator.X_fit_ if same_rows(encoded, estimator.X_fit_) else encoded
 
 
 class FitPath:
@@ -351,7 +351,7 @@ class KernelLearner(BaseEstimator):
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
-        self.X_fit_ = plain_rows(self.kernel_.support(X))
+        self.X_fit_ = self.kernel_.support(X)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

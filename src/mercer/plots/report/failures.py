@@ -21,7 +21,7 @@ from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import RawRows
 from mercer.selection.automatic import wilson
-from mercer.tables import as_numbers, missing_values
+from mercer.tables import ColumnKind, as_numbers, missing_values
 
 __all__ = [
     "Calibration", "Confusion", "Intervals", "Rates", "Residuals", "Segment", "Threshold",
@@ -327,10 +327,10 @@ def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> lis
     return [segment for _, segment in sorted(found, key=lambda each: -each[0])[:SHOWN]]
 
 
-def _parts(cells: np.ndarray, kind: str | None) -> list[tuple[str, np.ndarray]]:
+def _parts(cells: np.ndarray, kind: ColumnKind | None) -> list[tuple[str, np.ndarray]]:
     """Names and members of the parts of a column."""
     found = []
-    if kind == "number" or (kind is None and cells.dtype.kind in "iuf"):
+    if cells.dtype.kind in "iuf" if kind is None else kind.numeric:
         numbers = as_numbers(cells)
         missing = np.isnan(numbers)
         if not missing.all():
