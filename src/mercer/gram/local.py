@@ -47,6 +47,7 @@ class LocalGram(GramOperator):
             raise ValueError("low does not know the matrix that it approximates: give one with K.")
         self.low, self.leaves, self.exact = low, leaves, low.K
         self.shape, self.dtype, self.centres = low.shape, low.dtype, low.centres
+        self.place = low.place
 
     def residual(self, leaf: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """K - F Fᵀ of the rows of one leaf, (size, size), and their F, (size, m)."""
