@@ -41,7 +41,7 @@ def gram(
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X, Z : encoded samples
         As ``kernel.encode`` gives them; Z defaults to X.
     place : Place, optional

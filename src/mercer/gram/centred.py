@@ -46,7 +46,7 @@ class CentredGram(AlteredGram):
     Raises
     ------
     ValueError
-        K is not symmetric and ``means`` is None, or ``means`` has not one value for each column.
+        K is not symmetric and ``means`` is None, or ``means`` lacks one value for each column.
 
     Notes
     -----

@@ -25,7 +25,7 @@ class TiledGram(GramOperator):
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X, Z : encoded samples
         Z defaults to X.
     place : Place

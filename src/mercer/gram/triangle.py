@@ -26,7 +26,7 @@ class TriangleGram(GramOperator):
     Parameters
     ----------
     K : GramOperator of shape (n, n), symmetric
-        Computed here; not kept.
+        The matrix, which is computed here and not kept.
 
     Examples
     --------

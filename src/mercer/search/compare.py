@@ -43,7 +43,7 @@ class Search:
     Parameters
     ----------
     index : Index
-        Fitted.
+        A fitted index.
     queries, training : Rows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.

@@ -131,7 +131,7 @@ class KDTree(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
     tree_ : BoxTree
 

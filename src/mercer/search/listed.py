@@ -29,7 +29,7 @@ class ListedSearch:
     Parameters
     ----------
     index : LSHIndex
-        Fitted.
+        A fitted index.
     queries, training : Rows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.

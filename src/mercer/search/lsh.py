@@ -83,7 +83,7 @@ class LSHIndex(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_tables_, n_hashes_ : int
         b and r.
     family_ : HashFamily
