@@ -1,8 +1,8 @@
 """Kinds of columns: what a table asks of numbers, dates, categories, texts, sets, graphs ..."""
 
-from mercer.tables.column_kinds.column_kind import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.base import ColumnKind, Distribution, level_text
 from mercer.tables.column_kinds.dates import date_parts
-from mercer.tables.column_kinds.find import column_kind, column_kinds, kind_in_cells
+from mercer.tables.column_kinds.find import column_kind, column_kinds, object_column
 
 __all__ = [
     "ColumnKind",
@@ -10,6 +10,6 @@ __all__ = [
     "column_kind",
     "column_kinds",
     "date_parts",
-    "kind_in_cells",
     "level_text",
+    "object_column",
 ]
