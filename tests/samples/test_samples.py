@@ -20,7 +20,7 @@ from mercer.samples import (
     number_columns,
     select_columns,
 )
-from mercer.samples.frames import first_object
+from mercer.samples.raw_data import first_object
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6]})
 FRAMES = {

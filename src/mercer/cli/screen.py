@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
-LOGGED = 0.05  # of the time, between two lines of a log
+LOGGED = 0.05  # share of the time between two lines of a log
 SIZED = ("rmse", "mae")  # metrics in the units of the target
 
 STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}

@@ -23,7 +23,7 @@ METRICS = ("range", "rank")
 TEXTS = ("auto", "edit", "kmers", "words")
 LONG = 100  # characters on average, beyond which texts are compared by their words
 MERS = 3  # characters of the parts of a text
-MARK = "\x1f"  # between the items of a set
+MARK = "\x1f"  # separates the items of a set
 MISSING = "\0missing"  # the name of the column that says where numbers are missing
 
 

@@ -33,9 +33,9 @@ class Samples(NamedTuple):
     Attributes
     ----------
     G0 : ndarray of shape (m, m)
-        Of the inducing points.
+        Gram matrix of the inducing points.
     C0, g0 : ndarray of shape (n, m), (n,), or None
-        Of all samples with the inducing points and with themselves; None if they are the same.
+        Kernel of all samples with the inducing points and with themselves; None if both are one.
     """
 
     G0: np.ndarray

@@ -21,7 +21,7 @@ from mercer.distances import (
 )
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
-from mercer.samples import Table, as_numbers, as_table, columns_by_kind, kind_named
+from mercer.samples import Table, as_table, columns_by_kind, float_array, kind_named
 
 __all__ = ["On", "TableKernel"]
 
@@ -188,7 +188,7 @@ class TableKernel(Composite, Kernel):
                     'weights is given, but combine="product" has no weights: use combine="sum" or '
                     '"interactions", or set the parameters of the parts.'
                 )
-            w = as_numbers("weights", self.weights)
+            w = float_array("weights", self.weights)
             if self.parts is None or w.shape != (len(self.parts),) or not (w >= 0).all():
                 raise ValueError(
                     f"weights={self.weights!r}: give one number >= 0 for each part in parts."

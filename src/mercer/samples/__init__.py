@@ -21,7 +21,6 @@ from mercer.samples.columns import (
     select_columns,
 )
 from mercer.samples.encode import as_samples, refuse_one
-from mercer.samples.frames import as_objects, describe
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import (
     all_kinds,
@@ -33,15 +32,16 @@ from mercer.samples.kinds import (
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
-from mercer.samples.numbers import as_numbers, is_number, is_whole
+from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged, joined_rows
+from mercer.samples.raw_data import as_objects, describe
 from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
-from mercer.samples.vectors import largest_column, refuse_objects
+from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
     "Categories",
@@ -55,8 +55,8 @@ __all__ = [
     "Sets",
     "Strings",
     "Table",
+    "Vectors",
     "all_kinds",
-    "as_numbers",
     "as_objects",
     "as_samples",
     "as_table",
@@ -64,6 +64,7 @@ __all__ = [
     "columns_by_kind",
     "describe",
     "encode_matrices",
+    "float_array",
     "is_number",
     "is_whole",
     "item_rows",
@@ -84,10 +85,10 @@ __all__ = [
 ]
 
 # what other rooms use, and no user needs
-from mercer.samples.frames import is_frame as is_frame
-from mercer.samples.frames import is_missing as is_missing
-from mercer.samples.frames import is_missing_value as is_missing_value
-from mercer.samples.frames import object_columns as object_columns
+from mercer.samples.raw_data import is_frame as is_frame
+from mercer.samples.raw_data import is_missing as is_missing
+from mercer.samples.raw_data import is_missing_value as is_missing_value
+from mercer.samples.raw_data import object_columns as object_columns
 from mercer.samples.vectors import encode_vectors as encode_vectors
 from mercer.samples.vectors import plain_rows as plain_rows
 from mercer.samples.vectors import same_rows as same_rows

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import describe, is_frame, is_missing, object_columns
 from mercer.samples.kinds import kind_in_cells
+from mercer.samples.raw_data import describe, is_frame, is_missing, object_columns
 from mercer.samples.table import EncodedColumns
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-from mercer.samples.frames import describe
 from mercer.samples.kinds import kind_named, kind_of
+from mercer.samples.raw_data import describe
 
 __all__ = ["as_samples", "refuse_one"]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils import InputTags
 
-from mercer.samples.frames import as_objects, describe_entry
+from mercer.samples.raw_data import as_objects, describe_entry
 
 __all__ = ["Kind", "named"]
 

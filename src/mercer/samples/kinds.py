@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mercer.samples.frames import describe
 from mercer.samples.kind import Kind
+from mercer.samples.raw_data import describe
 
 __all__ = [
     "all_kinds",
@@ -35,7 +35,7 @@ def register_kind(kind: Kind) -> Callable[[], None]:
     Returns
     -------
     remove : callable
-        Without arguments; it makes the kind unknown again.
+        A function without arguments, which makes the kind unknown again.
 
     Raises
     ------

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import as_objects, describe_entry, is_missing_value
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 __all__ = ["Sets", "SetsKind", "item_rows", "split_items"]
 

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
 from mercer.samples.columns import refuse_missing
-from mercer.samples.frames import describe, first_object, is_frame
 from mercer.samples.kind import Kind, named
+from mercer.samples.raw_data import describe, first_object, is_frame
 
 __all__ = [
     "SparseRows",

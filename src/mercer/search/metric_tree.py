@@ -139,7 +139,7 @@ class MetricTree(Index):
         return order
 
     def _rounding(self, X: Any) -> float:
-        """By how much distances may be wrong: rounding must not rule rows out."""
+        """The error that distances may have: rounding must not rule rows out."""
         distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
         if distance.exponent == 1 and distance.reads.discrete:  # ratios of small integers
             return float(64 * eps * largest)

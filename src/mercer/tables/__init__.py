@@ -5,7 +5,7 @@ Its numbers and dates are read by values.py and spellings.py, and encoding.py ma
 review.py says what is wrong with a table before a fit.
 """
 
-from mercer.tables.cells import as_items, as_texts, items_of, words
+from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, used_columns
@@ -82,5 +82,5 @@ __all__ = [
     "spelled_number",
     "unreadable",
     "used_columns",
-    "words",
+    "words_of",
 ]

@@ -14,7 +14,7 @@ from mercer.tables.values import missing_values
 
 __all__ = [
     "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "kind_of_view",
-    "separator_of", "words",
+    "separator_of", "words_of",
 ]  # fmt: skip
 
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
@@ -28,12 +28,12 @@ VIEWS = {"characters": "strings", "words": "strings", "items": "sets"}
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text in lower case, and its punctuation marks each for itself.
 
     Examples
     --------
-    >>> words("WIN £100 now!!")
+    >>> words_of("WIN £100 now!!")
     ['win', '£', '100', 'now', '!', '!']
     """
     return _WORD.findall(text.lower())
@@ -91,7 +91,7 @@ def encode_cells(view: str, cells: list, like: Any = None) -> Any:
     """Encoded texts ("characters"), their words, items, or other samples; in the codes of the
     training cells."""
     kind = kind_of_view(view)
-    rows = [words(text) for text in cells] if view == "words" else cells
+    rows = [words_of(text) for text in cells] if view == "words" else cells
     return as_samples(rows, kind.name, like=like, reader=f"a column of {kind.column}s")
 
 

@@ -42,7 +42,7 @@ def infer_columns(
     Parameters
     ----------
     columns : dict
-        As `read_columns` returns them.
+        The columns as `read_columns` returns them.
     kind : dict, optional
         Name -> "number", "category", "date", "text", "set", "identifier", "drop", or the column
         of a registered kind of sample, in place of what would be inferred. Or a `Column`, which was

@@ -34,14 +34,14 @@ class Column:
     levels : list of str
         The most frequent levels of a category or items of sets, at most ten.
     separator : str or None
-        Between the items of a set that is written as text; None: blanks.
+        The separator of the items of a set that is written as text; None means blanks.
     rows : int
     decimal : str
         The decimal sign of numbers that are written as texts, "," or "."; "" if there is none.
     signs : str
         The percent and currency signs in such texts, with blanks between them.
     order : str
-        Of day, month and year in dates that are written as texts: "ymd", "dmy" or "mdy"; "" for
+        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; "" for
         other columns.
     """
 

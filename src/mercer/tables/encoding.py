@@ -94,9 +94,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : list of Column, optional
-        As `infer_columns` returns them; None infers them in ``fit``.
+        The columns as `infer_columns` returns them. None infers them in ``fit``.
     rare : int, default=3
-        In categories with more than 20 levels, levels with fewer training rows than this share one
+        Levels with fewer training rows than this, in categories of more than 20 levels, share one
         code.
 
     Attributes

@@ -188,7 +188,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr("mercer.gram.row_sources._native.smo_solve", interrupted)
+    monkeypatch.setattr("mercer.solvers.rows.row_sources._native.smo_solve", interrupted)
     K = DenseGram(RBF(0.5).block(X, X), symmetric=True)
     result = SmoSolver(working_set=8, whole=0).solve(K, dual)
     assert result.reason is Reason.INTERRUPTED

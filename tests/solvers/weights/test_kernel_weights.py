@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, nnls
 
-from mercer.gram import CombinedGram, DenseGram, gram, row_sources
+from mercer.gram import CombinedGram, DenseGram, gram
 from mercer.kernels import RBF, Linear
 from mercer.solvers import (
     AlignmentWeights,
@@ -17,6 +17,7 @@ from mercer.solvers import (
     inner_products,
     nonnegative_minimum,
 )
+from mercer.solvers.rows import rounding
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.weights import kernel_products, margin_machines
 from mercer.solvers.weights.kernel_products import entries
@@ -266,7 +267,7 @@ def test_few_free_variables_are_followed_where_memory_is_short(monkeypatch):
 
 def test_many_rows_are_not_rounded(monkeypatch):
     """Values of machines on rows in float32 differ by more than steps near the minimum gain."""
-    monkeypatch.setattr(row_sources, "ROUNDED_ROWS", 2)
+    monkeypatch.setattr(rounding, "ROUNDED_ROWS", 2)
     assert MarginWeights(tol=1e-6).solve(GRAMS, hinge(1e-7)).converged
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import ROUNDED_ROWS, GramOperator, gram, in_single_precision, memory_budget
+from mercer.gram import GramOperator, gram, in_single_precision, memory_budget
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     KernelLearner,
@@ -29,6 +29,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
 )
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.threads import fitting
 

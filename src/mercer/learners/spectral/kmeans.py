@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import (
-    ROUNDED_ROWS,
     CentredGram,
     GramOperator,
     ShiftedGram,
@@ -33,6 +32,7 @@ from mercer.learners.base import (
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import fitting
 
 __all__ = ["KernelKMeans"]

@@ -18,9 +18,9 @@ from mercer.threads import blas_threads
 __all__ = ["Dependence", "PartialDependenceDisplay"]
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-DATE_PARTS = 2  # of a date that are shown, those that change the predictions most
+DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
 LEVELS = 12  # most values of a column that is no number
-FLAT = 0.1  # of the predictions' standard deviation: smaller changes are none
+FLAT = 0.1  # share of the predictions' standard deviation below which nothing changes
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
 
@@ -240,7 +240,7 @@ def _all_answers(
 def _date_dependences(
     model: Any, rows: EncodedRows, some: EncodedRows, name: Any, grid: int, spread: float
 ) -> list[Dependence]:
-    """Of the parts of a date that the model reads, those that change the predictions most."""
+    """The parts of a date that the model reads and that change the predictions most."""
     dates = as_dates(rows.cells(name))
     known = np.flatnonzero(~np.isnat(dates))
     read = {rows.features[j].label for j in rows.parts.get(name, [])}

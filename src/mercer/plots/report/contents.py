@@ -29,8 +29,8 @@ from mercer.plots.report.failures import (
     Segment,
     WorstRow,
 )
+from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.plots.report.words import KernelWords
 from mercer.selection.automatic import METRICS, side
 from mercer.tables import column_kind
 
@@ -192,7 +192,7 @@ class ReportData:
     dependences : list of Dependence
         How the predictions change with the values of the most relevant columns.
     texts : list of TextPieces
-        For each text column, the words that change the predictions most.
+        The words of each text column that change the predictions most.
     segments, worst : list of Segment, list of WorstRow
         Parts of the held-out rows, and rows, that are predicted worst.
     learning, suspicion : LearningCurve, Suspicion or None

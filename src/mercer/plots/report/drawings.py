@@ -43,7 +43,7 @@ DRAWN = 600  # points of a cloud
 SHADES = 8  # colours of classes, or of the values of a target
 LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206
 LOWER = 146  # the bottom of a low chart
-NEAR = 0.05  # to 0 or 1: an axis of probabilities begins or ends there
+NEAR = 0.05  # an axis of probabilities that comes so near to 0 or 1 reaches it
 
 
 def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:

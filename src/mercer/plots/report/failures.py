@@ -307,9 +307,9 @@ def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> lis
     kinds : dict
         Column -> its kind. Numbers have four parts of equal size; other values are parts.
     errors : ndarray of shape (n,)
-        Of each row: 1 if its class is wrong, else 0; or the absolute residual.
+        1 for a row whose class is wrong, else 0; or the absolute residuals.
     """
-    if not columns:  # of samples that are no table, too
+    if not columns:  # samples that are no table have none either
         return []
     rows, found = RawRows(X), []
     for name in columns:

@@ -48,9 +48,9 @@ from mercer.plots.report.failures import (
     weak_segments,
     worst_rows,
 )
+from mercer.plots.report.kernel_words import KernelWords, kernel_words
 from mercer.plots.report.pieces import TextPieces, text_pieces
 from mercer.plots.report.summaries import column_summaries, target_summary
-from mercer.plots.report.words import KernelWords, kernel_words
 from mercer.selection.automatic import (
     METRICS,
     HeldOut,

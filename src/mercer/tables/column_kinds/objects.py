@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import Kind, kind_named
-from mercer.tables.cells import as_items, as_texts, items_of, words
+from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.base import ColumnKind, Distribution, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
@@ -97,7 +97,7 @@ class TextColumns(ObjectColumns):
 
     def views(self, column: Any, cells: list) -> dict[str, str]:
         views = {str(column.name): "characters"}
-        if sum(map(len, map(words, cells))) >= WORDS * len(cells):
+        if sum(map(len, map(words_of, cells))) >= WORDS * len(cells):
             views[f"{column.name}: words"] = "words"
         return views
 
