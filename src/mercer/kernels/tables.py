@@ -273,7 +273,8 @@ class TableKernel(Composite, Kernel):
 
 def _default_parts(X: Table) -> list[tuple[Kernel, list]]:
     """One kernel for each group of columns in a table that was encoded by kind of column."""
-    return [(_suiting(encoding[0]), list(columns)) for encoding, columns in X.groups]
+    groups: Any = X.groups
+    return [(_suiting(kind), list(columns)) for (kind, *_), columns in groups]
 
 
 def _suiting(kind: str) -> Kernel:

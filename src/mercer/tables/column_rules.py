@@ -162,7 +162,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
-    if given == "set":
+    if given is not None and column_kind(given).items:
         separator = None if cells else separator_of(counts)
         return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
     if given is not None:
@@ -173,7 +173,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     if known < 3 and n >= 100:
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
-        return column(objects.name, f"{distinct} different {objects.samples.name}")
+        return column(objects.name, f"{distinct} different {objects.name}s")
     if cells:
         return column("set", _set_words(counts, None, cells))
     if distinct == 1:
