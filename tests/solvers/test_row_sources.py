@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from lanes import examples
 from mercer.gram import DenseGram, FeatureGram, GramOperator, TiledGram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
 from mercer.solvers import row_source
@@ -121,7 +122,7 @@ def test_rows_are_computed_once_while_the_cache_holds_them():
     assert_allclose(g - before, K[:, 45:55].sum(axis=1), atol=1e-12)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 10_000), capacity=st.sampled_from([1, 5, 40, 400]))
 def test_narrowing_keeps_what_is_known(seed, capacity):
     """Rows of the cache stay those of K, however often some are left out."""

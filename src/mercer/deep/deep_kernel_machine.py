@@ -47,7 +47,37 @@ class DeepKernelMachine(KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
-    documentation has the formulas, and the parameters that both have.
+    documentation has the formulas.
+
+    Parameters
+    ----------
+    depth : int >= 1
+        L, the Gram matrices that are learnt.
+    layer : Layer or list of depth + 1 of these, optional
+        f, a kernel of `mercer.kernels` that is a function of inner products and has derivatives:
+        `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
+        `Polynomial`, `Linear`; None means RBF(0.5).
+    dof : float > 0 or list of depth of these, optional
+        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
+        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
+        may learn noise: choose it by `KernelSearchCV`.
+    kernel : kernel object, name, "precomputed" or callable
+        Kernel of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear"
+        and standardised columns it is X Xᵀ / d.
+    input_scale : float > 0 or "auto"
+        What :math:`G_0` is multiplied by. For the first layer RBF(γ) it is an inverse squared
+        length scale. "auto" is that of the infinitely wide network with the largest likelihood.
+    n_inducing : int, optional
+        Inducing points m; as many as rows or more mean the exact machine. None is exact up to
+        1,000 rows where the matrices fit ``memory``, and else 200, or fewer where it holds fewer.
+    jitter : float >= 0
+        Added to the diagonal of each kernel matrix, whose entries are near 1.
+    tol : float
+        Stop when the relative gradient is not larger.
+    max_iter : int
+        Most steps.
+    random_state : int, RandomState or None
+        Seed of the rows among which the inducing points are chosen.
     """
 
     depth: int

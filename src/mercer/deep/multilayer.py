@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from mercer.deep.chosen_components import (
     choose_width,
     fit_components,
 )
+from mercer.estimator import estimator
 from mercer.gram import memory_budget
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
@@ -63,6 +65,7 @@ def _has(name: str) -> Any:
     return check
 
 
+@estimator
 class MultilayerKernelMachine(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
@@ -102,10 +105,6 @@ class MultilayerKernelMachine(
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed for the rows held back, the solvers and the estimate of the mutual information.
 
@@ -166,36 +165,20 @@ class MultilayerKernelMachine(
     True
     """
 
-    def __init__(
-        self,
-        n_layers: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        n_components: int | None = 200,
-        width: Any = "auto",
-        ranking: str = "auto",
-        learner: Any = "svc",
-        n_neighbors: int = 5,
-        validation: float = 0.2,
-        solver: str = "auto",
-        rank: int | None = None,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_layers = n_layers
-        self.kernel = kernel
-        self.n_components = n_components
-        self.width = width
-        self.ranking = ranking
-        self.learner = learner
-        self.n_neighbors = n_neighbors
-        self.validation = validation
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_layers: int | None = None
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    n_components: int | None = 200
+    width: Any = "auto"
+    ranking: str = "auto"
+    learner: Any = "svc"
+    n_neighbors: int = 5
+    validation: float = 0.2
+    solver: str = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

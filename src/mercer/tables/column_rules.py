@@ -145,7 +145,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
-    objects = object_column(present)
+    objects = None if given else object_column(present)
     cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
     key = repr if objects is not None else _hashable
     counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
+from lanes import examples
 from mercer.gram import DenseGram, TiledGram
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
 from mercer.kernels import RBF
@@ -117,7 +118,7 @@ def test_low_rank_leave_one_out_equals_refits_on_the_factor(use_weights):
     )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     n=st.integers(1, 12),
     seed=st.integers(0, 1000),

@@ -28,6 +28,24 @@ class DistanceLearner(BaseEstimator):
 
     This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
     `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
+
+    Parameters
+    ----------
+    metric : distance object, kernel, name or callable
+        A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
+        feature space; a name of scikit-learn's: "minkowski", "euclidean", "sqeuclidean",
+        "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
+        "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
+        1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
+        "precomputed"; or a symmetric function of two samples.
+    p : float >= 0
+        The power of "minkowski": 1 is "manhattan", 2 "euclidean".
+    metric_params : dict, optional
+        Further arguments of a named metric (w, V, VI) or of a function.
+    algorithm : {"auto", "brute", ...} or Index
+        How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
+        the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
+        is not exact may find fewer neighbours (`mercer.search.Index`).
     """
 
     metric: Any

@@ -59,7 +59,25 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
 
 
 class MultipleKernelLearner(BaseEstimator):
-    """Abstract: weights of many kernels, then a base learner with their sum."""
+    r"""Abstract: weights of many kernels, then a base learner with their sum.
+
+    Parameters
+    ----------
+    kernels : list, "precomputed" or None
+        Items are ``(name, kernel, columns)`` as in scikit-learn's ColumnTransformer,
+        ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
+        linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
+        (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
+    n_neighbors : int
+        Of "unsupervised": rows of which each row is made again.
+    normalise : {"auto", "diagonal", "trace", None}
+        "diagonal": :math:`k(x, z) / \sqrt{k(x, x) k(z, z)}`. "trace": each kernel is divided by its
+        mean k(x, x). "auto": "diagonal", but "trace" for precomputed matrices.
+    tol : float
+        The duality gap, relative to the value, at which iterative methods stop.
+    max_iter : int
+        Most steps of "simple" and "one_norm".
+    """
 
     kernels: Any
     method: str

@@ -54,7 +54,24 @@ def _with_probability(learner: ManyClasses) -> bool:
 
 
 class ManyClasses(ClassifierMixin, SupportVectorMachine):
-    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair."""
+    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair.
+
+    Parameters
+    ----------
+    probability : bool or {"sigmoid", "isotonic", "temperature"}
+        Fit probabilities too, on the decision values of 5 folds: about six times the work. True
+        means "sigmoid".
+    decision_function_shape : {"ovr", "ovo"}
+        What ``decision_function`` gives for machines of pairs: votes for the classes ("ovr"), or
+        the values of the pairs ("ovo").
+    break_ties : bool
+        Break ties of votes by ``decision_function``, for more than two classes and only with
+        ``decision_function_shape="ovr"``.
+    random_state : int, RandomState or None
+        Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
+    multi_class : {"ovo", "ovr"}
+        One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
+    """
 
     probability: bool | str
     class_weight: Any

@@ -45,6 +45,31 @@ class SupportVectorMachine(KernelLearner, ABC):
     Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
     `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
     `Result.conclude`.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, "precomputed" or callable
+        A kernel object of `mercer.kernels` can compare other samples than vectors: categories,
+        tables ... "linear" is solved in the primal; sparse rows stay sparse.
+    shrinking : bool
+        Leave out rows that no longer change, and check them again before the end.
+    tol : float > 0
+        Largest violation of the optimality conditions.
+    cache_size : float
+        Accepted as in scikit-learn, but has no effect: ``memory`` is the budget of the cache.
+    verbose : bool
+        Print a line each second during the fit.
+    max_iter : int
+        Most rounds of the solver (one round solves one working set; LIBSVM counts pairs). -1
+        means 10,000; ordinary problems need far fewer.
+    warm_start : bool
+        Start from the dual variables of the last fit, which must have used the same rows. This
+        continues a fit that was stopped, or fits again with another C or ν.
+    solver : {"auto", "exact", "low_rank"}
+        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
+        more.
+    rank : int, optional
+        Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     """
 
     gamma: float | str

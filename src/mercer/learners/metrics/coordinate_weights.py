@@ -7,6 +7,7 @@ costs one pass over them and no fit.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
+from mercer.estimator import estimator
 from mercer.gram import in_megabytes, memory_budget
 from mercer.learners.base import (
     check_count,
@@ -89,6 +91,7 @@ def weighted_terms(
     return WeightedTerms(X, Answers(y), distance, np.asarray(weights, np.float64))
 
 
+@estimator
 class CoordinateDescentWeights(BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
@@ -105,10 +108,6 @@ class CoordinateDescentWeights(BaseEstimator):
     max_samples : int, default=2000
         Of more rows so many, drawn at random, judge the weights: the distances of all their pairs
         are held.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Of ``max_samples``.
 
@@ -146,24 +145,14 @@ class CoordinateDescentWeights(BaseEstimator):
     (1, True)
     """
 
-    def __init__(
-        self,
-        distance: Any = None,
-        n_neighbors: int = 5,
-        *,
-        max_iter: int = 10,
-        max_samples: int = 2000,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.distance = distance
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.max_samples = max_samples
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    distance: Any = None
+    n_neighbors: int = 5
+    _: KW_ONLY
+    max_iter: int = 10
+    max_samples: int = 2000
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

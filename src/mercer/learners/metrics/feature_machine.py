@@ -8,6 +8,7 @@ probabilities from the leave-one-out outputs.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
+from mercer.estimator import documented, estimator
 from mercer.gram import in_megabytes, memory_budget
 from mercer.kernels import ExponentialPower
 from mercer.learners.base import (
@@ -51,41 +53,55 @@ SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and 
 ROWS = 64  # bytes for each entry of the learning rows
 
 
+@estimator
 class FeatureMachine(KernelLearner):
-    """Abstract: learn a metric on some rows, then solve (K + λ W⁻¹) a = y for all of them."""
+    """Abstract: learn a metric on some rows, then solve (K + λ W⁻¹) a = y for all of them.
+
+    Parameters
+    ----------
+    norm : {1, 2, "auto"}
+        p. 1 suits thresholds and steps, 2 smooth functions.
+    power : float in (0, norm] or "auto"
+        q; "auto" is 1 for a diagonal W, 1.4 for a full one.
+    metric : {"auto", "diagonal", "full"}
+        Whether W has a factor for each column or is a matrix (norm 2 only). With "auto", here and
+        in ``norm``, up to three forms are learnt, and judged on rows held back; a full matrix is
+        kept if its error is less by a quarter, and not tried with more than 400 columns.
+    bandwidth : float > 0 or "auto"
+        L, in units of the median distance under W; "auto" chooses 1/2, 1 or 2.
+    alpha : float > 0 or "auto"
+        The penalty λ.
+    steps : int >= 0
+        Most steps of learning; it ends with the first one that gains less than a fiftieth.
+    learning_rows : int
+        The metric is learnt on at most so many different rows, drawn at random, and judged on at
+        most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
+    solver : {"auto", "cholesky", "low_rank"}
+        Solver of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
+        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``.
+    rank : int, optional
+        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
+    random_state : int, RandomState or None
+        Seed for choosing the rows that the metric is learnt on, and the centres.
+    """
+
+    _: KW_ONLY
+    norm: Any = "auto"
+    power: Any = "auto"
+    metric: str = "auto"
+    bandwidth: Any = "auto"
+    alpha: Any = "auto"
+    steps: int = 4
+    learning_rows: int = 1200
+    solver: str = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     #: the form of the kernel; what it is for the training samples is learnt
-    kernel: Any = ExponentialPower()
-    intercept_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        norm: Any = "auto",
-        power: Any = "auto",
-        metric: str = "auto",
-        bandwidth: Any = "auto",
-        alpha: Any = "auto",
-        steps: int = 4,
-        learning_rows: int = 1200,
-        solver: str = "auto",
-        rank: int | None = None,
-        memory=None,
-        n_jobs: int | None = None,
-        random_state=None,
-    ):
-        self.norm = norm
-        self.power = power
-        self.metric = metric
-        self.bandwidth = bandwidth
-        self.alpha = alpha
-        self.steps = steps
-        self.learning_rows = learning_rows
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    kernel = ExponentialPower()
+    intercept_: np.ndarray = field(init=False)
 
     @abstractmethod
     def predict(self, X: Any) -> np.ndarray:
@@ -241,6 +257,7 @@ class FeatureMachine(KernelLearner):
         )
 
 
+@documented
 class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     r"""Kernel ridge regression under a metric that is learnt from the gradients of its own fits.
 
@@ -253,34 +270,6 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
     Parameters
     ----------
-    norm : {1, 2, "auto"}, default="auto"
-        p. 1 suits thresholds and steps, 2 smooth functions.
-    power : float in (0, norm] or "auto", default="auto"
-        q; "auto" is 1 for a diagonal W, 1.4 for a full one.
-    metric : {"auto", "diagonal", "full"}, default="auto"
-        Whether W has a factor for each column or is a matrix (norm 2 only). With "auto", here and
-        in ``norm``, up to three forms are learnt, and judged on rows held back; a full matrix is
-        kept if its error is less by a quarter, and not tried with more than 400 columns.
-    bandwidth : float > 0 or "auto", default="auto"
-        L, in units of the median distance under W; "auto" chooses 1/2, 1 or 2.
-    alpha : float > 0 or "auto", default="auto"
-        The penalty λ.
-    steps : int >= 0, default=4
-        Most steps of learning; it ends with the first one that gains less than a fiftieth.
-    learning_rows : int, default=1200
-        The metric is learnt on at most so many different rows, drawn at random, and judged on at
-        most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
-    solver : {"auto", "cholesky", "low_rank"}, default="auto"
-        Of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
-        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``.
-    rank : int, optional
-        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of the rows that the metric is learnt on, and of the centres.
 
     Attributes
     ----------
@@ -355,6 +344,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         return f[:, 0] if self._flat else f
 
 
+@documented
 class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
@@ -363,9 +353,6 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
     Parameters
     ----------
-    norm, power, metric, bandwidth, alpha, steps, learning_rows, solver, rank, memory, n_jobs,
-    random_state
-        As in `FeatureMachineRegressor`.
 
     Attributes
     ----------

@@ -33,7 +33,22 @@ STRIP = 512  # rows at a time, at most
 
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Abstract: a transformer x -> A x that is learnt from classes."""
+    """Abstract: a transformer x -> A x that is learnt from classes.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Rows of A. None: the number of columns.
+    init : {"auto", "pca", "lda", "identity", "random"} or ndarray
+        The first A. "auto" is "lda" where that has enough components, else "pca" where there are
+        fewer components than columns, else "identity".
+    max_iter : int
+        Most steps of L-BFGS.
+    tol : float
+        The largest entry of the gradient at which it stops.
+    random_state : int, RandomState or None
+        Seed for ``init="random"``.
+    """
 
     n_components: Any
     init: Any

@@ -27,7 +27,14 @@ QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so
 
 class NeighboursLearner(DistanceLearner):
     """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
-    `make_training`, `make_index` and, at the end, `keep_index`."""
+    `make_training`, `make_index` and, at the end, `keep_index`.
+
+    Parameters
+    ----------
+    leaf_size : int >= 1, optional
+        Rows of a leaf of "metric_tree", which changes no result. The other indexes have leaves of
+        their own size.
+    """
 
     algorithm: Any
     leaf_size: int | None

@@ -27,6 +27,20 @@ class NeighbourPredictor(CountSearch):
 
     ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
     calls `learn`. Then `sums` answers for new samples.
+
+    Parameters
+    ----------
+    n_neighbors : int >= 1, "auto" or None
+        k. "auto" takes the one of the best leave-one-out score (R² in regression), up to 2 √n but
+        200 at most. None means all rows, for a window of a known ``width``.
+    weights : {"uniform", "distance", "rank"}, a window's name or callable
+        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; "rank" is
+        (k + 1 - i) / k; a window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
+        "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
+        weights >= 0 for them.
+    width : float > 0, "auto" or None
+        h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
+        chosen by the leave-one-out score.
     """
 
     weights: Any

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator
 from mercer.learners.base import (
     LIMITS,
@@ -30,6 +32,7 @@ __all__ = ["KernelLogisticRegression"]
 SOLVERS = ("auto", "exact", "low_rank")
 
 
+@estimator
 class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
@@ -40,13 +43,6 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     ----------
     C : float > 0, default=1.0
         Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
-    kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        A callable takes two arrays, as in SVC.
-    gamma, degree, coef0
-        Of named kernels, as in `KernelRidge`.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
-    fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
         A factor of the row weights. Note that probabilities then answer for the weighted classes.
     solver : {"auto", "exact", "low_rank"}, default="auto"
@@ -58,8 +54,6 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         Newton steps.
     rank : int, optional
         Centres; None means 1000, or as many as fit ``memory``.
-    memory, n_jobs, random_state
-        As in `KernelRidge`.
 
     Attributes
     ----------
@@ -81,42 +75,24 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
            [0.5 , 0.5 ]])
     """
 
-    path_parameter = "C"
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    solver: Any = "auto"
+    tol: float = 1e-10
+    max_iter: int = 100
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        fit_intercept=True,
-        class_weight=None,
-        solver="auto",
-        tol=1e-10,
-        max_iter=100,
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    path_parameter = "C"
 
     @fitting
     @finite_fit

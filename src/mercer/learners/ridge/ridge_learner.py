@@ -64,7 +64,35 @@ class Expansion(NamedTuple):
 
 
 class RidgeLearner(KernelLearner):
-    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits."""
+    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits.
+
+    Parameters
+    ----------
+    alpha : float >= 0, array of shape (n_targets,) or "auto"
+        λ, or one for each target. "auto" chooses, for all targets, the one of 19 penalties from
+        1e-8 n to 10 n with the least squared leave-one-out error, which costs about one fit.
+    kernel : kernel object, name, "precomputed" or callable
+        A callable takes two rows and returns a number.
+    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"}
+        "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
+        holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
+        centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
+        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" takes the
+        first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``, else
+        conjugate gradients; beyond, low rank.
+        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
+        needs.
+    tol : float
+        Relative residual at which conjugate gradients stop.
+    max_iter : int, optional
+        Most steps of conjugate gradients; None means 1000.
+    rank : int, optional
+        Centres of the low-rank machine (None: 2000), of the local one (None: 500) or of the
+        preconditioner (None: 10 √n), fewer by default where ``memory`` holds fewer.
+    leaf_rows : int >= 2, optional
+        Most rows of a leaf of the local machine; None means 2000, or fewer where ``memory`` is
+        short.
+    """
 
     alpha: Any
     solver: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import (
     CentredGram,
     GramOperator,
@@ -45,6 +47,7 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
+@estimator
 class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
@@ -57,15 +60,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         A number, or how to choose one from 2 to ``max_clusters``: before the largest gap of the
         eigenvalues of D⁻¹K, where D has the sums of K's rows, or with the largest mean of
         1 - (distance to the own centre) / (distance to the nearest other one).
-    kernel : kernel object, name, "precomputed" or callable, default="rbf"
-    gamma : float > 0, "scale", "auto" or "median", default="scale"
-        Of a named kernel. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     n_init : int >= 1, default=3
         Starts, of which the one with the least inertia is kept.
     max_iter : int >= 1, default=300
@@ -83,10 +77,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         Columns of the factor (None: 300, or fewer where ``memory`` holds fewer).
     batch_size : int, default=4096
         Samples of a step of "mini_batch", which has ``max_iter`` steps.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed of the starts and of the centres of the factor.
 
@@ -138,42 +128,23 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        kernel_params=None,
-        n_init=3,
-        max_iter=300,
-        max_clusters=10,
-        correction=None,
-        solver="auto",
-        rank=None,
-        batch_size=4096,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.max_clusters = max_clusters
-        self.correction = correction
-        self.solver = solver
-        self.rank = rank
-        self.batch_size = batch_size
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int | str = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    kernel_params: dict[str, Any] | None = None
+    n_init: int = 3
+    max_iter: int = 300
+    max_clusters: int = 10
+    correction: Any = None
+    solver: Any = "auto"
+    rank: int | None = None
+    batch_size: int = 4096
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

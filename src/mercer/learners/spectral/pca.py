@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import gram
 from mercer.kernels import Kernel, Radial
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
@@ -25,6 +27,7 @@ from mercer.threads import blas_limit, fitting
 __all__ = ["KernelPCA"]
 
 
+@estimator
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLearner):
     r"""Principal components in feature space: eigenvectors of the centred Gram matrix
 
@@ -39,14 +42,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Number of components, at most n; None means all whose eigenvalue is not 0.
     kernel : kernel object, name, "precomputed" or callable, default="linear"
         A callable takes two rows and returns a number.
-    gamma : float > 0, optional
-        Of a named kernel; None means 1 / n_features. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     alpha : float >= 0, default=1.0
         Penalty of the ridge regression that learns the inverse.
     fit_inverse_transform : bool, default=False
@@ -77,8 +72,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     memory : int, str or None
         Budget in bytes or as "4GB"; None means half of what is free. Where K does not fit, it is
         computed again for each product.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -141,48 +134,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     (1, 3)
     """
 
-    _pairwise_callable = True
+    n_components: Any = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        alpha: float = 1.0,
-        fit_inverse_transform=False,
-        eigen_solver="auto",
-        tol: float = 0,
-        max_iter=None,
-        iterated_power: Any = "auto",
-        remove_zero_eig=False,
-        random_state=None,
-        copy_X=True,
-        rank=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
+    _pairwise_callable = True
 
     @fitting
     @finite_fit

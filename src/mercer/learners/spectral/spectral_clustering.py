@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator, ScaledGram, memory_budget
 from mercer.kernels import Kernel
 from mercer.learners.base import (
@@ -34,6 +36,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 ITERATIONS = 300  # of k-means
 
 
+@estimator
 class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
@@ -47,14 +50,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         two eigenvalues.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
         Similarities that are not negative.
-    gamma : float > 0, "scale", "auto" or "median", default=1.0
-        Of a named kernel. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     n_components : int, optional
         Eigenvectors that the clusters are found from; None means as many as clusters.
     n_init : int >= 1, default=10
@@ -65,10 +60,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         "low_rank" approximates K by ``rank`` centres; "auto" is exact up to 100,000 rows.
     rank : int, optional
         Of "low_rank".
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed of the eigensolver and of k-means.
 
@@ -107,38 +98,21 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     ([1, 1, 1, 0, 0, 0, 0], [0])
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = 1.0,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params=None,
-        n_components=None,
-        n_init=10,
-        max_clusters=10,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.n_init = n_init
-        self.max_clusters = max_clusters
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int | str = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+    kernel_params: dict[str, Any] | None = None
+    n_components: Any = None
+    n_init: int = 10
+    max_clusters: int = 10
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

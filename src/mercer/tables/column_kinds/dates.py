@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.base import ColumnKind, Distribution
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution
 from mercer.tables.column_kinds.numbers import BINS, FILLED
 from mercer.tables.spellings import order_of
 from mercer.tables.values import as_dates, histogram, short

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.samples import all_kinds, kind_in_cells
-from mercer.tables.column_kinds.base import ColumnKind
 from mercer.tables.column_kinds.dates import DateColumns
+from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
 from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.base import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
 
 __all__ = ["LevelColumns", "shown_level"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.base import ColumnKind, Distribution
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution
 from mercer.tables.spellings import decimal_of, signs_of, spelled_number
 from mercer.tables.values import as_numbers, histogram, short
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.samples import Kind, kind_named
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
-from mercer.tables.column_kinds.base import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.values import histogram, missing_values, short

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.tables.column_kinds.base import ColumnKind
+from mercer.tables.column_kinds.interface import ColumnKind
 
 __all__ = ["UnusedColumns"]
 
