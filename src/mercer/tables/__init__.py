@@ -6,8 +6,15 @@ and encoding.py makes samples of it. review.py says what is wrong with a table b
 
 from mercer.tables.cells import as_items, as_texts, items_of, words
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import KINDS, Column, column_notices, used_columns
-from mercer.tables.encoding import OBJECTS, Feature, TableEncoder, date_parts, unreadable
+from mercer.tables.columns import KINDS, Column, column_notices, level_text, used_columns
+from mercer.tables.encoding import (
+    OBJECTS,
+    EncodedTable,
+    Feature,
+    TableEncoder,
+    date_parts,
+    unreadable,
+)
 from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
@@ -30,7 +37,14 @@ from mercer.tables.spellings import (
     spelled_number,
 )
 from mercer.tables.surprises import Surprises
-from mercer.tables.values import as_dates, as_numbers, is_object_list, missing_values, read_columns
+from mercer.tables.values import (
+    ReadTable,
+    as_dates,
+    as_numbers,
+    is_object_list,
+    missing_values,
+    read_columns,
+)
 
 __all__ = [
     "BLANKS",
@@ -40,9 +54,11 @@ __all__ = [
     "OBJECTS",
     "POINT_NUMBER",
     "Column",
+    "EncodedTable",
     "Feature",
     "Finding",
     "KeepsRecords",
+    "ReadTable",
     "Related",
     "Surprises",
     "TableEncoder",
@@ -63,6 +79,7 @@ __all__ = [
     "is_missing_mark",
     "is_object_list",
     "items_of",
+    "level_text",
     "listed",
     "missing_values",
     "read_columns",
