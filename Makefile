@@ -3,15 +3,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+CONSTRAINTS := constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS)
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test test-torch wheel bench docs trapped asan fuzz soak mutants clean
+.PHONY: help build demo test quick test-all test-torch test-oldest wheel bench docs trapped asan fuzz
+.PHONY: soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
-	@echo "make test    lint, types, import direction, tests, doctests"
-	@echo "make test-torch   what needs torch, which it installs (200 MB); make test leaves it out"
+	@echo "make test    lint, types, import direction, doctests, and the tests of the quick lane"
+	@echo "make test-all     these, and then everything else: every pair, soak, fuzzing"
+	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
+	@echo "make test-oldest  the quick lane with the oldest versions of what Mercer needs"
 	@echo "make wheel   a source archive and a wheel in dist/, tried in an empty environment"
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -43,22 +47,38 @@ build: $(VENV)/.built
 demo: build
 	@$(BIN)/mercer demo
 
+# with one thread of BLAS, for else that of each process takes all cores
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+
 test: build $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # else the BLAS of each process takes all cores
+	$(PYTEST)
 
-# Not in make test: torch is large. Its wheels for CPUs alone are not on PyPI. Where torch is installed,
-# make test runs these tests as well.
-TORCH := https://download.pytorch.org/whl/cpu
+quick: build $(VENV)/.test
+	$(PYTEST)
+
+# What the quick lane leaves out (tests/lanes.py), and generated tests with all their examples.
+test-all: test
+	$(PYTEST) -m "full or hypothesis" --hypothesis-profile=full
+
+# Not in the lanes: torch is large. PyPI has it with CUDA; to get the one for CPUs alone, give
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu. Where torch is installed, the lanes run these too.
+TORCH_INDEX :=
 $(VENV)/.torch: $(VENV)/.test
-	@$(PIP) --index-url $(TORCH) torch
+	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 	@touch $@
 
 test-torch: build $(VENV)/.torch
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/deep src/mercer/deep docs/convolution.rst
+	$(PYTEST) -m "" tests/deep tests/plug_ins src/mercer/deep docs/convolution.rst
+
+# In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
+test-oldest:
+	@mkdir -p build
+	@$(PYTHON) tests/oldest.py >build/oldest.txt
+	@$(MAKE) quick VENV=build/oldest CONSTRAINTS=build/oldest.txt
 
 # The wheel is built from the source archive, which is thereby whole, and tried outside the sources in
 # an environment that holds nothing else. Only what has passed gets into dist/.
@@ -84,8 +104,8 @@ docs: build $(VENV)/.docs
 # write to a file that pytest must not capture (--capture=sys).
 SITE := build/asan/site
 NATIVE_TESTS := tests/native tests/kernels/test_instruction_sets.py tests/kernels/test_dot.py \
-	tests/kernels/test_kmers.py tests/solvers/test_smo.py tests/solvers/test_smo_pairs.py \
-	tests/solvers/test_linear_svm.py tests/search/test_vectors.py
+	tests/kernels/test_kmers.py tests/solvers/smo/test_smo.py tests/solvers/smo/test_smo_pairs.py \
+	tests/solvers/linear/test_linear_svm.py tests/search/test_vectors.py
 TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
 	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
@@ -101,7 +121,7 @@ asan: trapped
 	@isas=$$($(TRAPPED) -c "from mercer import _native; print(*_native.available_isas())") && \
 	for isa in $$isas; do \
 		echo "$$isa:"; \
-		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys $(NATIVE_TESTS) || exit 1; \
+		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys -m "" $(NATIVE_TESTS) || exit 1; \
 	done
 
 # Each fuzzer once as atheris grows inputs, where there is one for this Python, and once at random with

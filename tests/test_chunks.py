@@ -18,7 +18,7 @@ import mercer
 import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.distances import Minkowski, comparison, tiles
-from mercer.gram import TiledGram, factored, gram, low_rank, operator, row_sources, tiled
+from mercer.gram import TiledGram, factored, gram, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
@@ -34,11 +34,11 @@ from mercer.kernels import (
 )
 from mercer.learners.perceptrons import kernel_perceptron
 from mercer.search import files
-from mercer.solvers import EigenSolver
+from mercer.solvers import EigenSolver, smo
 from mercer.solvers.linear import linear_rows
 from mercer.solvers.ridge import eigenpairs, ridge_system
 from mercer.solvers.ridge.ridge_system import RidgeSystem, wide_product
-from mercer.solvers.smo import kernel_perceptron as perceptron
+from mercer.solvers.rows import cached, rounding, row_source
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -110,7 +110,7 @@ def test_visits_of_few_samples_make_the_same_perceptron(small):
         return model.fit(A, y).decision_function(A)
 
     wanted = fitted()
-    small(perceptron, BLOCK=7, SMALL=1)
+    small(smo.kernel_perceptron, BLOCK=7, SMALL=1)
     assert_allclose(fitted(), wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -268,10 +268,11 @@ def test_scattered_rows_of_many_strips(small):
     """A cache of few rows, whose free places are not next to each other."""
     n = 700
     A = RNG.normal(size=(n, 2))
-    small(row_sources, TILE=256, SMALL=10)
+    small(cached, TILE=256)
+    small(rounding, SMALL=10)
     K = gram(RBF(0.5), A)
     dense = K.dense()
-    rows = K.row_source(8 * 6 * n, 0.0, 1)
+    rows = row_source(K, 8 * 6 * n, 0.0, 1)
     for wanted in ([0, 1, 2, 3], [0, 2, 9, 8], [1, 9, 5, 699], [3, 4, 650, 0]):
         slots = rows.fetch(np.array(wanted))
         assert_allclose(rows.values[slots], dense[wanted], rtol=1e-12)

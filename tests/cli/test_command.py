@@ -255,6 +255,7 @@ def test_the_recorded_command_says_all_that_was_given(options, folder, monkeypat
     assert asked[0].command() == asked[1].command()
 
 
+@pytest.mark.full
 def test_the_recorded_command_gives_the_same_model(folder, capsys):
     options = ("--trials", 2, "--kind", "sex=text", "--drop", "island", "--metric", "log_loss")
     assert command("fit", "penguins.csv", "--target", "species", *options, "--json") == 0

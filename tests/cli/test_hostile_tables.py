@@ -333,6 +333,7 @@ def test_trailing_empty_lines_are_no_rows(folder, capsys):
     assert "left out" not in said
 
 
+@pytest.mark.full
 def test_ten_thousand_levels(capsys):
     codes = np.arange(32_000) % 10_000
     frame = pl.DataFrame({"level": [f"level {c}" for c in codes], "y": codes / 1000})

@@ -16,7 +16,6 @@ from mercer.gram import (
     CentredGram,
     CombinedGram,
     DenseGram,
-    PairGram,
     ScaledGram,
     ShiftedGram,
     TiledGram,
@@ -39,6 +38,7 @@ from mercer.kernels import (
     TableKernel,
 )
 from mercer.samples import MatrixRows
+from mercer.solvers.rows import PairGram
 from mercer.testing import GramContract
 from mercer.threads import count_jobs, ordered_map
 

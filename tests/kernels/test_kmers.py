@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import mercer
 import oracles
+from lanes import examples
 from mercer.gram import gram
 from mercer.kernels import (
     BlendedSpectrum,
@@ -111,7 +112,7 @@ def test_gapped_kmers_of_any_strings(X, Z, S, l, k):
     agrees_with_its_oracle(GappedKmer(max(l, k), min(l, k)), X, Z, S)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(STRINGS, STRINGS, STRINGS, st.integers(1, 4), st.integers(0, 3))
 def test_mismatches_of_any_strings(X, Z, S, k, m):
     """Symbols that S lacks come too: k-mers that hold one are left out."""

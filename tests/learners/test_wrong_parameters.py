@@ -6,7 +6,7 @@ The end is an error that names the parameter, or a fit that predicts finite numb
 import numpy as np
 import pytest
 
-from learners.machines import overlapping
+from learners.margin.machines import overlapping
 from mercer import (
     SVC,
     SVR,

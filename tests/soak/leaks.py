@@ -1,6 +1,6 @@
 """Random tables: no target reaches a prediction that it judges, and no row the answer of another.
 
-What tests/selection/test_leaks.py and test_rows_alone.py show on one table each.
+What tests/selection/automatic/test_leaks.py and test_rows_alone.py show on one table each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mercer.selection.automatic.machines.tasks import Classification, Regression
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
-from selection.held_out import HeldOutPredictions
+from selection.automatic.held_out import HeldOutPredictions
 
 WORDS = np.array(["tea", "milk", "rum", "gin", "ale", "éclair", "", "0", "NA"])
 KINDS = {"text": "text", "set": "set"}

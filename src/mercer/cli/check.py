@@ -40,6 +40,7 @@ from mercer.tables import (
     find_strange_values,
     find_variants,
     listed,
+    read_as,
     read_columns,
     review_target,
 )
@@ -127,7 +128,7 @@ def _findings(
     found += find_codes(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
-    identifiers = {c.name: values[c.name] for c in columns if c.kind == "identifier"}
+    identifiers = {c.name: values[c.name] for c in columns if c.of.identifies}
     compared = {name: cells for name, cells in values.items() if name not in identifiers}
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
 
@@ -193,7 +194,7 @@ def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -
     """Mercer's condition for a kernel on the numbers of a table, standardised."""
     encoder = TableEncoder(columns).fit(ReadTable(values))
     M = encoder.transform(ReadTable(values))
-    numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
+    numbers = read_as(encoder.features_, "scaled")
     if not numbers:
         raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
     X = M.numbers if isinstance(M, EncodedColumns) else M

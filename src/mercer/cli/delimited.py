@@ -23,7 +23,7 @@ from mercer.cli.files import Source
 
 __all__ = ["DelimitedText", "encoding_of"]
 
-# with these bytes begins a text that says itself what it is
+# bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 SAMPLE = 1 << 16  # bytes that tell encoding and separator
@@ -43,12 +43,12 @@ class DelimitedText:
     encoding : str
         "utf-8" also reads what begins with another mark, and UTF-16 without one.
     separator : str or None
-        In place of what the first rows show.
+        The separator, in place of the one that the first rows show.
 
     Attributes
     ----------
     names : list of str
-        Of the columns; those without a name are named by their position.
+        Names of the columns; those without a name are named by their position.
     notes : list of str
         What was found out, and a user might not expect.
 
@@ -149,7 +149,7 @@ class DelimitedText:
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         if self._wide(text):
-            text = text.rstrip("\r\n") + "\n"  # of one column an empty line is a missing value
+            text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
 

@@ -41,9 +41,9 @@ from mercer.threads import Stopped, paying_threads
 
 __all__ = ["fit_table"]
 
-SEARCH_SHARE = 0.6  # of --time, for the search on 80%; the rest is for the fit on all rows
+SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
-REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # of --time, and seconds, for what the report measures
+REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # share of --time, and seconds, for what the report measures
 LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
 #: a slow machine these take as long as loading the libraries, if that is more

@@ -87,7 +87,7 @@ class Whole(Typed):
                 return read()
         except TableError:
             raise
-        except (Exception, pl.exceptions.PanicException) as error:  # of damaged files
+        except (Exception, pl.exceptions.PanicException) as error:  # a damaged file
             said = str(error).partition("\n")[0].rstrip(".")
             raise TableError(
                 f"{self.source.label} is not a readable {self.kind} file: {said}. Copy or write it "

@@ -127,7 +127,7 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
         columns = columns_of(wanted, kinds, drop, tables)
     if options.columns:  # a column that is named is meant, also where it numbers the rows
         again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
-                 for c in columns if c.kind == "identifier"}  # fmt: skip
+                 for c in columns if c.of.identifies}  # fmt: skip
         columns = columns_of(wanted, again | kinds, drop, tables) if again else columns
     used = [column for column in columns if column.used]
     if not used:

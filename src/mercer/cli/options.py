@@ -15,7 +15,7 @@ from mercer.cli.errors import OptionError, of_option
 from mercer.cli.tables import Reading
 from mercer.gram import memory_budget
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
-from mercer.tables import KINDS
+from mercer.tables import column_kinds
 
 __all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
 
@@ -152,8 +152,9 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
             raise OptionError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
-        if value not in KINDS:
-            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+        known = [kind.name for kind in column_kinds() if kind.given]
+        if value not in known:
+            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
         kinds[name] = value
     return kinds
 

@@ -37,7 +37,7 @@ class Outcome:
     model : KernelClassifier or KernelRegressor
         Searched and fitted without the rows that are held out.
     score : HeldOut or None
-        Of that model.
+        Score of that model.
     final : the same type
         The model to keep: fitted again to all rows, where that was possible.
     final_rows : int
@@ -134,7 +134,7 @@ def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
 
 
 def _show_better_baseline(model: Any, metric: str, screen: Terminal) -> None:
-    """Without rows to score on, what the search says of simpler models."""
+    """What the search says of simpler models if there are no rows to score on."""
     rows = [row for row in model.leaderboard_ if not np.isnan(row["score"])]
     own = next((row for row in rows if row["name"] == model.winner_name_), None)
     simple = [row for row in rows if row["baseline"]]

@@ -36,9 +36,9 @@ from mercer.tables import (
 __all__ = ["Problem", "Split", "columns_of", "judged_by", "read_problem", "split_rows"]
 
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
-MANY = 0.1  # of the rows: so many different values has a column that tells rows apart
-SHARED = 0.02  # of the rows to score on that are in the other table too, from which on it is said
-FEWEST_ROWS = 10  # with fewer, nothing is held out
+MANY = 0.1  # different values, by rows, of a column that tells rows apart
+SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
+FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
 
 

@@ -28,17 +28,17 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     Parameters
     ----------
     depth, layer, dof, kernel, gamma, degree, coef0, kernel_params, input_scale
-        As in `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
     n_inducing, jitter, tol, max_iter, memory, n_jobs, random_state
-        As in `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
     grams_, inducing_, dof_, objective_, objective_path_, gradient_norm_, n_iter_
-        As of `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
     coef_, covariance_, scale_, input_scale_, X_fit_, kernel_, gram_, solver_
-        As of `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
 
     Notes
     -----

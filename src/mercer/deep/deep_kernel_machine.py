@@ -33,9 +33,9 @@ class Samples(NamedTuple):
     Attributes
     ----------
     G0 : ndarray of shape (m, m)
-        Of the inducing points.
+        Gram matrix of the inducing points.
     C0, g0 : ndarray of shape (n, m), (n,), or None
-        Of all samples with the inducing points and with themselves; None if they are the same.
+        Kernel of all samples with the inducing points and with themselves; None if both are one.
     """
 
     G0: np.ndarray
@@ -203,7 +203,7 @@ class DeepKernelMachine(KernelLearner):
         Then it is that of the training samples if they all have the same; else the squared norm of
         the part of x that lies in their span, as if x had no other.
         """
-        if self.kernel_.kind != "precomputed" or X.columns is not None:  # rows of a whole matrix
+        if not self.kernel_.reads.pairwise or X.columns is not None:  # rows of a whole matrix
             return np.asarray(self.kernel_.diag(X), dtype=np.float64) / unit
         G0 = self.grams_[0]
         g = G0.diagonal()

@@ -39,10 +39,10 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         None means n, which stays near the infinitely wide network. Fractions of n learn more, and
         may learn noise: choose it by `KernelSearchCV`.
     kernel : kernel object, name, "precomputed" or callable, default="linear"
-        Of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear" and
-        standardised columns it is X Xᵀ / d.
+        A kernel on samples of any kind. :math:`G_0` is divided by the mean of k(x, x); with
+        "linear" and standardised columns it is X Xᵀ / d.
     gamma, degree, coef0, kernel_params
-        As in `KernelRidge`.
+        The same as for `KernelRidge`.
     input_scale : float > 0 or "auto", default="auto"
         What :math:`G_0` is multiplied by. For the first layer RBF(γ) it is an inverse squared
         length scale. "auto" is that of the infinitely wide network with the largest likelihood.
@@ -61,9 +61,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     max_iter : int, default=500
         Steps.
     memory, n_jobs
-        As in `KernelRidge`.
+        The same as for `KernelRidge`.
     random_state : int, RandomState or None
-        Of the rows among which the inducing points are chosen.
+        Seed for the rows among which the inducing points are chosen.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         The mean of k(x, x).
     y_mean_, y_scale_ : ndarray of shape (outputs,)
     X_fit_, kernel_, gram_, solver_
-        As in `KernelRidge`; ``solver_`` is "exact" or "inducing".
+        The same as for `KernelRidge`; ``solver_`` is "exact" or "inducing".
 
     Notes
     -----
@@ -193,7 +193,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Means of y at the rows of X, (q,) or (q, n_targets).
 
-        With ``return_std`` also standard deviations of the same shape: of a new observation, its
+        Also standard deviations of the same shape, with ``return_std``: of a new observation, its
         noise among them.
         """
         mean, std = self._predicted(X)
@@ -213,5 +213,5 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
 
 
 def _precision(X: Any) -> Any:
-    """Of predictions: float32 for samples of float32."""
+    """The dtype of predictions: float32 for samples of float32."""
     return np.float32 if X.dtype == np.float32 else np.float64

@@ -34,12 +34,11 @@ from mercer.learners.base import (
     encode_like_fitted,
     finite_fit,
     finite_values,
-    tag_samples,
 )
 from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
-from mercer.samples import is_number, is_whole
+from mercer.samples import is_number, is_whole, kind_named
 from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
 
 __all__ = ["MultilayerKernelMachine"]
@@ -48,7 +47,7 @@ LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
 EXACT_ROWS = 2000  # up to which "auto" is exact
 ALL_ROWS = 20_000  # up to which it multiplies all of K by vectors
-C = 10.0  # of the support vector machine at the end
+C = 10.0  # penalty of the support vector machine at the end
 AUTO = ("information", "variance")  # the rankings that "auto" tries
 FEWEST = 10  # rows, with fewer none are held back
 
@@ -94,13 +93,13 @@ class MultilayerKernelMachine(
     learner : {"svc", "neighbours", "large_margin"} or classifier, default="svc"
         g: ``SVC(C=10)``; k-NN; k-NN after `LargeMarginNeighbours`; or a classifier of vectors.
     n_neighbors : int >= 1, default=5
-        Of the k-NN classifiers that choose the widths, and of the learner.
+        Number of neighbours of the classifiers that choose the widths, and of the learner.
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
     solver : {"auto", "exact", "randomized", "low_rank"}, default="auto"
-        Of kernel PCA. "randomized" multiplies K four times by random vectors, by which the small
-        components are a little mixed, and "low_rank" approximates K by ``rank`` centres. "auto" is
-        exact up to 2,000 rows, and of low rank beyond 20,000.
+        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
+        the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
+        "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     memory : int, str or None
@@ -108,7 +107,7 @@ class MultilayerKernelMachine(
     n_jobs : int or None
         Threads; None means all cores.
     random_state : int, RandomState or None
-        Of the rows that are held back, of solvers and of the estimate of the mutual information.
+        Seed for the rows held back, the solvers and the estimate of the mutual information.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class MultilayerKernelMachine(
     X_fit_ : encoded samples
         The samples that the first layer compares with.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        The same as in scikit-learn.
 
     Notes
     -----
@@ -236,7 +235,7 @@ class MultilayerKernelMachine(
     def _chosen(
         self, kernels: list, widths: list, X: Any, codes: np.ndarray, settings: Settings
     ) -> tuple[list, list]:
-        """For each layer ranking and width, and the errors by which they were chosen."""
+        """The ranking and width of each layer, and the errors by which they were chosen."""
         held = self.validation_rows_
         if not len(held):
             first = self._rankings()[0]
@@ -309,7 +308,7 @@ class MultilayerKernelMachine(
         count = (2 if single else len(self.kernel)) if self.n_layers is None else self.n_layers
         kernels = [as_kernel(k, pairwise=True) for k in self._each("kernel", self.kernel, count)]
         for number, kernel in enumerate(kernels[1:], start=2):
-            if kernel.kind != "vectors":
+            if not kernel.reads.coordinates:
                 raise ValueError(
                     f"kernel={self.kernel!r}: layer {number} reads the components of the layer "
                     f"before, which are vectors, but {kernel!r} compares {kernel.kind}. Give a "
@@ -399,7 +398,7 @@ class MultilayerKernelMachine(
         if isinstance(first, (list, tuple)) and first:
             first = first[0]
         kind = first.kind if isinstance(first, Kernel) else "vectors"
-        tag_samples(tags, "precomputed" if first == "precomputed" else kind)
+        kind_named("precomputed" if first == "precomputed" else kind).tag(tags.input_tags)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

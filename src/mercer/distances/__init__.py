@@ -1,7 +1,7 @@
 """Distances between vectors, categories, sets, strings and mixed columns."""
 
 from mercer.distances.amounts import BrayCurtis, Canberra
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.binary import Binary
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
@@ -9,6 +9,7 @@ from mercer.distances.differences import PairDifferences
 from mercer.distances.from_function import FromFunction
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mapped import MappedMinkowski
+from mercer.distances.meaning import Meaning
 from mercer.distances.missing import NanEuclidean
 from mercer.distances.mixed import Mixed
 from mercer.distances.products import dense_rows
@@ -39,9 +40,11 @@ __all__ = [
     "Mahalanobis",
     "MappedMinkowski",
     "Match",
+    "Meaning",
     "Minkowski",
     "Mixed",
     "NanEuclidean",
+    "Norm",
     "PairDifferences",
     "SmoothedMatch",
     "SquaredEuclidean",

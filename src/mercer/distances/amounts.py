@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_sum, feature_weights
 from mercer.samples import Prepared
 
@@ -40,7 +41,9 @@ class Canberra(Distance):
     array([[1.5]])
     """
 
-    # of numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
+    meaning = Meaning("(Σⱼ |xⱼ − zⱼ| / (|xⱼ| + |zⱼ|))", "the sum of relative differences")
+
+    # for numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
     definite_up_to = 1.0
 
     def __init__(self, weights: Any = None):
@@ -86,6 +89,8 @@ class BrayCurtis(Distance):
     >>> BrayCurtis()([[6.0, 1.0, 0.0]], [[2.0, 1.0, 6.0], [6.0, 1.0, 0.0]])
     array([[0.625, 0.   ]])
     """
+
+    meaning = Meaning("(Σⱼ |xⱼ − zⱼ| / Σⱼ (xⱼ + zⱼ))", "the share of two amounts that differs")
 
     metric = False
     definite_up_to = 1.0  # as for Canberra: 1 - 2 Σ min(x, z) / (Σ x + Σ z)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_weights, inner_products
 from mercer.samples import Prepared
 
@@ -73,6 +74,8 @@ class Binary(Distance):
     >>> Binary()([[1, 1, 0, 0]], [[1, 0, 1, 0], [1, 1, 0, 0]]).round(4)
     array([[0.6667, 0.    ]])
     """
+
+    meaning = Meaning("({name} of yes-or-no columns)", "how two rows of yes-or-no columns differ")
 
     def __init__(self, name: str = "rogerstanimoto", weights: Any = None):
         self.name = name

@@ -8,8 +8,9 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
-from mercer.samples import Categories, as_numbers
+from mercer.samples import Categories, float_array
 
 __all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
 
@@ -33,6 +34,12 @@ class Match(Distance):
     >>> Match()([["red", "s"]], [["red", "m"]])
     array([[1.]])
     """
+
+    meaning = Meaning(
+        "(share of j with xⱼ ≠ zⱼ)",
+        "the share of columns in which two rows differ",
+        "1 if x ≠ z, else 0",
+    )
 
     kind = "categories"
     definite_up_to = 1.0  # it is half the squared distance of indicators
@@ -69,7 +76,7 @@ class _Frequencies(Distance):
         if not isinstance(self.counts, (list, tuple, np.ndarray)):
             raise TypeError(f"counts={self.counts!r}: give a list of arrays, one for each column.")
         for f in self.counts:
-            as_numbers("counts", f)
+            float_array("counts", f)
 
     def bind(self, X: Categories, y: Any = None) -> Self:
         if self.counts is not None:
@@ -126,6 +133,11 @@ class SmoothedMatch(_Frequencies):
            [1. , 0.1]])
     """
 
+    meaning = Meaning(
+        "(Σⱼ 1 if xⱼ ≠ zⱼ, else how common xⱼ is)",
+        "in how many columns two rows differ; to share a common value is part of a difference",
+    )
+
     metric = False
     reflexive = False
 
@@ -165,6 +177,11 @@ class LogFrequency(_Frequencies):
     >>> rho.bind(X).block(X[[0]], X[[2]]).round(4)
     array([[0.7615]])
     """
+
+    meaning = Meaning(
+        "(Σⱼ log(f(xⱼ) + 1) log(f(zⱼ) + 1), for xⱼ ≠ zⱼ)",
+        "in how many columns two rows differ, where common values differ more than rare ones",
+    )
 
     metric = False
 

@@ -18,24 +18,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer.distances.meaning import Meaning
 from mercer.distances.tiles import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
-    Categories,
-    Objects,
+    Kind,
     Prepared,
-    Ragged,
     Table,
     as_samples,
     as_table,
-    refuse_missing,
-    refuse_objects,
+    kind_named,
+    kind_of,
     select_columns,
 )
 from mercer.threads import count_jobs
 
 __all__ = ["Comparison", "Composite", "Member"]
-
-CODED = (Categories, Objects, Ragged)  # samples that have no precision of their own
 
 
 class Member(NamedTuple):
@@ -63,10 +60,12 @@ class Comparison(BaseEstimator, ABC):
     each row.
     """
 
-    #: the kind of sample that is compared: a key of `mercer.samples.KINDS`
+    #: the kind of sample that is compared: the name of a `mercer.samples.Kind`
     kind: str = "vectors"
     #: whether value(x, z) == value(z, x)
     symmetric: bool = True
+    #: what reports say about it; None: its name and the first line of its docstring
+    meaning: Meaning | None = None
     #: whether `block` should get all samples at once, if all values fit into memory
     at_once: bool = False
 
@@ -80,12 +79,17 @@ class Comparison(BaseEstimator, ABC):
     def validate(self) -> None:
         """Raise ValueError or TypeError if a parameter has a wrong value."""
 
+    @property
+    def reads(self) -> Kind:
+        """What a sample is: the kind with the name ``kind``."""
+        return kind_named(self.kind)
+
     # --- from raw data to what `block` reads ----------------------------------------------------
 
     def encoding(self) -> Hashable:
         """A key of how samples are encoded: comparisons with equal keys read the same samples."""
-        if self.kind == "table":
-            return ("table", *((c.encoding(), columns) for c, columns in self.column_groups()))
+        if self.reads.of_columns:
+            return (self.kind, *((c.encoding(), columns) for c, columns in self.column_groups()))
         return (self.kind,)
 
     def encode(self, X: Any, like: Any = None) -> Any:
@@ -93,7 +97,7 @@ class Comparison(BaseEstimator, ABC):
 
         ``like`` are the encoded training samples. Their codes are used for new samples too.
         """
-        if self.kind == "table":
+        if self.reads.of_columns:
             return encode_groups(X, list(self.column_groups()), like, type(self).__name__)
         X = as_samples(X, self.kind, like=like, reader=type(self).__name__)
         self.check(X, like)
@@ -339,14 +343,13 @@ def encode_groups(
                 comparison.check(parts[keys.index(key)], known)
                 continue
             raw = select_columns(X, columns, name)
-            if comparison.kind == "vectors":
-                refuse_objects(raw, name)
-                refuse_missing(raw, columns, name)
+            comparison.reads.check_columns(raw, columns, name)
             encoded = comparison.encode(raw, known)
         except ValueError as error:
             raise ValueError(f"columns {list(columns)}: {error}") from error
         keys.append(key)
         parts.append(encoded)
-    vectors = [part.dtype for part in parts if not isinstance(part, CODED)]
-    dtype = np.result_type(*vectors) if vectors else np.dtype(np.float64)
-    return Table(keys, [p.astype(dtype) if isinstance(p, CODED) else p for p in parts])
+    coded = [(kind := kind_of(part)) is not None and kind.coded for part in parts]
+    precisions = [part.dtype for part, codes in zip(parts, coded) if not codes]
+    dtype = np.result_type(*precisions) if precisions else np.dtype(np.float64)
+    return Table(keys, [p.astype(dtype) if codes else p for p, codes in zip(parts, coded)])

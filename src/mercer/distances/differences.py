@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.mapped import MinkowskiOfMapped
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows
+from mercer.distances.vectors import norm_meaning
 from mercer.samples import Prepared
 
 __all__ = ["PairDifferences"]
@@ -41,6 +43,11 @@ class PairDifferences(MinkowskiOfMapped):
 
     def __init__(self, p: float = 1.0):
         self.p = p
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        norm = norm_meaning(self.p, "x − z, and its differences")
+        return Meaning(norm.formula, f"{norm.words} in columns and in the gaps between columns")
 
     def validate(self) -> None:
         self._norm.validate()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.pair_function import PairFunction
 
 __all__ = ["FromFunction"]
@@ -48,6 +49,8 @@ class FromFunction(PairFunction, Distance):
            [1., 0., 1.],
            [2., 1., 0.]])
     """
+
+    meaning = Meaning("f(x, z)", "what a function of two samples returns")
 
     wanted = "a finite number >= 0"
 

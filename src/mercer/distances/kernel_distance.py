@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
+from mercer.distances.meaning import Meaning
 from mercer.samples import Prepared
 
 __all__ = ["KernelDistance"]
@@ -34,6 +35,11 @@ class KernelDistance(Distance):
     >>> KernelDistance(Linear())([[0.0, 0.0]], [[3.0, 4.0]])
     array([[5.]])
     """
+
+    meaning = Meaning(
+        "√(k(x, x) − 2 k(x, z) + k(z, z)), k = {kernel}",
+        "the distance of two samples in the features of a kernel",
+    )
 
     exponent = 2.0
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     FARTHEST,
     check_weights,
@@ -59,6 +60,10 @@ class NanEuclidean(Distance):
     >>> NanEuclidean()([[3.0, np.nan, 5.0, 6.0]], [[1.0, 4.0, np.nan, 5.0]]).round(4)
     array([[3.1623]])
     """
+
+    meaning = Meaning(
+        "(‖x − z‖ over known columns)", "the Euclidean distance in the columns that both rows have"
+    )
 
     metric = False
     reads_missing = True

@@ -10,13 +10,14 @@ import numpy as np
 from mercer.distances.base import Distance
 from mercer.distances.categories import Match
 from mercer.distances.comparison import Composite
+from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
 from mercer.samples import (
     Prepared,
     Table,
-    as_numbers,
     as_table,
     column_names,
+    float_array,
     is_frame,
     is_missing,
     number_columns,
@@ -66,6 +67,8 @@ class Mixed(Composite, Distance):
            [1.5, 0. ]])
     """
 
+    meaning = Meaning("(Σⱼ wⱼ ρⱼ(x, z))", "the weighted sum of the distances in groups of columns")
+
     kind = "table"
 
     def __init__(
@@ -110,7 +113,7 @@ class Mixed(Composite, Distance):
         """
         X = as_table(X, "Mixed.gower")
         names = column_names(X)
-        w = np.ones(len(names)) if weights is None else as_numbers("weights", weights)
+        w = np.ones(len(names)) if weights is None else float_array("weights", weights)
         if w.shape != (len(names),) or not (w >= 0).all() or not w.any():
             raise ValueError(
                 f"weights={weights!r}: give a number >= 0 for each of the {len(names)} columns, "
@@ -157,7 +160,7 @@ class Mixed(Composite, Distance):
             distance.validate()
         if self.weights is None:
             return
-        w = as_numbers("weights", self.weights)
+        w = float_array("weights", self.weights)
         if w.shape != (len(self.parts),) or not (w >= 0).all():
             raise ValueError(
                 f"weights={self.weights!r}: give one number >= 0 for each of the "

@@ -94,7 +94,7 @@ def _some_neighbours(X: Any, like: Any) -> MatrixRows:
     """Training samples from a square sparse matrix, or new samples from their rows."""
     options: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
     graph: Any = sp.csr_array(check_array(X, input_name="X", **options))
-    if not graph.has_canonical_format:  # of entries that come twice the sum counts, as in scipy
+    if not graph.has_canonical_format:  # entries given twice are added, as in scipy
         graph = graph.copy()
         graph.sum_duplicates()
     every = np.arange(graph.shape[0])

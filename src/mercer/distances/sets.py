@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
+from mercer.distances.meaning import Meaning
 from mercer.samples import (
     Sets,
     as_objects,
@@ -112,6 +113,10 @@ class Jaccard(ReadsSets, Distance):
     array([[0.6667]])
     """
 
+    meaning = Meaning(
+        "(1 − #(A ∩ B) / #(A ∪ B))", "the share of items that only one of two sets has"
+    )
+
     definite_up_to = 1.0  # 1 - k for a positive semidefinite k, which is 1 for twins
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
@@ -146,6 +151,11 @@ class Dice(ReadsSets, Distance):
     >>> Dice()([{"tea", "milk"}], [{"tea", "rum"}, {"tea", "milk"}])
     array([[0.5, 0. ]])
     """
+
+    meaning = Meaning(
+        "(1 − 2 #(A ∩ B) / (#A + #B))",
+        "the items that only one of two sets has, against their mean size",
+    )
 
     metric = False
     definite_up_to = 1.0  # as for Jaccard

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, feature_sum
 from mercer.samples import Prepared
 
@@ -48,6 +49,8 @@ class Haversine(Distance):
     array([[  592., 16568.]])
     """
 
+    meaning = Meaning("(distance along the sphere)", "the shortest way on the surface of a sphere")
+
     # the angle is in proportion to the share of great circles that separate two points
     definite_up_to = 1.0
 
@@ -67,7 +70,7 @@ class Haversine(Distance):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        # by differences: ‖x‖² + ‖z‖² - 2<x, z> would lose the distances between near places
+        # differences, because ‖x‖² + ‖z‖² - 2<x, z> would lose the distances of near places
         D = feature_sum(_native.squared_gaps, X.parts[0], Z.parts[0])
         np.sqrt(D, out=D)
         D *= 0.5

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.string_pairs import VARIANTS, compared, decoded, edits, weighted_edits
 from mercer.samples import Strings, is_number
 
@@ -66,6 +67,8 @@ class Edit(Distance):
     >>> Edit(normalised=True)(["kitten"], ["sitting"]).round(4)
     array([[0.4286]])
     """
+
+    meaning = Meaning("edit(s, t)", "the edits from one string to the other")
 
     kind = "strings"
 
@@ -138,6 +141,10 @@ class WeightedEdit(Distance):
     >>> WeightedEdit(pairs={"AG": 0.5, "CT": 0.5})(["GATTACA"], ["GGTTACA", "GTTTACA"])
     array([[0.5, 1. ]])
     """
+
+    meaning = Meaning(
+        "edit(s, t)", "the edits from one string to the other, each with its own cost"
+    )
 
     kind = "strings"
 
@@ -229,6 +236,10 @@ class JaroWinkler(Distance):
     >>> JaroWinkler()(["MARTHA"], ["MARHTA", "MARTHA"]).round(4)
     array([[0.0389, 0.    ]])
     """
+
+    meaning = Meaning(
+        "(1 − Jaro–Winkler(s, t))", "how few symbols two strings have in common at near places"
+    )
 
     kind = "strings"
     metric = False

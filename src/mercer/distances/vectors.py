@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.covariance import least_left_out
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     check_weights,
     cosines,
@@ -27,9 +28,24 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.samples import Prepared, as_numbers, is_number
+from mercer.samples import Prepared, float_array, is_number
 
-__all__ = ["Cosine", "Mahalanobis", "Minkowski"]
+__all__ = ["Cosine", "Mahalanobis", "Minkowski", "norm_meaning"]
+
+
+#: p -> index of the norm, and the norm of a difference in words
+NORMS = {
+    0: ("₀", "the number of columns in which rows differ"),
+    1: ("₁", "the sum of absolute differences"),
+    2: ("", "the Euclidean distance"),
+    np.inf: ("_∞", "the largest of absolute differences"),
+}
+
+
+def norm_meaning(p: float, gap: str = "x − z") -> Meaning:
+    """What a norm of a difference says about itself."""
+    index, words = NORMS.get(p, (f"_{p:g}", f"the {p:g}-norm of the difference"))
+    return Meaning(f"‖{gap}‖{index}", words, f"|{gap}|")
 
 
 class Minkowski(Distance):
@@ -61,6 +77,10 @@ class Minkowski(Distance):
         self.weights = weights
 
     @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        return norm_meaning(self.p)
+
+    @property
     def exponent(self) -> float:  # type: ignore[override]
         return 1.0 if self.p in (0, np.inf) else float(self.p)
 
@@ -70,12 +90,19 @@ class Minkowski(Distance):
 
     @property
     def definite_up_to(self) -> float:  # type: ignore[override]
-        # for p > 2 no power is, from three columns on (Koldobsky 1991)
+        # for p > 2 and three or more columns, no power is (Koldobsky 1991)
         return self.exponent if self.p <= 2 else 0.0
 
     @property
     def differentiable(self) -> bool:  # type: ignore[override]
         return 1 <= self.p < np.inf
+
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        if not 0 < self.p < np.inf:
+            return None
+        w = self.weights
+        return Norm(float(self.p), None if w is None else np.asarray(w, float) ** (1 / self.p))
 
     def validate(self) -> None:
         if not (is_number(self.p) and self.p >= 0):
@@ -226,6 +253,8 @@ class Mahalanobis(Distance):
     array([[2.]])
     """
 
+    meaning = Meaning("√((x − z)ᵀ S⁻¹ (x − z))", "the distance in units of the spread of the rows")
+
     exponent = 2.0
     definite_up_to = 2.0
     differentiable = True
@@ -236,6 +265,10 @@ class Mahalanobis(Distance):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.precision = precision
+
+    @property
+    def norm(self) -> Norm:  # type: ignore[override]
+        return Norm(2.0, self.factor().T)
 
     def validate(self) -> None:
         if self.shrinkage not in ("auto", "leave_one_out") and not (
@@ -357,6 +390,8 @@ class Cosine(Distance):
     array([[1.5708]])
     """
 
+    meaning = Meaning("∠(x, z)", "the angle between two rows")
+
     # the angle is π times the share of great circles that separate x and z, a distance of sets; a
     # zero vector is like one more axis
     definite_up_to = 1.0
@@ -379,7 +414,7 @@ class Cosine(Distance):
 
 
 def _symmetric(name: str, matrix: Any) -> np.ndarray:
-    S = as_numbers(name, matrix)
+    S = float_array(name, matrix)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S

@@ -10,8 +10,6 @@ from mercer.gram.local import LocalGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
-from mercer.gram.pairs import PairGram, PairGrams
-from mercer.gram.row_sources import RowSource
 from mercer.gram.scaled import ScaledGram
 from mercer.gram.tiled import TiledGram
 from mercer.gram.triangle import TriangleGram, held_for_products
@@ -30,9 +28,6 @@ __all__ = [
     "LowRankGram",
     "MatrixPart",
     "Means",
-    "PairGram",
-    "PairGrams",
-    "RowSource",
     "ScaledGram",
     "ShiftedGram",
     "TiledGram",
@@ -49,9 +44,5 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.gram.low_rank import factor_rows as factor_rows
 from mercer.gram.memory import in_megabytes as in_megabytes
+from mercer.gram.operator import Rows as Rows
 from mercer.gram.precision import in_single_precision as in_single_precision
-from mercer.gram.row_sources import ROUNDED_ROWS as ROUNDED_ROWS
-from mercer.gram.row_sources import SMALL as SMALL
-from mercer.gram.row_sources import add_products as add_products
-from mercer.gram.row_sources import rounding_room as rounding_room
-from mercer.gram.row_sources import rounds_to_float32 as rounds_to_float32

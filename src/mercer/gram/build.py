@@ -36,7 +36,7 @@ def gram(
     kernel : Kernel
         Bound to the training samples.
     X, Z : encoded samples
-        As ``kernel.encode`` gives them; Z defaults to X.
+        Samples encoded by ``kernel.encode``; Z defaults to X.
     memory : int, str or None
         Budget in bytes or as "4GB"; None means half of the free memory.
     n_jobs : int or None

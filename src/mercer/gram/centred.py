@@ -39,9 +39,9 @@ class CentredGram(GramOperator):
     Parameters
     ----------
     K : GramOperator of shape (n, n), symmetric, or (m, n)
-        Between the training samples, or between m new samples and the n training samples.
+        K between the training samples, or between m new samples and the n training samples.
     means : Means, optional
-        For new samples only: the attribute ``means`` of the CentredGram of the training samples.
+        The attribute ``means`` of the CentredGram of the training samples; only for new samples.
 
     Raises
     ------

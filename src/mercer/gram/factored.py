@@ -16,7 +16,6 @@ import numpy as np
 from mercer.distances import inner_products, squared_norms
 from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
-from mercer.gram.row_sources import FactorRows, HeldRows, RowSource, is_small
 from mercer.threads import ordered_map
 
 __all__ = ["CrossFeatureGram", "FactoredGram", "FeatureGram"]
@@ -63,9 +62,6 @@ class FactoredGram(GramOperator):
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         return inner_products(self.factor(i), self.factor(j))
 
-    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        return FactorRows(self, cache_bytes)
-
 
 class FeatureGram(FactoredGram):
     """K = F Fᵀ with F in memory: samples of a linear kernel, or features of another finite map.
@@ -100,11 +96,6 @@ class FeatureGram(FactoredGram):
 
     def factor(self, i: Rows) -> Any:
         return self.F[i]
-
-    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        if is_small(self, cache_bytes):
-            return HeldRows(self.dense(), n_jobs)
-        return super().row_source(cache_bytes, room, n_jobs)
 
     def strips(self) -> Iterator[tuple[slice, Any]]:
         yield from self._strips

@@ -23,9 +23,9 @@ class LocalGram(GramOperator):
     Parameters
     ----------
     low : LowRankGram
-        Which knows the matrix that it approximates.
+        The low-rank part, which also knows the matrix that it approximates.
     leaves : Leaves
-        Of the same rows.
+        The leaves of the same rows.
 
     Examples
     --------

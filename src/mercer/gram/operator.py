@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import EDGE, by_strips
-from mercer.gram.row_sources import CachedRows, HeldRows, RowSource, is_small, rounds_to_float32
+from mercer.distances import EDGE
 from mercer.threads import ordered_map
 
 __all__ = ["DenseGram", "GramOperator", "MatrixPart", "TransposedGram", "require"]
@@ -105,22 +104,6 @@ class GramOperator(ABC):
         if "dense" not in self.cheap:
             return self
         return DenseGram(self.dense(), self.symmetric, counted=True, n_jobs=self.n_jobs)
-
-    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        """The source of rows of K for a solver that reads some of the rows many times.
-
-        Parameters
-        ----------
-        cache_bytes : int
-            Most bytes for rows that are kept.
-        room : float
-            The largest relative error of K's entries that the solver's tolerance allows.
-        n_jobs : int or None
-            Threads; None means all cores.
-        """
-        if is_small(self, cache_bytes):
-            return HeldRows(self.dense(), n_jobs)
-        return CachedRows(self, cache_bytes, room, n_jobs)
 
     def describe(self) -> str:
         """A description of the operator: its class, shape and precision."""
@@ -236,13 +219,6 @@ class DenseGram(GramOperator):
     def held(self) -> DenseGram:
         return self
 
-    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        # in float32 if the tolerance and the memory allow it: half the bytes to read
-        if rounds_to_float32(self.diag(), room) and self.K.nbytes // 2 <= cache_bytes:
-            K = by_strips(self.K, lambda values: values, np.float32, n_jobs)
-            return HeldRows(K, n_jobs)
-        return HeldRows(self.K, n_jobs)
-
 
 class MatrixPart(GramOperator):
     """Some rows and columns of an array in memory, which are copied only when they are read.
@@ -272,7 +248,13 @@ class MatrixPart(GramOperator):
         self.shape, self.dtype, self.symmetric = (len(i), len(j)), K.dtype, symmetric
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
-        return self._copied(self.i[i], self.j[j], self.dtype)
+        rows, columns = self.i[i], self.j[j]
+        return self._copy(rows, columns, np.empty((len(rows), len(columns)), self.dtype))
+
+    def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
+        rows = self.i[i]
+        values = np.empty((len(rows), len(self.j)), self.dtype) if out is None else out
+        return self._copy(rows, self.j, values)
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> MatrixPart:
         alike = j is None or j is i
@@ -304,20 +286,10 @@ class MatrixPart(GramOperator):
         return np.concatenate(parts) if parts else np.empty((0, *V.shape[1:]), W.dtype)
 
     def dense(self) -> np.ndarray:
-        return self._copied(self.i, self.j, self.dtype)
+        return self.rows(slice(None))
 
-    def row_source(self, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:
-        rounded = rounds_to_float32(self.diag(), room)
-        size = 4 if rounded else self.dtype.itemsize
-        if self.shape[0] * self.shape[1] * size > cache_bytes:
-            return CachedRows(self, cache_bytes, room, n_jobs)
-        if rounded:  # half the bytes to read
-            return HeldRows(self._copied(self.i, self.j, np.dtype(np.float32)), n_jobs)
-        return HeldRows(self.dense(), n_jobs)
-
-    def _copied(self, i: np.ndarray, j: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """K[i][:, j], fast if the columns form few runs, as the columns of folds often do."""
-        out = np.empty((len(i), len(j)), dtype)
+    def _copy(self, i: np.ndarray, j: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """K[i][:, j] in ``out``; fast if the columns form few runs, as those of folds often do."""
         edges = np.flatnonzero(np.diff(j) != 1) + 1
         runs = list(zip([0, *edges], [*edges, len(j)])) if len(j) else []
 

@@ -1,11 +1,13 @@
 """Similarities: kernels on vectors, categories, strings, sets and tables, and their algebra."""
 
+from mercer.distances import Meaning
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
+from mercer.kernels.formula import Formula
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
@@ -48,6 +50,7 @@ __all__ = [
     "Exponential",
     "ExponentialPower",
     "FixedLengthSubsequences",
+    "Formula",
     "FromCallable",
     "FromDistance",
     "FromFunction",
@@ -65,6 +68,7 @@ __all__ = [
     "Mapped",
     "Match",
     "Matern",
+    "Meaning",
     "MercerCheck",
     "Mismatch",
     "Modulated",

@@ -8,16 +8,18 @@ Kernels that change the features of one kernel (normalised, centred ...) are in 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import Composite, dense_rows
+from mercer.distances import Composite, Meaning, dense_rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 
 __all__ = [
     "Convex",
@@ -69,7 +71,7 @@ class Node(Composite, Kernel):
             child.validate()
 
     def encoding(self) -> Hashable:
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encoding()
         first, *others = (child.encoding() for child in self.children())
         if any(other != first for other in others):
@@ -85,7 +87,7 @@ class Node(Composite, Kernel):
 
     def encode(self, X: Any, like: Any = None) -> Any:
         self.encoding()  # an error if the kernels read samples in different ways
-        if self.kind == "table":
+        if self.reads.of_columns:
             return super().encode(X, like)
         first, *others = self.children()
         X = first.encode(X, like)
@@ -138,6 +140,8 @@ class Sum(Node):
     array([[2.]])
     """
 
+    meaning = Meaning("{left} + {right}", "the sum of two kernels: either may make rows alike")
+
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
         self.right = right
@@ -176,6 +180,10 @@ class Product(Node):
     >>> (Linear() * Linear())([[2.0]], [[3.0]])
     array([[36.]])
     """
+
+    meaning = Meaning(
+        "[{left}] · [{right}]", "the product of two kernels: rows must be alike in both"
+    )
 
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
@@ -218,6 +226,8 @@ class Scaled(Unary):
     array([[12.]])
     """
 
+    meaning = Meaning("{factor} · [{kernel}]", "{kernel}")
+
     def __init__(self, kernel: Kernel, factor: float):
         self.kernel = kernel
         self.factor = factor
@@ -230,6 +240,11 @@ class Scaled(Unary):
                 "number is not positive semidefinite. If you want 0, leave the kernel out of the "
                 "sum."
             )
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        inner = self.kernel.formula
+        return inner and replace(inner, factor=inner.factor * float(self.factor))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         K = self.inner_block(X, Z)
@@ -263,6 +278,8 @@ class Power(Unary):
     >>> (Linear() ** 2)([[2.0]], [[3.0]])
     array([[36.]])
     """
+
+    meaning = Meaning("[{kernel}]^{exponent}", "{kernel}")
 
     def __init__(self, kernel: Kernel, exponent: int):
         self.kernel = kernel
@@ -310,6 +327,8 @@ class Exponential(Unary):
     array([[2.7183]])
     """
 
+    meaning = Meaning("exp[{kernel}]", "{kernel}")
+
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
@@ -351,6 +370,8 @@ class Convex(Node):
     array([[1.75]])
     """
 
+    meaning = Meaning("mean of {kernels}", "the mean of several kernels")
+
     def __init__(self, kernels: list[Kernel], weights: Any = None):
         self.kernels = kernels
         self.weights = weights
@@ -369,7 +390,7 @@ class Convex(Node):
     def _weights(self) -> np.ndarray:
         if self.weights is None:
             return np.full(len(self.kernels), 1 / len(self.kernels))
-        return as_numbers("weights", self.weights)
+        return float_array("weights", self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)

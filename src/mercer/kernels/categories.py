@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import column_weights, match_counts
+from mercer.distances import Meaning, column_weights, match_counts
 from mercer.kernels.base import Kernel
-from mercer.samples import Categories, as_numbers
+from mercer.samples import Categories, float_array
 
 __all__ = ["Match"]
 
@@ -40,13 +40,19 @@ class Match(Kernel):
     array([[0.5]])
     """
 
+    meaning = Meaning(
+        "share of j with xⱼ = zⱼ",
+        "the share of columns in which two rows agree",
+        "1 if x = z, else 0",
+    )
+
     kind = "categories"
 
     def __init__(self, weights: Any = None):
         self.weights = weights
 
     def validate(self) -> None:
-        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
+        if self.weights is not None and not (float_array("weights", self.weights) >= 0).all():
             raise ValueError("weights must be >= 0: with a negative weight this is not a kernel.")
 
     def _weights(self, X: Categories) -> np.ndarray:

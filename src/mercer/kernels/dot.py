@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import cosines, inner_products, squared_norms, unit_rows
+from mercer.distances import Meaning, cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel, Layer
+from mercer.kernels.formula import Formula
 from mercer.samples import Prepared, is_number
 
 __all__ = [
@@ -38,8 +39,14 @@ class Linear(Layer):
     array([[11.]])
     """
 
+    meaning = Meaning("⟨x, z⟩", "the inner product: a linear model")
+
     linear = True
     differentiable = True
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return X
@@ -94,6 +101,8 @@ class Polynomial(Layer):
     array([[144.]])
     """
 
+    meaning = Meaning("(γ⟨x, z⟩ + c)^{degree}", "a sum of products of up to {degree} columns")
+
     differentiable = True
 
     def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0):
@@ -114,6 +123,11 @@ class Polynomial(Layer):
         self.validate()
         gamma = resolve_gamma(self.gamma, X)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        numbers = {"gamma": float(bound_gamma(self.gamma, self)), "coef0": float(self.coef0)}
+        return Formula("polynomial", {**numbers, "degree": int(self.degree)})
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         return self._of_product(G)
@@ -179,6 +193,8 @@ class Sigmoid(Kernel):
     array([[0.4621]])
     """
 
+    meaning = Meaning("tanh(γ⟨x, z⟩ + c)", "the hyperbolic tangent of the inner product")
+
     positive_definite = False
 
     def __init__(self, gamma: float | str = 1.0, coef0: float = 0.0):
@@ -194,6 +210,11 @@ class Sigmoid(Kernel):
         self.validate()
         gamma = resolve_gamma(self.gamma, X)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        numbers = {"gamma": float(bound_gamma(self.gamma, self)), "coef0": float(self.coef0)}
+        return Formula("tanh", numbers)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         P = inner_products(X, Z)
@@ -216,6 +237,12 @@ class Cosine(Kernel):
     >>> Cosine()([[1.0, 1.0]], [[2.0, 0.0]]).round(4)
     array([[0.7071]])
     """
+
+    meaning = Meaning("⟨x, z⟩ / (‖x‖ ‖z‖)", "the cosine of the angle between two rows")
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity", coordinates="cosine")
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance, Edit
+from mercer.distances import Distance, Edit, Meaning
 from mercer.kernels.base import Radial
 from mercer.samples import is_number
 
@@ -48,6 +48,11 @@ class EditRBF(Radial):
     >>> check_mercer(EditRBF(0.1), ["a", "ab", "aba", "ba", "bb"]).positive_definite
     False
     """
+
+    meaning = Meaning(
+        "exp(−γ edit(s, t))",
+        "1 for equal strings, falling exponentially with the edits from one to the other",
+    )
 
     def __init__(self, gamma: float = 1.0, variant: str = "levenshtein"):
         self.gamma = gamma

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance
+from mercer.distances import Distance, Meaning
 from mercer.kernels.base import Radial
+from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
 __all__ = ["FromDistance"]
@@ -43,6 +44,11 @@ class FromDistance(Radial):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−γ ρ(x, z)^{power})",
+        "1 for equal samples, falling exponentially with their distance: {rho}",
+    )
+
     def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
         self.rho = rho
         self.gamma = gamma
@@ -63,6 +69,11 @@ class FromDistance(Radial):
             if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
         self.rho.validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.power / self.rho.exponent
+        return of_distance("exponential", self.rho, rate=float(self.gamma), power=power)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         power = self.power / self.rho.exponent

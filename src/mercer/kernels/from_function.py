@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import PairFunction, function_name, listed
+from mercer.distances import Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.samples import Objects
 
@@ -60,6 +60,8 @@ class FromFunction(PairFunction, Kernel):
            [1., 1.]])
     """
 
+    meaning = Meaning("f(x, z)", "what a function of two samples returns")
+
     remedy = "Give symmetric=False, or a function that is symmetric."
     instead = (
         "If the function takes two whole samples and returns all values, use "
@@ -107,6 +109,8 @@ class FromCallable(Kernel):
     array([[11.]])
     """
 
+    meaning = Meaning("f(x, z)", "what a function of all samples returns")
+
     kind = "objects"
     positive_definite = None
     at_once = True
@@ -127,7 +131,7 @@ class FromCallable(Kernel):
         name, wanted = function_name(self.function), (X.shape[0], Z.shape[0])
         try:
             K = self.function(X_given, Z_given, **(self.arguments or {}))
-        except Exception as error:  # of the user's function: say how it was called
+        except Exception as error:  # the user's function failed: say how it was called
             error.add_note(f"{name} was called with two whole samples, of {wanted} rows. {PAIRS}")
             raise
         K = K.toarray() if sp.issparse(K) else np.array(K)

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances import feature_sum
+from mercer.distances import Meaning, feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula
 
 __all__ = ["ChiSquared", "HistogramIntersection", "histogram_gamma"]
 
@@ -36,6 +37,8 @@ class ChiSquared(Kernel):
     array([[0.3679]])
     """
 
+    meaning = Meaning("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are")
+
     def __init__(self, gamma: float | str = 1.0):
         self.gamma = gamma
 
@@ -50,6 +53,11 @@ class ChiSquared(Kernel):
 
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "ChiSquared")
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        rate = float(bound_gamma(self.gamma, self))
+        return Formula("exponential", {"rate": rate, "power": 1.0}, "chi_squared")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
@@ -76,8 +84,14 @@ class HistogramIntersection(Kernel):
     array([[3.]])
     """
 
+    meaning = Meaning("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms")
+
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "HistogramIntersection")
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity", coordinates="minima")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.arc_cosine import apply_layers, check_layers, check_norms
 from mercer.kernels.base import Layer
 from mercer.samples import is_number
@@ -90,6 +91,11 @@ class NeuralNetworkGP(_Network):
     array([[2.3684]])
     """
 
+    meaning = Meaning(
+        "ReLU network of infinite width, hidden layers: {layers}",
+        "the covariance of the outputs of random networks",
+    )
+
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         G *= float(self.weight_variance)
         G += float(self.bias_variance)
@@ -138,6 +144,11 @@ class NeuralTangent(_Network):
     >>> NeuralTangent(layers=1)([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).round(4)
     array([[0.6366, 4.    ]])
     """
+
+    meaning = Meaning(
+        "neural tangent kernel, hidden layers: {layers}",
+        "how much a step of training on one row changes the output of the other",
+    )
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         G *= float(self.weight_variance)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import (
     Counted,
@@ -123,6 +124,10 @@ class Spectrum(Counting):
            [8., 9.]])
     """
 
+    meaning = Meaning(
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols", "how many substrings of {k} symbols two strings share"
+    )
+
     def __init__(self, k: int = 3, vocabulary: Any = None):
         self.k = k
         self.vocabulary = vocabulary
@@ -162,6 +167,11 @@ class BlendedSpectrum(Counting):
     array([[23., 21.],
            [21., 23.]])
     """
+
+    meaning = Meaning(
+        "Σᵤ λ^(2|u|) #ᵤ(x) #ᵤ(z), u of 1 to {k} symbols",
+        "how many substrings of up to {k} symbols two strings share, by length",
+    )
 
     def __init__(self, k: int = 3, decay: float = 1.0, vocabulary: Any = None):
         self.k = k

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.algebra import Node
 from mercer.kernels.arc_cosine import check_layers
 from mercer.kernels.base import Kernel, Layer
@@ -65,6 +66,14 @@ class Layered(Node):
     def _layers(self) -> list[Layer]:
         layers = self.kernel if isinstance(self.kernel, list) else [self.kernel]
         return layers * int(self.depth)
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        start = "⟨x, z⟩" if self.base is None else "{base}"
+        return Meaning(
+            f"layers of [{{kernel}}] on the features of {start}",
+            "that of a kernel, after layers of other kernels on its features",
+        )
 
     def children(self) -> list[Kernel]:
         """The kernel that reads samples; the layers read its Gram matrix."""

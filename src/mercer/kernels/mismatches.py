@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.distances import Meaning
 from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
 from mercer.samples import Prepared, Strings
@@ -66,6 +67,11 @@ class GappedKmer(Counting):
     array([[15., 10.],
            [10., 17.]])
     """
+
+    meaning = Meaning(
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} of {l} symbols",
+        "how many patterns two strings share, of {k} symbols at fixed places among {l}",
+    )
 
     def __init__(self, l: int = 10, k: int = 6, both_strands: bool = False, vocabulary: Any = None):
         self.l = l
@@ -175,6 +181,11 @@ class Mismatch(Counting):
     array([[21., 20.],
            [20., 21.]])
     """
+
+    meaning = Meaning(
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols, up to {m} wrong",
+        "how many substrings of {k} symbols two strings share if up to {m} symbols may differ",
+    )
 
     def __init__(self, k: int = 4, m: int = 1, vocabulary: Any = None):
         self.k = k

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.arc_cosine import check_norms, cosines_of_gram, not_zero
 from mercer.kernels.base import Layer
+from mercer.kernels.formula import Formula
 
 __all__ = ["NormalisedGaussian"]
 
@@ -33,7 +35,15 @@ class NormalisedGaussian(Layer):
     array([[0.3679, 2.    ]])
     """
 
+    meaning = Meaning(
+        "‖x‖ ‖z‖ exp(cos θ − 1)", "a bell curve of the angle between two rows, times their lengths"
+    )
+
     differentiable = True
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("bell_of_angle", coordinates="cosine", lengths=1.0)
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         roots, cosines = cosines_of_gram(G, g_x, g_z)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.samples import MatrixRows
 
@@ -30,6 +31,8 @@ class Precomputed(Kernel):
     >>> SVC(kernel=Precomputed()).fit(K, [0, 0, 1]).predict([[0.0, 0.0, 2.0]])
     array([1])
     """
+
+    meaning = Meaning("K given as a matrix", "a number that was computed elsewhere")
 
     kind = "precomputed"
 

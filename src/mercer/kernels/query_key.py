@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 
 __all__ = ["QueryKey"]
@@ -39,6 +40,8 @@ class QueryKey(Kernel):
     >>> QueryKey([[1.0]], [[2.0]])([[1.0]], [[0.5]]).round(4)
     array([[2.7183]])
     """
+
+    meaning = Meaning("exp((W_q x)ᵀ (W_k z) / √d)", "how much attention a query pays to a key")
 
     symmetric = False
     positive_definite = False

@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Distance, Minkowski, dense_rows
+from mercer.distances import Distance, Meaning, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
+from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
 __all__ = [
@@ -121,6 +122,10 @@ class RBF(OfMetric):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−γ {distance}²)", "1 for equal rows, falling as a bell curve with their distance"
+    )
+
     differentiable = True
 
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
@@ -133,6 +138,13 @@ class RBF(OfMetric):
 
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 2)
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = 2 / self.distance.exponent
+        return of_distance(
+            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
+        )
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, 2 / self.distance.exponent, bound_gamma(self.gamma, self))
@@ -163,6 +175,10 @@ class Laplacian(OfMetric):
     array([[0.1353]])
     """
 
+    meaning = Meaning(
+        "exp(−γ {distance})", "1 for equal rows, falling exponentially with {distance}"
+    )
+
     usual = MANHATTAN
     definite_power = 1.0
 
@@ -180,12 +196,19 @@ class Laplacian(OfMetric):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         if self.metric is not None or X.shape[1] != 1:
             return super().block(X, Z)
-        # of single numbers: no power for each pair
+        # single numbers need no power for each pair
         x, z = (dense_rows(side)[:, 0] for side in (X, Z))
         K = np.empty((len(x), len(z)), np.result_type(x, z))
         x, z = (np.require(side, K.dtype, ["C", "ALIGNED"]) for side in (x, z))
         _native.exp_gaps(x, z, float(bound_gamma(self.gamma, self)), K)
         return K
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = 1 / self.distance.exponent
+        return of_distance(
+            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
+        )
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, 1 / self.distance.exponent, bound_gamma(self.gamma, self))
@@ -226,6 +249,11 @@ class ExponentialPower(OfMetric):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−{distance}^{power} / σ)",
+        "1 for equal rows, falling exponentially with a power of their distance",
+    )
+
     def __init__(self, scale: float = 1.0, power: float = 1.0, metric: Distance | None = None):
         self.scale = scale
         self.power = power
@@ -243,6 +271,11 @@ class ExponentialPower(OfMetric):
                 "semidefinite (Schoenberg 1938)."
             )
         super().validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.power / self.distance.exponent
+        return of_distance("exponential", self.distance, rate=1 / float(self.scale), power=power)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.power / self.distance.exponent, 1 / float(self.scale))
@@ -277,6 +310,11 @@ class LpqLaplace(Radial):
     array([[0.3679]])
     """
 
+    meaning = Meaning(
+        "exp(−{distance}^{p} / ℓ^{p})",
+        "1 for equal rows, falling exponentially with a power of their distance",
+    )
+
     def __init__(
         self, p: float = 1.0, q: float = 1.0, length_scale: float = 1.0, weights: Any = None
     ):
@@ -297,6 +335,11 @@ class LpqLaplace(Radial):
             )
         check_positive("length_scale", self.length_scale)
         self.distance.validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.p / self.q
+        return of_distance("exponential", self.distance, rate=self._rate(), power=power)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.p / self.q, self._rate())
@@ -335,6 +378,10 @@ class RationalQuadratic(OfMetric):
     array([[0.6667]])
     """
 
+    meaning = Meaning(
+        "(1 + {distance}² / (2αℓ²))^−α", "a mixture of bell curves of all widths around ℓ"
+    )
+
     differentiable = True
 
     def __init__(
@@ -348,6 +395,11 @@ class RationalQuadratic(OfMetric):
         check_positive("alpha", self.alpha)
         check_positive("length_scale", self.length_scale)
         super().validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power, alpha = 2 / self.distance.exponent, float(self.alpha)
+        return of_distance("rational", self.distance, rate=self._rate(), power=power, alpha=alpha)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = raised(D, 2 / self.distance.exponent)

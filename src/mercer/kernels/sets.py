@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import ReadsSets, overlaps, shared_items
+from mercer.distances import Meaning, ReadsSets, overlaps, shared_items
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import values
 from mercer.samples import Sets
@@ -50,6 +50,8 @@ class Intersection(ReadsSets, Kernel):
     >>> Intersection().normalised()(np.array([[1, 1, 0], [1, 0, 0]]))[0].round(4)
     array([1.    , 0.7071])
     """
+
+    meaning = Meaning("#(A ∩ B)", "how many items two sets share")
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return shared_items(X, Z)
@@ -97,6 +99,8 @@ class DerivedSubsets(ReadsSets, Kernel):
            [0.7071, 1.    ]])
     """
 
+    meaning = Meaning("2^#(A ∩ B)", "how many subsets of items two sets share")
+
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         K = shared_items(X, Z)
         with np.errstate(over="ignore"):
@@ -143,6 +147,8 @@ class Jaccard(ReadsSets, Kernel):
     array([[0.3333, 1.    , 0.    ]])
     """
 
+    meaning = Meaning("#(A ∩ B) / #(A ∪ B)", "the share of items that two sets have in common")
+
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 1.0, apart=False)
 
@@ -177,6 +183,10 @@ class Dice(ReadsSets, Kernel):
     >>> Dice()([{"tea", "milk"}], [{"tea", "rum"}, {"tea", "milk"}, set()])
     array([[0.5, 1. , 0. ]])
     """
+
+    meaning = Meaning(
+        "2 #(A ∩ B) / (#A + #B)", "the items in common, against the mean size of two sets"
+    )
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 0.5, apart=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
+from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmers import check_length
 from mercer.kernels.mantissas import from_logs, values
@@ -132,6 +133,10 @@ class AllSubsequences(Subsequences):
     array([[10981.089...]])
     """
 
+    meaning = Meaning(
+        "Σᵤ λ^(2|u|) #ᵤ(x) #ᵤ(z)", "how many subsequences two strings share, gaps allowed"
+    )
+
     def __init__(self, decay: float = 1.0):
         self.decay = decay
 
@@ -204,6 +209,14 @@ class GapWeighted(Subsequences):
         self.decay = decay
         self.up_to = up_to
 
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        symbols = "up to {p} symbols" if self.up_to else "{p} symbols"
+        return Meaning(
+            f"Σᵤ Σ λ^(span in x + span in z), u of {symbols}",
+            f"how many subsequences of {symbols} two strings share; those with gaps count less",
+        )
+
     def validate(self) -> None:
         check_length(self.p, "p", "GapWeighted")
         check_decay(self.decay, "GapWeighted")
@@ -247,6 +260,11 @@ class FixedLengthSubsequences(Subsequences):
     >>> FixedLengthSubsequences(2)(["cat"], ["atat"])
     array([[3.]])
     """
+
+    meaning = Meaning(
+        "Σᵤ #ᵤ(x) #ᵤ(z), u of {p} symbols",
+        "how many subsequences of {p} symbols two strings share, gaps allowed",
+    )
 
     def __init__(self, p: int = 3):
         self.p = p

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.distances import dense_rows, over_pairs
+from mercer.distances import Meaning, dense_rows, over_pairs
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 from mercer.kernels.mantissas import multiplied, values
@@ -34,6 +34,8 @@ class AllSubsets(Kernel):
     >>> AllSubsets()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[36.]])
     """
+
+    meaning = Meaning("∏ⱼ (1 + xⱼ zⱼ)", "the sum of the products of every subset of the columns")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         K = over_pairs(_native.all_subsets, X, Z)
@@ -84,6 +86,11 @@ class ANOVA(Kernel):
     >>> ANOVA(2)([[1.0, 2.0, 3.0]], [[1.0, 1.0, 1.0]])
     array([[11.]])
     """
+
+    meaning = Meaning(
+        "Σ over {degree} columns of ∏ xⱼ zⱼ",
+        "the sum of the products of {degree} different columns",
+    )
 
     def __init__(self, degree: int = 2):
         self.degree = degree

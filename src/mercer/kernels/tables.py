@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer import _native
 from mercer.distances import (
     Composite,
+    Meaning,
     Member,
     check_columns,
     check_parts,
@@ -22,11 +23,31 @@ from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.kernels.categories import Match
 from mercer.kernels.radial import RBF
-from mercer.samples import Table, as_numbers, as_table, number_columns
+from mercer.samples import Table, as_table, float_array, number_columns
 
 __all__ = ["On", "TableKernel"]
 
 COMBINATIONS = ("product", "sum", "interactions")
+
+
+#: what each combination means for the reader of a report
+MEANINGS = {
+    "product": Meaning("∏ⱼ kⱼ(x, z)", "high for rows that are alike in every group of columns"),
+    "sum": Meaning(
+        "Σⱼ wⱼ kⱼ(x, z)",
+        "a sum: rows are alike as far as they are alike in groups of columns, and each group adds "
+        "its own effect",
+    ),
+    "interactions": Meaning(
+        "∏ⱼ (1 + wⱼ kⱼ(x, z)) / (1 + wⱼ)",
+        "a product in which every column acts by itself and together with every set of other "
+        "columns; a column of greater weight matters more",
+    ),
+}
+ADDITIVE = Meaning(
+    "Σⱼ wⱼ kⱼ(x, z)",
+    "a sum in which every column adds its own effect; columns do not act on one another",
+)
 
 
 class On(Composite, Kernel):
@@ -51,6 +72,8 @@ class On(Composite, Kernel):
     array([[2.    , 0.3679],
            [0.3679, 2.    ]])
     """
+
+    meaning = Meaning("{kernel}, on {columns}", "{kernel}")
 
     kind = "table"
 
@@ -146,6 +169,11 @@ class TableKernel(Composite, Kernel):
         self.weights = weights
 
     @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        alone = self.parts is not None and all(len(columns) == 1 for _, columns in self.parts)
+        return ADDITIVE if self.combine == "sum" and alone else MEANINGS[self.combine]
+
+    @property
     def positive_definite(self) -> bool | None:  # type: ignore[override]
         known = self.parts is None or all(k.positive_definite for k, _ in self.parts)
         return True if known else None
@@ -161,7 +189,7 @@ class TableKernel(Composite, Kernel):
                     'weights is given, but combine="product" has no weights: use combine="sum" or '
                     '"interactions", or set the parameters of the parts.'
                 )
-            w = as_numbers("weights", self.weights)
+            w = float_array("weights", self.weights)
             if self.parts is None or w.shape != (len(self.parts),) or not (w >= 0).all():
                 raise ValueError(
                     f"weights={self.weights!r}: give one number >= 0 for each part in parts."

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import dense_rows
+from mercer.distances import Meaning, dense_rows
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import root, values
@@ -48,6 +48,8 @@ class Normalised(Unary):
     >>> Linear().normalised()([[2.0]], [[3.0]])
     array([[1.]])
     """
+
+    meaning = Meaning("k₀(x, z) / √(k₀(x, x) k₀(z, z)), k₀ = {kernel}", "{kernel}")
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
@@ -146,6 +148,8 @@ class Centred(Unary):
            [-1.,  1.]])
     """
 
+    meaning = Meaning("k₀(x, z), centred on the training rows, k₀ = {kernel}", "{kernel}")
+
     def __init__(self, kernel: Kernel, sample: Any = None, mean: float | None = None):
         self.kernel = kernel
         self.sample = sample
@@ -211,6 +215,8 @@ class Modulated(Unary):
     array([[36.]])
     """
 
+    meaning = Meaning("f(x) f(z) · [{kernel}]", "{kernel}; each row has its own factor")
+
     def __init__(self, kernel: Kernel, function: Callable):
         self.kernel = kernel
         self.function = function
@@ -270,6 +276,8 @@ class Mapped(Unary):
     >>> Mapped(Linear(), np.sqrt)([[4.0]], [[9.0]])
     array([[6.]])
     """
+
+    meaning = Meaning("k₀(g(x), g(z)), k₀ = {kernel}", "{kernel}; rows are transformed first")
 
     def __init__(self, kernel: Kernel, transform: Callable):
         self.kernel = kernel

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
-from mercer.distances import mirrored
+from mercer.distances import Meaning, mirrored
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import Pattern, Windows, columns, count
 from mercer.kernels.kmers import check_length
@@ -67,6 +67,11 @@ class WeightedDegree(Kernel):
     array([[3.6667, 2.3333],
            [2.3333, 3.6667]])
     """
+
+    meaning = Meaning(
+        "Σ_d w_d (places of equal substrings of d symbols), d from 1 to {degree}",
+        "how many substrings of up to {degree} symbols two strings share at the same place",
+    )
 
     kind = "strings"
 

@@ -40,7 +40,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
         classes that other packages define at the top level of a module: a kernel of your own,
         say. `load` then needs their names.
     path : str or path
-        By convention ``*.mercer``. An existing file is replaced, at the end and in one step.
+        The file, usually ``*.mercer``. An existing file is replaced, at the end and in one step.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def model_bytes(model: Any) -> bytes:
     Raises
     ------
     ModelFileError
-        As `save` does.
+        For the same reasons as `save`.
     """
     name = type(model).__name__
     try:
@@ -207,14 +207,14 @@ def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
     Parameters
     ----------
     path : path
-        Where they come from; for messages.
+        The file that they come from, for messages.
     allowed : list of str
         The names of classes that the user trusts, from `trusted_names`.
 
     Raises
     ------
     ModelFileError
-        As `load` does.
+        For the same reasons as `load`.
     """
     _check(content, path)
     return _build(content, path, allowed)

@@ -89,7 +89,7 @@ def sample_gram(
 def is_precomputed(machine: Any) -> bool:
     """Whether a kernel learner was fitted to a Gram matrix instead of samples."""
     if hasattr(machine, "kernel_"):
-        return machine.kernel_.kind == "precomputed"
+        return machine.kernel_.reads.pairwise
     return isinstance(machine.kernel, str) and machine.kernel == "precomputed"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
-from mercer.tables import EncodedTable, as_dates, as_numbers, read_columns
+from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
 __all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
 
@@ -31,7 +31,7 @@ class Rows(ABC):
         The rows as the model's fits and predictions read them.
     """
 
-    kinds: dict[Any, str | None]
+    kinds: dict[Any, ColumnKind | None]
     data: Any
 
     def __len__(self) -> int:
@@ -53,10 +53,11 @@ class Rows(ABC):
         """The data, with a column constant: everywhere the cell of a row of ``other``."""
         return self.with_cells(column, other, np.full(len(self), row))
 
-    def kind(self, column: Any) -> str | None:
-        """The kind of a column; "number" for a column of numbers of a model without kinds."""
+    def kind(self, column: Any) -> ColumnKind | None:
+        """The kind of a column; of a model without kinds, None for all but numbers."""
         kind = self.kinds[column]
-        return "number" if kind is None and self.cells(column).dtype.kind in "iuf" else kind
+        numbers = kind is None and self.cells(column).dtype.kind in "iuf"
+        return column_kind("number") if numbers else kind
 
 
 class EncodedRows(Rows):
@@ -127,24 +128,24 @@ def rows_of(model: Any, X: Any) -> Rows:
     """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
     if not hasattr(model, "encoder_"):
         return RawRows(X)
-    kinds = {column.name: column.kind for column in model.columns_ if column.used}
+    kinds = {column.name: column.of for column in model.columns_ if column.used}
     return EncodedRows(model.encode_table(X), kinds)
 
 
-def typical_row(cells: np.ndarray, kind: str | None) -> int:
+def typical_row(cells: np.ndarray, kind: ColumnKind | None) -> int:
     """Row of the median number (without missing ones), or of the most frequent value.
 
     A column that a model reads as numbers or dates gets a row with one of these: ``kind`` says so
     where it may hold texts.
     """
-    if kind == "number" or (kind is None and cells.dtype.kind in "iuf"):
+    if cells.dtype.kind in "iuf" if kind is None else kind.numeric:
         numbers = as_numbers(cells)
         present = np.flatnonzero(~np.isnan(numbers))
         order = np.argsort(numbers[present], kind="stable")
         return int(present[order[len(present) // 2]]) if len(present) else 0
-    rows = np.flatnonzero(~np.isnat(as_dates(cells))) if kind == "date" else np.array([], int)
-    if not len(rows):
-        rows = np.arange(len(cells))
+    rows = np.arange(len(cells))
+    if kind is not None and kind.in_time and not (lost := np.isnat(kind.read(cells))).all():
+        rows = np.flatnonzero(~lost)
     texts = [str(value) for value in cells[rows].tolist()]
     commonest, _ = Counter(texts).most_common(1)[0]
     return int(rows[texts.index(commonest)])

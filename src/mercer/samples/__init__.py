@@ -5,8 +5,9 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 samples have in common. Vectors are plain C-ordered arrays and sparse rows are
 ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Objects`, `Table`
 and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a
-comparison has computed once for each of their rows. To add a new kind to this library, write one
-class and add one entry each to ``ENCODERS`` and ``ENCODED`` (encode.py).
+comparison has computed once for each of their rows. What learners, tables and reports need to know
+of a kind is one `Kind` object: kind.py says what it answers, strings.py is an example, and
+`register_kind` adds one from outside.
 """
 
 from mercer.samples.categories import Categories
@@ -17,24 +18,32 @@ from mercer.samples.columns import (
     refuse_missing,
     select_columns,
 )
-from mercer.samples.encode import KINDS, as_samples, refuse_one
-from mercer.samples.frames import as_objects, describe
-from mercer.samples.joining import joined
+from mercer.samples.encode import as_samples, refuse_one
+from mercer.samples.kind import Kind
+from mercer.samples.kinds import (
+    all_kinds,
+    joined,
+    kind_named,
+    kind_of,
+    kind_that_holds,
+    register_kind,
+)
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
-from mercer.samples.numbers import as_numbers, is_number, is_whole
+from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged
+from mercer.samples.raw_data import as_objects, describe
 from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import largest_column, refuse_objects
 
 __all__ = [
-    "KINDS",
     "Categories",
     "EncodedColumns",
+    "Kind",
     "MatrixRows",
     "Objects",
     "Prepared",
@@ -43,29 +52,37 @@ __all__ = [
     "Sets",
     "Strings",
     "Table",
-    "as_numbers",
+    "all_kinds",
     "as_objects",
     "as_samples",
     "as_table",
     "column_names",
     "describe",
     "encode_matrices",
+    "float_array",
     "is_number",
     "is_whole",
     "item_rows",
     "joined",
+    "kind_named",
+    "kind_of",
+    "kind_that_holds",
     "largest_column",
     "number_columns",
     "refuse_missing",
     "refuse_objects",
     "refuse_one",
+    "register_kind",
     "select_columns",
     "split_items",
 ]
 
 # what other rooms use, and no user needs
-from mercer.samples.frames import is_frame as is_frame
-from mercer.samples.frames import is_missing as is_missing
-from mercer.samples.frames import is_missing_value as is_missing_value
-from mercer.samples.frames import object_columns as object_columns
+from mercer.samples.built_in import BUILT_IN as BUILT_IN
+from mercer.samples.raw_data import is_frame as is_frame
+from mercer.samples.raw_data import is_missing as is_missing
+from mercer.samples.raw_data import is_missing_value as is_missing_value
+from mercer.samples.raw_data import object_columns as object_columns
 from mercer.samples.vectors import encode_vectors as encode_vectors
+from mercer.samples.vectors import plain_rows as plain_rows
+from mercer.samples.vectors import same_rows as same_rows

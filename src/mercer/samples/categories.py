@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import InputTags
 
-from mercer.samples.frames import is_missing, object_columns
+from mercer.samples.kind import Kind
+from mercer.samples.raw_data import is_missing, object_columns
 
-__all__ = ["Categories", "encode_categories"]
+__all__ = ["Categories", "CategoriesKind"]
 
 
 class Categories:
@@ -71,23 +73,39 @@ class Categories:
         return f"Categories({self.shape[0]} rows, {self.shape[1]} columns)"
 
 
-def encode_categories(X, like, reader):
-    columns = object_columns(X, reader)
-    if like is not None and len(columns) != like.shape[1]:
-        raise ValueError(
-            f"X has {len(columns)} columns, but the samples it is compared with have "
-            f"{like.shape[1]}: give the same columns in the same order."
-        )
-    if not columns or not len(columns[0]):
-        raise ValueError(f"X has no rows or no columns; {reader} needs at least one of each.")
-    codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32)
-    levels = []
-    for j, column in enumerate(columns):
-        codes[:, j], found = _encode_column(column, like.levels[j] if like is not None else [])
-        levels.append(found)
-    if like is None:
-        return Categories(codes, levels)
-    return Categories(codes, levels, like.dtype, like.known)
+class CategoriesKind(Kind):
+    """Rows of categories."""
+
+    name = "categories"
+    looks = "a 2-D array or data frame of categories, one row per sample"
+    encoded = (Categories,)
+    coded = discrete = True
+    distance = "mercer.distances:Match"
+    kernels = ("mercer.kernels:Match",)
+
+    def encode(self, X: Any, like: Categories | None, reader: str) -> Categories:
+        columns = object_columns(X, reader)
+        if like is not None and len(columns) != like.shape[1]:
+            raise ValueError(
+                f"X has {len(columns)} columns, but the samples it is compared with have "
+                f"{like.shape[1]}: give the same columns in the same order."
+            )
+        if not columns or not len(columns[0]):
+            raise ValueError(f"X has no rows or no columns; {reader} needs at least one of each.")
+        codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32)
+        levels = []
+        for j, column in enumerate(columns):
+            codes[:, j], found = _encode_column(column, like.levels[j] if like is not None else [])
+            levels.append(found)
+        if like is None:
+            return Categories(codes, levels)
+        return Categories(codes, levels, like.dtype, like.known)
+
+    def joined(self, X: Categories, more: Categories) -> Categories:
+        return Categories(np.concatenate([X.codes, more.codes]), more.levels, X.dtype, X.known)
+
+    def tag(self, tags: InputTags) -> None:
+        tags.sparse, tags.categorical = False, True
 
 
 def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:

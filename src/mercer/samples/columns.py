@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import describe, is_frame, is_missing, object_columns
+from mercer.samples.raw_data import describe, is_frame, is_missing, object_columns
 from mercer.samples.table import EncodedColumns
 
 __all__ = ["as_table", "column_names", "number_columns", "refuse_missing", "select_columns"]

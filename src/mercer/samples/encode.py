@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
-from mercer.samples.categories import Categories, encode_categories
-from mercer.samples.frames import describe
-from mercer.samples.matrix_rows import MatrixRows, encode_matrix
-from mercer.samples.objects import Objects, encode_objects
-from mercer.samples.sets import Sets, encode_sets
-from mercer.samples.strings import Strings, encode_strings
-from mercer.samples.table import Table
-from mercer.samples.vectors import encode_vectors
+from mercer.samples.kinds import kind_named, kind_of
+from mercer.samples.raw_data import describe
 
-__all__ = ["ENCODERS", "KINDS", "as_samples", "refuse_one"]
-
-#: kind -> what raw data of that kind looks like, for error messages
-KINDS = {
-    "vectors": "a 2-D array of numbers, one row per sample",
-    "categories": "a 2-D array or data frame of categories, one row per sample",
-    "table": "a data frame (pandas, polars, arrow) or a 2-D array",
-    "strings": "a list or column of strings (str, bytes, or lists of tokens)",
-    "sets": "a list or column of sets, or a 0/1 matrix",
-    "objects": "a list of objects, one for each sample",
-    "precomputed": "the square matrix of k between all training samples",
-}
-
-#: kind -> encoder of raw data (X, like, reader)
-ENCODERS: dict[str, Callable] = {
-    "vectors": encode_vectors,
-    "categories": encode_categories,
-    "strings": encode_strings,
-    "sets": encode_sets,
-    "objects": encode_objects,
-    "precomputed": encode_matrix,
-}
-
-#: types of encoded samples that are not arrays -> their kind
-ENCODED = {
-    Categories: "categories",
-    Table: "table",
-    Strings: "strings",
-    Sets: "sets",
-    Objects: "objects",
-    MatrixRows: "precomputed",
-}
+__all__ = ["as_samples", "refuse_one"]
 
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
@@ -55,8 +18,10 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     ----------
     X : array-like, sparse matrix, data frame or sequence of objects
         Raw data, one row or item per sample.
-    kind : {"vectors", "categories", "strings", "sets", "objects"}, default="vectors"
-        Tables are encoded by the kernels that read them (see `mercer.kernels.TableKernel`).
+    kind : str, default="vectors"
+        The name of a `Kind`: "vectors", "categories", "strings", "sets", "objects", or one that was
+        registered. Tables are encoded by the kernels that read them (see
+        `mercer.kernels.TableKernel`).
     like : encoded samples, optional
         The training samples, whose codes are used again. A value that is not in them gets a new
         code. None means that X are the training samples.
@@ -65,7 +30,8 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
 
     Returns
     -------
-    samples : ndarray, csr_array, Categories, Strings, Sets or Objects
+    samples : Vectors, csr_array, Categories, Strings, Sets, Objects, or what the kind makes
+        Vectors behave like any array.
 
     Raises
     ------
@@ -85,15 +51,14 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     >>> as_samples([{"tea", "milk"}, {"tea"}], "sets").values
     array([0, 1, 1], dtype=int32)
     """
-    came = ENCODED.get(type(X))
-    if came is not None:
-        if came != kind:
-            raise TypeError(f"X is encoded as {came}, but {reader} compares {kind}.")
+    wanted = kind_named(kind)
+    if wanted.is_encoded(X):
         return X
+    came = kind_of(X)
+    if came is not None and came.is_encoded(X):
+        raise TypeError(f"X is encoded as {came.name}, but {reader} compares {kind}.")
     refuse_one(X, reader, kind)
-    if kind not in ENCODERS:
-        raise TypeError(f"X cannot be encoded as {kind!r}: give one of {sorted(ENCODERS)}.")
-    return ENCODERS[kind](X, like, reader)
+    return wanted.encode(X, like, reader)
 
 
 def refuse_one(X: Any, reader: str, kind: str) -> None:
@@ -101,6 +66,6 @@ def refuse_one(X: Any, reader: str, kind: str) -> None:
     sparse = hasattr(X, "tocsr")  # scipy's dictionaries of keys are mappings
     if X is None or (isinstance(X, (str, bytes, Mapping, Set)) and not sparse):
         raise TypeError(
-            f"X is {describe(X)}; {reader} compares {kind}. Give {KINDS[kind]}"
+            f"X is {describe(X)}; {reader} compares {kind}. Give {kind_named(kind).looks}"
             + (". Put a single string into a list." if isinstance(X, (str, bytes)) else ".")
         )

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
+from sklearn.utils import InputTags, check_array
 
+from mercer.samples.kind import Kind
 from mercer.samples.table import Table
 
-__all__ = ["MatrixRows", "encode_matrices", "encode_matrix"]
+__all__ = ["MatrixRows", "PrecomputedKind", "encode_matrices"]
 
 
 class MatrixRows:
@@ -69,23 +70,36 @@ class MatrixRows:
         return f"MatrixRows({len(self)} rows of a matrix with {self.width} columns)"
 
 
-def encode_matrix(X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
-    """Training samples from a square matrix, or new samples from their rows."""
-    shape = np.shape(X)
-    if like is not None and len(shape) == 2 and shape[1] != like.width:
-        raise ValueError(
-            f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "
-            f"between m new samples and all {like.width} training samples."
-        )
-    if sp.issparse(X):
-        raise TypeError(
-            "Sparse precomputed kernels are not supported: X is a sparse matrix. Give X.toarray()."
-        )
-    floats: Any = [np.float64, np.float32]
-    K = np.asarray(check_array(X, dtype=floats, input_name="X"))
-    if like is None:
-        return MatrixRows.of(check_square(K))
-    return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)
+class PrecomputedKind(Kind):
+    """Rows of a matrix that holds k, or the distance, of each pair."""
+
+    name = "precomputed"
+    looks = "the square matrix of k between all training samples"
+    encoded = (MatrixRows,)
+    pairwise = True
+    counted = True
+
+    def encode(self, X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
+        """Training samples from a square matrix, or new samples from their rows."""
+        shape = np.shape(X)
+        if like is not None and len(shape) == 2 and shape[1] != like.width:
+            raise ValueError(
+                f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "
+                f"between m new samples and all {like.width} training samples."
+            )
+        if sp.issparse(X):
+            raise TypeError(
+                "Sparse precomputed kernels are not supported: X is a sparse matrix. Give "
+                "X.toarray()."
+            )
+        floats: Any = [np.float64, np.float32]
+        K = np.asarray(check_array(X, dtype=floats, input_name="X"))
+        if like is None:
+            return MatrixRows.of(check_square(K))
+        return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)
+
+    def tag(self, tags: InputTags) -> None:
+        tags.sparse, tags.pairwise = False, True
 
 
 def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
@@ -116,7 +130,7 @@ def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
     parts = []
     for t, K in enumerate(X):
         try:
-            parts.append(encode_matrix(K, like, reader))
+            parts.append(PrecomputedKind().encode(K, like, reader))
         except ValueError as error:
             raise ValueError(f"matrix {t}: {error}") from error
     return Table([(("precomputed",), (t,)) for t in range(len(parts))], parts)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import as_objects, is_frame
-from mercer.samples.vectors import encode_vectors
+from mercer.samples.kind import Kind
+from mercer.samples.raw_data import as_objects, is_frame
+from mercer.samples.vectors import encode_vectors, is_checked
 
-__all__ = ["Objects", "encode_objects"]
+__all__ = ["Objects", "ObjectsKind"]
 
 
 class Objects:
@@ -29,6 +30,13 @@ class Objects:
         self.values = values
         self.numbers = numbers
         self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
+
+    @classmethod
+    def of(cls, rows: list) -> Objects:
+        """The objects of a list."""
+        values = np.empty(len(rows), object)
+        values[:] = rows  # np.array would make a matrix if all tuples have the same length
+        return cls(values, np.arange(len(rows)))
 
     @property
     def dtype(self) -> np.dtype:
@@ -52,19 +60,31 @@ class Objects:
         return f"Objects({len(self)} rows)"
 
 
-def encode_objects(X: Any, like: Any, reader: str) -> Any:
-    """Encode a list, a column or a one-dimensional array as `Objects`.
+class ObjectsKind(Kind):
+    """Objects of any type, or rows of a matrix, which are vectors."""
 
-    A matrix (an array, sparse rows, a data frame of several columns, or a list of lists of the same
-    number of numbers) is encoded as vectors, its rows. But if the training samples are objects, a
-    list is always a list of objects.
-    """
-    if _is_matrix(X) and not (isinstance(like, Objects) and isinstance(X, list)):
-        return encode_vectors(X, like, reader)
-    rows = as_objects(X, "objects", reader)
-    values = np.empty(len(rows), object)
-    values[:] = rows  # np.array would make a matrix if all tuples have the same length
-    return Objects(values, np.arange(len(rows)))
+    name = "objects"
+    looks = "a list of objects, one for each sample"
+    encoded = (Objects,)
+    coded = True
+
+    def is_encoded(self, X: Any) -> bool:
+        return super().is_encoded(X) or is_checked(X)
+
+    def encode(self, X: Any, like: Any, reader: str) -> Any:
+        """Encode a list, a column or a one-dimensional array as `Objects`.
+
+        A matrix (an array, sparse rows, a data frame of several columns, or a list of lists of the
+        same number of numbers) is encoded as vectors, its rows. But if the training samples are
+        objects, a list is always a list of objects.
+        """
+        if _is_matrix(X) and not (isinstance(like, Objects) and isinstance(X, list)):
+            return encode_vectors(X, like, reader)
+        return Objects.of(as_objects(X, "objects", reader))
+
+    def joined(self, X: Objects, more: Objects) -> Objects:
+        numbers = np.concatenate([X.numbers, more.numbers + len(X)])
+        return Objects(np.concatenate([X.values, more.values]), numbers, X.dtype)
 
 
 def _is_matrix(X: Any) -> bool:

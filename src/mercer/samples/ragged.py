@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Ragged", "code_objects"]
+__all__ = ["Ragged", "code_objects", "joined_rows"]
 
 
 class Ragged:
@@ -66,6 +66,14 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} rows, {len(self.values)} in all)"
+
+
+def joined_rows(X: Ragged, more: Any) -> Any:
+    """The rows of X, then those of ``more``; more know all symbols, and those of X have the same
+    codes there."""
+    values = np.concatenate([X.values, more.values])
+    starts = np.concatenate([X.starts, X.starts[-1] + more.starts[1:]])
+    return more._with(values, starts, X.dtype)
 
 
 def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.ndarray, list]:

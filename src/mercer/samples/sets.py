@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import as_objects, describe_entry, is_missing_value
-from mercer.samples.ragged import Ragged, code_objects
+from mercer.samples.kind import Kind, named
+from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
-__all__ = ["Sets", "encode_sets", "item_rows", "split_items"]
+__all__ = ["Sets", "SetsKind", "item_rows", "split_items"]
 
 
 class Sets(Ragged):
@@ -48,14 +49,36 @@ class Sets(Ragged):
         return matrix if width in (None, whole) else matrix[:, :width]
 
 
-def encode_sets(X: Any, like: Sets | None, reader: str) -> Sets:
-    rows = item_rows(X, reader)
-    if rows is None:
-        return _from_matrix(X, like, reader)
-    codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    owners = np.repeat(np.arange(len(rows)), lengths)
-    return _distinct(owners, codes, len(rows), universe, like)
+class SetsKind(Kind):
+    """Finite sets of items."""
+
+    name = "sets"
+    looks = "a list or column of sets, or a 0/1 matrix"
+    encoded = (Sets,)
+    coded = discrete = True
+    column = "set"
+    empty = ()
+    distance = "mercer.distances:Jaccard"
+    kernels = ("mercer.kernels:Jaccard",)
+
+    def encode(self, X: Any, like: Sets | None, reader: str) -> Sets:
+        rows = item_rows(X, reader)
+        if rows is None:
+            return _from_matrix(X, like, reader)
+        codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
+        lengths = np.array([len(row) for row in rows], np.int64)
+        owners = np.repeat(np.arange(len(rows)), lengths)
+        return _distinct(owners, codes, len(rows), universe, like)
+
+    def joined(self, X: Sets, more: Sets) -> Sets:
+        return joined_rows(X, more)
+
+    def counter(self, samples: Sets) -> Any:
+        """Indicators of items."""
+        return named("mercer.kernels:Intersection")()
+
+    def holds(self, item: Any) -> bool:
+        return isinstance(item, Set)
 
 
 def item_rows(X: Any, reader: str) -> list | None:

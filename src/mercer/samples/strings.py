@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils import InputTags
 
-from mercer.samples.frames import as_objects, describe_entry, is_missing_value
-from mercer.samples.ragged import Ragged, code_objects
+from mercer.samples.kind import Kind, named
+from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
-__all__ = ["Strings", "encode_strings"]
+__all__ = ["Strings", "StringsKind"]
 
 #: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
@@ -61,23 +63,53 @@ class Strings(Ragged):
         return [whole[s:e] for s, e in pairwise(starts)]
 
 
-def encode_strings(X: Any, like: Strings | None, reader: str) -> Strings:
-    rows = as_objects(X, "strings", reader)
-    form = _form(rows, reader)
-    if like is not None and like.form != form:
-        raise TypeError(
-            f"X holds {FORMS[form]}, but the samples it is compared with are {FORMS[like.form]}: "
-            "give strings of the same type."
-        )
-    known = [] if like is None else like.alphabet
-    if form == "tokens":
-        codes, alphabet = code_objects(rows, known, "tokens", reader)
-    else:
-        codes, alphabet = _code_symbols(_numbers(rows, form), known, chr if form == "text" else int)
-    codes = codes.astype(np.uint8 if len(alphabet) <= 256 else np.int32, copy=False)
-    starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-    training, dtype = (len(alphabet), np.float64) if like is None else (like.known, like.dtype)
-    return Strings(codes, starts, alphabet, form, training, dtype)
+class StringsKind(Kind):
+    """Strings of characters, bytes or tokens."""
+
+    name = "strings"
+    looks = "a list or column of strings (str, bytes, or lists of tokens)"
+    encoded = (Strings,)
+    coded = discrete = True
+    column = "text"
+    empty = ""
+    size_of = "characters"
+    distance = "mercer.distances:Edit"
+
+    def encode(self, X: Any, like: Strings | None, reader: str) -> Strings:
+        rows = as_objects(X, "strings", reader)
+        form = _form(rows, reader)
+        if like is not None and like.form != form:
+            raise TypeError(
+                f"X holds {FORMS[form]}, but the samples it is compared with are "
+                f"{FORMS[like.form]}: give strings of the same type."
+            )
+        known = [] if like is None else like.alphabet
+        if form == "tokens":
+            codes, alphabet = code_objects(rows, known, "tokens", reader)
+        else:
+            symbol = chr if form == "text" else int
+            codes, alphabet = _code_symbols(_numbers(rows, form), known, symbol)
+        codes = codes.astype(np.uint8 if len(alphabet) <= 256 else np.int32, copy=False)
+        starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
+        training, dtype = (len(alphabet), np.float64) if like is None else (like.known, like.dtype)
+        return Strings(codes, starts, alphabet, form, training, dtype)
+
+    def joined(self, X: Strings, more: Strings) -> Strings:
+        return joined_rows(X, more)
+
+    def tag(self, tags: InputTags) -> None:
+        super().tag(tags)
+        tags.string = True
+
+    def make_kernels(self) -> list:
+        return [named("mercer.kernels:Spectrum")(length).normalised() for length in (3, 5)]
+
+    def counter(self, samples: Strings) -> Any:
+        """Counts of characters in a row, three at a time, or of tokens."""
+        return named("mercer.kernels:Spectrum")(3 if samples.form == "text" else 1, samples)
+
+    def holds(self, item: Any) -> bool:
+        return isinstance(item, (str, bytes))
 
 
 def _numbers(rows: list, form: str) -> np.ndarray:

@@ -9,10 +9,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import InputTags
 
 from mercer.samples.categories import Categories
+from mercer.samples.kind import Kind
+from mercer.samples.kinds import joined
 
-__all__ = ["EncodedColumns", "Table"]
+__all__ = ["EncodedColumns", "Table", "TableKind"]
 
 
 class Table:
@@ -21,7 +24,7 @@ class Table:
     Parameters
     ----------
     groups : list of (encoding, columns)
-        For each part, how its columns were encoded (`Comparison.encoding`), and a tuple of their
+        How the columns of each part were encoded (`Comparison.encoding`), and a tuple of their
         names.
     parts : list of encoded samples
         The samples of each group, all with the same number of rows.
@@ -51,6 +54,26 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({len(self)} rows, parts {self.groups})"
+
+
+class TableKind(Kind):
+    """Rows of a table. What reads its columns encodes it."""
+
+    name = "table"
+    looks = "a data frame (pandas, polars, arrow) or a 2-D array"
+    encoded = (Table,)
+    of_columns = True
+
+    def encode(self, X: Any, like: Any, reader: str) -> Table:
+        raise TypeError(
+            f"X cannot be encoded as a table by itself: {reader} has to say what reads its columns."
+        )
+
+    def joined(self, X: Table, more: Table) -> Table:
+        return Table(X.groups, [joined(a, b) for a, b in zip(X.parts, more.parts, strict=True)])
+
+    def tag(self, tags: InputTags) -> None:
+        tags.sparse, tags.categorical = False, True
 
 
 class EncodedColumns:

@@ -1,22 +1,136 @@
-"""Samples that are vectors: dense C-ordered arrays, or sparse rows as ``csr_array``."""
+"""Samples that are vectors: dense C-ordered arrays, or sparse rows as ``csr_array``.
+
+`Vectors` and `SparseRows` are such arrays, but know that their numbers were checked, so that they
+are not read once more where they are encoded again. Only `encode_vectors` says so, and rows that
+are taken from them keep it; what is computed from them is a plain array.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from typing import Any, cast
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Self, cast
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import InputTags, check_array
 
-from mercer.samples.frames import describe, first_object, is_frame
+from mercer.samples.columns import refuse_missing
+from mercer.samples.kind import Kind
+from mercer.samples.raw_data import describe, first_object, is_frame
 
-__all__ = ["encode_vectors", "largest_column", "refuse_objects"]
+__all__ = [
+    "SparseRows",
+    "Vectors",
+    "VectorsKind",
+    "encode_vectors",
+    "is_checked",
+    "largest_column",
+    "plain_rows",
+    "refuse_objects",
+    "same_rows",
+]
+
+
+class Vectors(np.ndarray):
+    """Dense rows of floats, (n, d) in C order.
+
+    Attributes
+    ----------
+    checked : bool
+        Whether all numbers are known to be finite.
+    """
+
+    checked = False
+
+    def __new__(cls, rows: np.ndarray) -> Self:
+        return np.asarray(rows).view(cls)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What is computed from vectors is a plain array."""
+        return array[()] if return_scalar else array.view(np.ndarray)
+
+    def __reduce__(self) -> Any:
+        """Pickles hold a plain array."""
+        return plain_rows(self).__reduce__()
+
+    def __setitem__(self, rows: Any, values: Any) -> None:
+        self.checked = False
+        super().__setitem__(rows, values)
+
+    def __getitem__(self, rows: Any) -> Any:
+        found = super().__getitem__(rows)
+        if self.checked and type(rows) is not tuple and type(found) is Vectors:
+            found.checked = found.ndim == 2 and found.flags.c_contiguous
+        return found
+
+    def __repr__(self) -> str:
+        return repr(plain_rows(self))
+
+
+class SparseRows(sp.csr_array):
+    """Sparse rows of floats, (n, d); ``checked`` is as that of `Vectors`."""
+
+    checked = False
+
+    def __getitem__(self, rows: Any) -> Any:
+        found = super().__getitem__(rows)
+        if type(found) is SparseRows:
+            found.checked = self.checked and type(rows) is not tuple
+        return found
+
+
+def is_checked(X: Any) -> bool:
+    """Whether X are vectors that were encoded, and are not checked again."""
+    return isinstance(X, (Vectors, SparseRows)) and X.checked
+
+
+def same_rows(X: Any, Z: Any) -> bool:
+    """Whether two arrays of vectors are the same rows in memory."""
+    arrays = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
+    return arrays and X.__array_interface__ == Z.__array_interface__
+
+
+def plain_rows(X: Any) -> Any:
+    """Vectors as a plain array or sparse array, with the same memory; other samples as they are."""
+    if isinstance(X, Vectors):
+        return X.view(np.ndarray)
+    return sp.csr_array(X) if isinstance(X, SparseRows) else X
+
+
+class VectorsKind(Kind):
+    """Vectors: rows of numbers, dense or sparse."""
+
+    name = "vectors"
+    looks = "a 2-D array of numbers, one row per sample"
+    encoded = (np.ndarray, sp.csr_array)
+    coordinates = True
+    counted = True
+    distance = "mercer.distances:Minkowski"
+    kernels = ("mercer.kernels:RBF",)
+
+    def is_encoded(self, X: Any) -> bool:
+        return is_checked(X)
+
+    def encode(self, X: Any, like: Any, reader: str) -> Any:
+        return encode_vectors(X, like, reader)
+
+    def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
+        refuse_objects(X, reader)
+        refuse_missing(X, columns, reader)
+
+    def joined(self, X: Any, more: Any) -> Any:
+        if sp.issparse(X) or sp.issparse(more):
+            return sp.csr_array(sp.vstack([X, more])).astype(X.dtype)
+        return np.concatenate([plain_rows(X), plain_rows(more).astype(X.dtype, copy=False)])
+
+    def tag(self, tags: InputTags) -> None:
+        tags.sparse = True
 
 
 def encode_vectors(X, like, reader, missing=False):
     """Raw data as dense or sparse rows of floats; ``missing`` says whether NaN may stay."""
-    import scipy.sparse as sp
-    from sklearn.utils import check_array
-
+    if is_checked(X):
+        return X
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         import narwhals as nw
@@ -39,15 +153,18 @@ def encode_vectors(X, like, reader, missing=False):
             f"{like.shape[1]}: give the same columns in the same order."
         )
     if sp.issparse(X):
-        X = sp.csr_array(X)
-        X.sum_duplicates()
-    return X
+        rows: Any = SparseRows(X)
+        rows.sum_duplicates()
+    else:
+        rows = Vectors(X)
+        if same_rows(rows, like):
+            return like
+    rows.checked = not missing
+    return rows
 
 
 def largest_column(X: Any) -> tuple[int, float]:
     """The column of encoded vectors that has the number of the largest size, and this size."""
-    import scipy.sparse as sp
-
     sizes = abs(X).max(axis=0)
     sizes = sizes.toarray().ravel() if sp.issparse(sizes) else np.asarray(sizes)
     return int(sizes.argmax()), float(sizes.max())

@@ -75,7 +75,7 @@ def fit_index(
     index : Index
         Fitted.
     name : str
-        For the attribute ``algorithm_``: "brute", say, or the name of a class.
+        Value of the attribute ``algorithm_``: "brute", say, or the name of a class.
 
     Raises
     ------

@@ -105,7 +105,7 @@ class Search:
         # what is found beyond the radius, because of the slack, is left out below
         with np.errstate(over="ignore"):  # beyond floats is as good as no limit
             limit = float(np.float64(radius) ** self.exponent * self.slack)
-        # of two equal pairs one is computed
+        # one of two equal pairs is computed
         mirrored = self.among_themselves and self.index.exact
         A, B = self._sides()
         m, total, adding = len(self.training), 0, Lock()

@@ -172,7 +172,7 @@ class Index(BaseEstimator, ABC):
         Parameters
         ----------
         X : samples
-            As for `fit`. New rows of numbers take the precision of those that are there.
+            New samples, as for `fit`. Rows of numbers take the precision of those that are there.
 
         Notes
         -----
@@ -205,7 +205,7 @@ class Index(BaseEstimator, ABC):
         distances : ndarray of shape (n, k)
             Ascending in each row.
         indices : ndarray of shape (n, k), int64
-            Of equally near rows the one of smaller index comes first. An index that is not
+            Equally near rows are in the order of their index. An index that is not
             ``exact`` may find fewer than k: the distance is then infinite and the index -1.
 
         Raises
@@ -261,7 +261,7 @@ class Index(BaseEstimator, ABC):
         Parameters
         ----------
         path : str or path
-            By convention ``*.index``. An existing file is replaced, at the end and in one step.
+            The file, usually ``*.index``. An existing file is replaced, at the end and in one step.
 
         Raises
         ------

@@ -69,11 +69,11 @@ class LSHIndex(Index):
         over a sample.
     recall : float in (0, 1), default=0.95
     n_neighbors : int >= 1, default=10
-        Where ``near`` is None.
+        Number of neighbours by which distances are judged if ``near`` is None.
     n_tables, n_hashes : int, optional
         b and r, in place of those that cost least. Give both or none.
     random_state : int, RandomState or None, default=0
-        Of the functions, and of the sample.
+        Seed for drawing the hash functions and the sample.
     memory : int, str or None
         Budget in bytes or as "4GB"; tables take half of it at most. None means half of what is
         free.
@@ -267,7 +267,7 @@ class LSHIndex(Index):
         others = self.distance_.whole(X[asking], X[among], self.n_jobs).ravel().astype(np.float64)
         others = rng.choice(others, min(PAIRS, len(others)), replace=False)
         some = np.sort(rng.choice(n, min(AMONG, n), replace=False))
-        # of a part of the rows, as large a part of the neighbours
+        # a part of the rows holds as large a part of the neighbours
         k = round(self.n_neighbors * len(some) / n) if self.near is None else SAMPLE // 4
         k = int(np.clip(k, 1, max(len(some) - 1, 1)))
         brute = BruteForce(self.distance_, self.memory, self.n_jobs).fit(X[some])

@@ -21,7 +21,6 @@ __all__ = ["MetricTree", "check_leaf_size"]
 
 LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
-EXACT = ("strings", "sets", "categories")  # samples whose distances are ratios of small integers
 
 
 class MetricTree(Index):
@@ -140,9 +139,9 @@ class MetricTree(Index):
         return order
 
     def _rounding(self, X: Any) -> float:
-        """By how much distances may be wrong: rounding must not rule rows out."""
+        """The error that distances may have: rounding must not rule rows out."""
         distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
-        if distance.exponent == 1 and distance.kind in EXACT:
+        if distance.exponent == 1 and distance.reads.discrete:  # ratios of small integers
             return float(64 * eps * largest)
         # the square root of rounding, as of ‖x‖² + ‖z‖² - 2<x, z>; how large the terms are is not
         # known, but the distance of a row to itself shows it

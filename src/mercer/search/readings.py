@@ -72,7 +72,7 @@ class VectorReading(Reading):
         The native loop.
     family : HashFamily
     weights : ndarray of shape (d,), optional
-        Of the columns where differences are counted.
+        Weights of the columns, if differences are counted.
     """
 
     def __init__(self, distance: Distance, norm: str, family: HashFamily, weights: Any = None):

@@ -40,7 +40,7 @@ class Rows:
     Parameters
     ----------
     X : encoded samples
-        In the order in which the user gave them.
+        Samples in the order in which the user gave them.
     order : ndarray of shape (n,), integers, optional
         The row of X that comes first, the one that comes second ... None: the order of X.
     """
@@ -63,7 +63,7 @@ class Rows:
         return self.prepared
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is prepared: the next search computes it anew, and files stay small."""
+        """The state without what is prepared: the next search computes it anew."""
         return vars(self) | {"prepared": None}
 
 

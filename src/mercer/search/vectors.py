@@ -41,7 +41,7 @@ class NormedRows:
     ----------
     rows : ndarray of shape (n, d)
     weights : ndarray of shape (d,)
-        In the precision of the rows.
+        Weights of the columns, in the precision of the rows.
     p : float
     largest : float
         The largest absolute number of the rows.
@@ -193,7 +193,7 @@ class VectorSearch:
         The number of the training row that each query is, and which is no neighbour of it; the
         results are in the order of these numbers. None: the queries are new rows.
     memory, n_jobs
-        As for the index.
+        The same as for the index.
     """
 
     def __init__(

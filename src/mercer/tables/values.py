@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Collection, Set
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_objects, describe, is_missing_value
+from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
 from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
 __all__ = [
     "ReadTable",
     "as_dates",
     "as_numbers",
+    "histogram",
     "is_object_list",
     "missing_values",
     "read_columns",
+    "short",
 ]
 
 
@@ -122,17 +124,18 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
 
 def is_object_list(X: Any) -> bool:
-    """Whether each row of X is one string or one set, instead of a row of values."""
-    kinds: tuple = (str, bytes, Set)
-    column: Any = X
+    """Whether each row of X is one sample, such as a string or a set, and no row of values."""
+    column, lists = X, True  # in a column a list is a set, elsewhere a row of values
     if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
-        column, kinds = column.to_pylist(), (*kinds, list)
+        column = X.to_pylist()
     elif len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):
-        column, kinds = column.to_list(), (*kinds, list)
-    elif not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.ndim == 1):
+        column = X.to_list()
+    elif isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1):
+        lists = False
+    else:
         return False
     first = next((item for item in column if not is_missing_value(item)), None)
-    return isinstance(first, kinds)
+    return kind_that_holds(first) is not None or (lists and isinstance(first, list))
 
 
 def _series_values(series: Any, name: Any) -> np.ndarray:
@@ -259,3 +262,22 @@ def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
             date = np.datetime64(utc(v), "s")
         known[v] = np.datetime64("NaT", "s") if date is None else date
     return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")
+
+
+def short(value: Any) -> str:
+    """A value for messages, in 30 characters at most."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 30 else text[:27] + "..."
+
+
+def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.histogram`, which fails for numbers that are huge, or hardly differ."""
+    low, high = float(values.min()), float(values.max())
+    size = max(abs(low), abs(high)) or 1.0  # differences overflow without it
+    span = high / size - low / size
+    shares = (values / size - low / size) / span if span else np.full(len(values), 0.5)
+    counts, grid = np.histogram(shares, bins, (0.0, 1.0))
+    edges = size * (low / size + span * grid) if span else low + grid - 0.5
+    return counts, edges

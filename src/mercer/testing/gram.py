@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from mercer.gram import GramOperator, require
+from mercer.solvers import row_source
 
 __all__ = ["GramContract"]
 
@@ -117,7 +118,7 @@ class GramContract:
         n = len(dense)
         rows = np.unique(np.linspace(0, n - 1, 7).astype(int))
         change = np.arange(1.0, len(rows) + 1)
-        for source in (K.row_source(10**8, 0.0, 1), K.row_source(10**8, 1e-3, 2)):
+        for source in (row_source(K, 10**8, 0.0, 1), row_source(K, 10**8, 1e-3, 2)):
             source.begin()
             g = np.zeros(n)
             source.add(rows, change, g)

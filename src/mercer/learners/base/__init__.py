@@ -8,7 +8,7 @@ from mercer.learners.base.classes import check_labels, encode_classes, weigh_cla
 from mercer.learners.base.distance_learner import DistanceLearner
 from mercer.learners.base.drawn_rows import different_rows
 from mercer.learners.base.finite import finite_fit, finite_values
-from mercer.learners.base.input_columns import remember_columns, tag_samples
+from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
     FitPath,
@@ -57,7 +57,6 @@ __all__ = [
     "fit_softmax",
     "join_rows",
     "remember_columns",
-    "tag_samples",
     "take_rows",
     "votes",
     "weigh_classes",

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
 from mercer.gram import memory_budget
-from mercer.learners.base.input_columns import tag_samples
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
+from mercer.samples import kind_named
 from mercer.threads import count_jobs, forget
 
-__all__ = ["DistanceLearner", "count_columns", "kind_of"]
+__all__ = ["DistanceLearner"]
 
 
 class DistanceLearner(BaseEstimator):
@@ -48,8 +48,9 @@ class DistanceLearner(BaseEstimator):
         count_jobs(self.n_jobs)
         memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
         params = self.get_params(deep=False)
+        columns = _count_columns(X) if isinstance(self.metric, str) else 1
         distance = as_distance(
-            self.metric, params.get("p", 2), params.get("metric_params"), count_columns(X)
+            self.metric, params.get("p", 2), params.get("metric_params"), columns
         )
         distance.validate()
         encoded = distance.encode(X)
@@ -73,13 +74,13 @@ class DistanceLearner(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tag_samples(tags, kind_of(self.metric))
+        kind_named(_kind_of(self.metric)).tag(tags.input_tags)
         tags.input_tags.positive_only = tags.input_tags.pairwise
         tags.input_tags.allow_nan = reads_missing(self.metric)
         return tags
 
 
-def kind_of(metric: Any) -> str:
+def _kind_of(metric: Any) -> str:
     """The kind of samples that ``metric=`` reads."""
     if isinstance(metric, Comparison):
         return metric.kind
@@ -95,7 +96,7 @@ def reads_missing(metric: Any) -> bool:
     return isinstance(metric, str) and metric == "nan_euclidean"
 
 
-def count_columns(X: Any) -> int:
-    """The number of columns of raw samples; 1 where they have none."""
+def _count_columns(X: Any) -> int:
+    """The number of columns of raw vectors; 1 where they have none."""
     shape = getattr(X, "shape", None) or (np.shape(X[:1]) if isinstance(X, (list, tuple)) else ())
     return int(shape[1]) if len(shape) == 2 else 1

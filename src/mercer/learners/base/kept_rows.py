@@ -47,6 +47,6 @@ def join_rows(A: Any, B: Any) -> Any:
 
         parts = [nw.from_native(part, eager_only=True) for part in (A, B)]
         return nw.concat(parts).to_native()
-    if np.ndim(A) > 1 and np.ndim(B) > 1 and hasattr(A, "dtype") and hasattr(B, "dtype"):
+    if all(hasattr(rows, "dtype") and np.ndim(rows) > 1 for rows in (A, B)):
         return np.concatenate([np.asarray(A), np.asarray(B)])
     return [*A, *B]

@@ -19,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import Comparison
 from mercer.gram import GramOperator, LowRankGram, gram, in_megabytes, memory_budget
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
-from mercer.learners.base.input_columns import remember_columns, tag_samples
+from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.targets import check_targets, check_weights
+from mercer.samples import kind_named, same_rows
 from mercer.threads import count_jobs, forget
 
 __all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
@@ -84,10 +85,10 @@ def check_training(
 
 def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
     """Encode new samples with the codes of the training samples of a fitted learner."""
-    vectors = comparison.kind == "vectors"  # scikit-learn compares the columns of vectors
-    encoded = comparison.encode(X, None if vectors else estimator.X_fit_)
+    points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
+    encoded = comparison.encode(X, None if points else estimator.X_fit_)
     remember_columns(estimator, X, encoded, reset=False)
-    return encoded
+    return estimator.X_fit_ if same_rows(encoded, estimator.X_fit_) else encoded
 
 
 class FitPath:
@@ -356,7 +357,7 @@ class KernelLearner(BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
         kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
-        tag_samples(tags, kind)
+        kind_named(kind).tag(tags.input_tags)
         return tags
 
 

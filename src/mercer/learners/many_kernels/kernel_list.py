@@ -13,7 +13,7 @@ from mercer.kernels import RBF, Convex, Kernel, Linear, Precomputed, scale_gamma
 
 __all__ = [
     "Item",
-    "kind_of",
+    "kind_read",
     "matrix_kernels",
     "read_kernels",
     "standard_kernels",
@@ -115,7 +115,7 @@ def matrix_kernels(count: int) -> list[Item]:
     return [Item(f"matrix-{t}", Precomputed(), (t,)) for t in range(count)]
 
 
-def kind_of(kernels: Any) -> str:
+def kind_read(kernels: Any) -> str:
     """The kind of samples that the kernels read; "vectors" where this is not known."""
     if isinstance(kernels, str):
         return kernels

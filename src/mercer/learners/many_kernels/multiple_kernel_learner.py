@@ -27,17 +27,16 @@ from mercer.learners.base import (
     check_positive,
     check_training,
     encode_like_fitted,
-    tag_samples,
 )
 from mercer.learners.many_kernels.kernel_list import (
     Item,
-    kind_of,
+    kind_read,
     matrix_kernels,
     read_kernels,
     standard_kernels,
     with_kernels,
 )
-from mercer.samples import Table, encode_matrices
+from mercer.samples import Table, encode_matrices, kind_named
 from mercer.solvers import AlignmentWeights, MarginWeights, NeighbourhoodWeights, Result
 from mercer.solvers.weights import equal_if_none
 from mercer.threads import blas_limit, count_jobs, forget
@@ -315,9 +314,9 @@ class MultipleKernelLearner(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        kind = kind_of(self.kernels)
-        tag_samples(tags, kind)
-        tags.input_tags.three_d_array = kind == "precomputed"
+        kind = kind_named(kind_read(self.kernels))
+        kind.tag(tags.input_tags)
+        tags.input_tags.three_d_array = kind.pairwise
         tags.target_tags.required = True
         return tags
 

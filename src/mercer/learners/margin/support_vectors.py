@@ -17,20 +17,17 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import (
-    ROUNDED_ROWS,
-    SMALL,
     GramOperator,
     LowRankGram,
-    RowSource,
     gram,
     in_single_precision,
     memory_budget,
-    rounding_room,
 )
 from mercer.kernels import Kernel
 from mercer.learners.base import LIMITS, FitPath, KernelLearner, Training, finite_values
 from mercer.samples import is_number, is_whole
-from mercer.solvers import Reason
+from mercer.solvers import Reason, RowSource
+from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
 __all__ = ["SupportVectorMachine", "WarmStarts"]
@@ -255,7 +252,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.duals_ = [r.alpha for r in results]
         self.shape_fit_ = training.shape
         self.support_ = training.rows[support].astype(np.int32)
-        precomputed = self.kernel_.kind == "precomputed"  # there are no vectors then
+        precomputed = self.kernel_.reads.pairwise  # there are no vectors then
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[support]
         self._center_coef = None
         if low is not None:

@@ -20,8 +20,8 @@ from mercer.learners.base import (
     check_seed,
     check_targets,
     remember_columns,
-    tag_samples,
 )
+from mercer.samples import kind_named
 from mercer.threads import count_jobs, fitting, forget
 
 __all__ = ["CoordinateDescentWeights", "WeightedTerms", "weighted_terms"]
@@ -228,6 +228,7 @@ class CoordinateDescentWeights(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tag_samples(tags, "vectors" if self.distance is None else self.distance.kind)
+        kind = "vectors" if self.distance is None else self.distance.kind
+        kind_named(kind).tag(tags.input_tags)
         tags.target_tags.required = True
         return tags

@@ -140,7 +140,7 @@ def noise_features(
 def _names(X: Any, distance: Distance, count: int) -> list[str]:
     """Of the terms: columns, or the columns of each part."""
     groups = [columns for _, columns in distance.column_groups()]
-    if distance.kind == "table":
+    if groups:
         return [", ".join(str(c) for c in columns) for columns in groups]
     return (
         [str(name) for name in column_names(X)] if is_frame(X) else [str(j) for j in range(count)]

@@ -92,7 +92,7 @@ class NeighboursLearner(DistanceLearner):
                 f"{message}: so many rows that have a known column in common are not there. Ask "
                 "for fewer neighbours, or fill missing numbers in."
             )
-        if self.distance_.kind != "vectors":
+        if not self.distance_.reads.coordinates:
             raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
         j, size = max(
             (largest_column(side) for side in (X, Z) if side is not None), key=lambda side: side[1]

@@ -204,7 +204,7 @@ class Stolp(DistanceLearner):
         """
         self.fit(X, y)
         rows = take_rows(X, self.indices_)
-        if self.distance_.kind == "precomputed":
+        if self.distance_.reads.pairwise:
             rows = np.asarray(rows)[:, self.indices_]
         return rows, np.asarray(y)[self.indices_]
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import ROUNDED_ROWS, GramOperator, gram, in_single_precision, memory_budget
+from mercer.gram import GramOperator, gram, in_single_precision, memory_budget
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     KernelLearner,
@@ -27,7 +27,9 @@ from mercer.learners.perceptrons.perceptron_learner import (
     Votes,
     partial_classes,
 )
+from mercer.samples import plain_rows
 from mercer.solvers import Reason
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.threads import fitting
 
@@ -200,7 +202,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self.reason_ = result.reason.value
         self._store(machines, sizes * labels, training.X, self._raw(X, training))
         self.support_ = training.rows[self._kept]
-        self.X_fit_ = self.kernel_.support(training.X[self._kept])
+        self.keep_support(training.X[self._kept])
         if result.reason is not Reason.LIMIT or self.tol is not None:
             result.conclude()
         return self
@@ -249,7 +251,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self._count([np.append(a, b) for a, b in zip(self.mistakes_, result.mistakes[-1])])
         self.reason_ = "one pass over the samples"
         self._store(machines, sizes * labels, training.X, raw)
-        self.X_fit_ = self.kernel_.support(training.X[self._kept])
+        self.keep_support(training.X[self._kept])
         return self
 
     # --- a fit ----------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     def _rounded(self, X: Any) -> Any:
         """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.kind == "vectors"
+        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
         return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _zero(self, alpha: np.ndarray) -> Machines:
@@ -334,14 +336,14 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     def _raw(self, X: Any, training: Training) -> Any:
         """The samples to join with later ones; vectors are joined as they are encoded."""
-        kind = self.kernel_.kind
-        if kind == "precomputed":
+        kind = self.kernel_.reads
+        if kind.pairwise:
             return training.rows
-        return training.X if kind == "vectors" else take_rows(X, training.rows)
+        return plain_rows(training.X) if kind.coordinates else take_rows(X, training.rows)
 
     def _joined(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
         """The support vectors and new samples, of which those of weight 0 are left out."""
-        if self.kernel_.kind == "precomputed":
+        if self.kernel_.reads.pairwise:
             raise TypeError(
                 'partial_fit compares new samples with earlier ones, which kernel="precomputed" '
                 "does not know: give a kernel and samples, or use fit."
@@ -351,8 +353,8 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         w = check_weights(encoded, sample_weight)
         training = Training(encoded, y, None, np.arange(len(y)), encoded.shape)
         training = training if w is None else training.weighed(w)
-        if self.kernel_.kind == "vectors":
-            raw = joined = join_rows(self._raw_support, training.X)
+        if self.kernel_.reads.coordinates:
+            raw = joined = join_rows(self._raw_support, plain_rows(training.X))
         else:
             raw = join_rows(self._raw_support, take_rows(X, training.rows))
             joined = self.kernel_.encode(raw, self.X_fit_)
@@ -370,7 +372,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         y : array-like of shape (n,)
         """
         check_is_fitted(self)
-        given = self.kernel_.kind == "precomputed"
+        given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
         K = gram(self.kernel_, encoded, memory=self.memory, n_jobs=self.n_jobs)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram import GramOperator
 from mercer.learners.base import FitPath
-from mercer.samples import as_numbers
+from mercer.samples import float_array
 from mercer.solvers import (
     CholeskySolver,
     EigenFactor,
@@ -72,7 +72,7 @@ def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
     """alpha as a number, or as one for each column of y."""
     if isinstance(alpha, str):
         raise ValueError(f'alpha={alpha!r}: give a penalty >= 0, or "auto".')
-    penalty = as_numbers("alpha", alpha)
+    penalty = float_array("alpha", alpha)
     outputs = 1 if y.ndim == 1 else y.shape[1]
     if penalty.ndim > 1 or (penalty.ndim == 1 and len(penalty) not in (1, outputs)):
         raise ValueError(

@@ -338,7 +338,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @staticmethod
     def _columns(y: Any, view: View) -> Any:
         """One number for each thing is a column of vectors."""
-        if view.resolve_kernel().kind != "vectors":
+        if not view.resolve_kernel().reads.coordinates:
             return y
         array = np.asarray(y)
         if array.ndim == 1 and array.dtype == object:

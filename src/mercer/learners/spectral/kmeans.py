@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import (
-    ROUNDED_ROWS,
     CentredGram,
     GramOperator,
     ShiftedGram,
@@ -33,6 +32,7 @@ from mercer.learners.base import (
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import fitting
 
 __all__ = ["KernelKMeans"]
@@ -270,7 +270,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
 
     def _rounded(self, X: Any) -> Any:
         """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.kind == "vectors"
+        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
         return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _batch(self) -> int | None:
@@ -343,7 +343,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     def transform(self, X: Any) -> np.ndarray:
         """Distances in feature space from each row of X to the centres, (n, n_clusters)."""
         check_is_fitted(self)
-        if self.kernel_.kind == "precomputed":
+        if self.kernel_.reads.pairwise:
             raise TypeError(
                 "transform needs k(x, x) of new samples, which a precomputed matrix does not hold: "
                 "give a kernel and samples, or use predict."

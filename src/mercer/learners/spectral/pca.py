@@ -240,7 +240,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         .. math:: \tilde k(x, x) - \sum_k y_k(x)^2.
         """
         encoded = self.encode_new(X)
-        if self.kernel_.kind == "precomputed":
+        if self.kernel_.reads.pairwise:
             raise ValueError(
                 'kernel="precomputed" does not say k(x, x) of a new sample, which its '
                 "reconstruction error needs: give a kernel object and the samples themselves."
@@ -319,7 +319,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         self.mean_coef_ = found.mean.astype(dtype, copy=False)
         self._mean_square = found.square
         self.residual_, self.n_iter_ = found.found.gap, found.found.iterations
-        if isinstance(self.kernel, str) and self.kernel_.kind == "vectors":
+        if isinstance(self.kernel, str) and self.kernel_.reads.coordinates:
             gamma = self.kernel_.get_params().get("gamma", self.gamma)
             self.gamma_ = 1 / X.shape[1] if gamma is None else gamma
 
@@ -365,7 +365,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             isinstance(power, str) and power == "auto"
         ):
             raise ValueError(f'iterated_power={power!r}: give a whole number >= 0, or "auto".')
-        if self.fit_inverse_transform and self.resolve_kernel().kind == "precomputed":
+        if self.fit_inverse_transform and self.resolve_kernel().reads.pairwise:
             raise ValueError(
                 "Cannot fit_inverse_transform with a precomputed kernel: give a kernel object and "
                 "the samples themselves."

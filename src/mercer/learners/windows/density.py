@@ -184,7 +184,7 @@ class KernelDensity(DistanceLearner):
 
     def _log_ball(self, X: Any) -> float | None:
         """Logarithm of the volume of the distance's unit ball, if it is a norm of vectors."""
-        return self.distance_.log_ball(X.shape[1]) if self.distance_.kind == "vectors" else None
+        return self.distance_.log_ball(X.shape[1]) if self.distance_.reads.coordinates else None
 
     def _width(self, training: Training, norm: float | None) -> float:
         """h, from what ``bandwidth`` says."""

@@ -150,7 +150,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         training = self.make_training(X, y, sample_weight)
         y, w = training.y.astype(np.float64), training.all_weights
         n = training.X.shape[0]
-        if self.degree == 1 and self.distance_.kind != "vectors":
+        if self.degree == 1 and not self.distance_.reads.coordinates:
             raise TypeError(
                 f"degree=1 needs vectors, which {self.distance_!r} does not read: give degree=0."
             )

@@ -130,7 +130,7 @@ class LevelSetDisplay:
         if distance is None:
             distance = as_distance(metric, columns=2)
         points = None if X is None else distance.encode(X)
-        if distance.kind != "vectors" or (points is not None and points.shape[1] != 2):
+        if not distance.reads.coordinates or (points is not None and points.shape[1] != 2):
             raise ValueError(
                 f"{distance!r} reads {distance.kind}, but level sets are drawn over two columns of "
                 "numbers: give such a distance, and X with two columns."

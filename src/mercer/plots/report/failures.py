@@ -21,7 +21,7 @@ from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import Rows
 from mercer.selection.automatic import wilson
-from mercer.tables import as_numbers, missing_values
+from mercer.tables import ColumnKind, as_numbers, missing_values
 
 __all__ = [
     "Calibration", "Confusion", "Intervals", "Rates", "Residuals", "Segment", "Threshold",
@@ -307,9 +307,9 @@ def weak_segments(rows: Rows, columns: list, kinds: dict, errors: np.ndarray) ->
     kinds : dict
         Column -> its kind. Numbers have four parts of equal size; other values are parts.
     errors : ndarray of shape (n,)
-        Of each row: 1 if its class is wrong, else 0; or the absolute residual.
+        1 for a row whose class is wrong, else 0; or the absolute residuals.
     """
-    if not columns:  # of samples that are no table, too
+    if not columns:  # samples that are no table have none either
         return []
     found = []
     for name in columns:
@@ -327,10 +327,10 @@ def weak_segments(rows: Rows, columns: list, kinds: dict, errors: np.ndarray) ->
     return [segment for _, segment in sorted(found, key=lambda each: -each[0])[:SHOWN]]
 
 
-def _parts(cells: np.ndarray, kind: str | None) -> list[tuple[str, np.ndarray]]:
+def _parts(cells: np.ndarray, kind: ColumnKind | None) -> list[tuple[str, np.ndarray]]:
     """Names and members of the parts of a column."""
     found = []
-    if kind == "number" or (kind is None and cells.dtype.kind in "iuf"):
+    if cells.dtype.kind in "iuf" if kind is None else kind.numeric:
         numbers = as_numbers(cells)
         missing = np.isnan(numbers)
         if not missing.all():

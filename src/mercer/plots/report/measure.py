@@ -49,9 +49,9 @@ from mercer.plots.report.failures import (
     weak_segments,
     worst_rows,
 )
+from mercer.plots.report.kernel_words import KernelWords, kernel_words
 from mercer.plots.report.pieces import TextPieces, text_pieces
 from mercer.plots.report.summaries import column_summaries, target_summary
-from mercer.plots.report.words import KernelWords, kernel_words
 from mercer.selection.automatic import (
     METRICS,
     HeldOut,
@@ -330,9 +330,9 @@ def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
 
 
 def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
-    """Of columns that have an order or levels; none of other samples than tables."""
-    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
-    shown = [name for name in columns if kinds.get(name) not in ("text", "set")]
+    """How predictions depend on columns with an order or levels; empty if X is no table."""
+    objects = [c.name for c in getattr(model, "columns_", []) if c.of.samples is not None]
+    shown = [name for name in columns if name not in objects]
     if not _is_table(X) or not shown:
         return []
     return PartialDependenceDisplay.measured(
@@ -352,8 +352,9 @@ def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
         errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
     else:
         errors = np.abs(y - predicted)
-    kinds = {c.name: c.kind for c in getattr(model, "columns_", [])}
-    split = [name for name in columns if kinds.get(name) not in ("text", "set", "date")]
+    kinds = {c.name: c.of for c in getattr(model, "columns_", [])}
+    split = [name for name in columns
+             if name not in kinds or not (kinds[name].samples or kinds[name].in_time)]  # fmt: skip
     shown = columns[:SHOWN_COLUMNS] if values else []
     return (
         weak_segments(rows, split, kinds, errors),
@@ -376,7 +377,8 @@ def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPiece
     """The words that matter in the first text columns that a model of a table uses."""
     if not hasattr(model, "encoder_") or not _is_table(X):
         return []
-    names = [c.name for c in model.columns_ if c.used and c.kind == "text"][:TEXTS]
+    spoken = {f.source for f in model.encoder_.features_ if f.kind == "characters"}
+    names = [c.name for c in model.columns_ if c.name in spoken][:TEXTS]
     found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
     return [pieces for pieces in found if pieces is not None]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.fitted import sample_rows, take
-from mercer.tables import as_texts, words
+from mercer.tables import as_texts, words_of
 
 __all__ = ["Piece", "TextPieces", "text_pieces"]
 
@@ -77,7 +77,7 @@ def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextP
     """
     table = model.encode_table(take(X, sample_rows(X.shape[0], ROWS, random_state)))
     texts = as_texts(table.columns[column], column)
-    found = [set(words(text)) for text in texts]
+    found = [set(words_of(text)) for text in texts]
     spoken = sum(map(len, found)) >= WORDS * len(found)
     if not spoken:
         found = [{t[i : i + LETTERS] for i in range(len(t) - LETTERS + 1)} for t in texts]

@@ -226,7 +226,7 @@ class Plan:
     def _level(self, group: _Group) -> tuple[str, str]:
         """The level, and why it is no higher."""
         kernel, shared = group.kernel, self.shared
-        if kernel.kind == "precomputed":
+        if kernel.reads.pairwise:
             return "gram", ""
         try:
             group.bound = bound = [self._bound(group, train) for train, _ in self.splits]

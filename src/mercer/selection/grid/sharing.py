@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
-from mercer.gram import gram, rounds_to_float32
+from mercer.gram import gram
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
+from mercer.solvers.rows import rounds_to_float32
 
 __all__ = ["FromDistances", "SharedMatrices", "key_of"]
 

@@ -22,7 +22,6 @@ from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["InteractionWeights", "learn_interactions"]
 
-HELD_KINDS = ("strings", "sets")
 SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
 
 
@@ -120,8 +119,8 @@ def learn_interactions(
     start = 1.4 / len(parts) if kernel.weights is None else np.asarray(kernel.weights, float)
     theta = np.append(np.log(np.full(len(parts), start)), np.log(1e-3 * n))
     momentum, spread = np.zeros_like(theta), np.zeros_like(theta)
-    # values of kernels on strings and sets are expensive, so they are computed once
-    held = {j: On(*part).block(X, X) for j, part in enumerate(parts) if part[0].kind in HELD_KINDS}
+    # values of kernels on texts and other objects are expensive, so they are computed once
+    held = {j: On(*part).block(X, X) for j, part in enumerate(parts) if part[0].reads.column}
 
     def block(j: int) -> np.ndarray:
         return held[j].copy() if j in held else On(*parts[j]).block(X, X)

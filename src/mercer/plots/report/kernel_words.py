@@ -1,0 +1,166 @@
+"""Kernels in words and in mathematical notation, for readers who do not know kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.distances import Comparison, MappedMinkowski, Meaning
+from mercer.kernels import Kernel, TableKernel
+from mercer.samples import is_number
+
+__all__ = ["KernelWords", "kernel_words"]
+
+SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
+           "decay": "λ"}  # fmt: skip
+BRACES = re.compile(r"\{(\w+)\}")  # what a formula or a sentence fills in
+POWER = re.compile(r"\^([123])(?![\w.])")
+SUPERSCRIPTS = {"1": "", "2": "²", "3": "³"}
+MOST_NAMED = 3  # items of a list that are written out; of more, the first and the last
+MOST_SHARES = 6  # columns whose shares of a learnt map are named
+
+
+@dataclass(frozen=True)
+class KernelWords:
+    """The explanation of a kernel.
+
+    Attributes
+    ----------
+    formula : str
+        k(x, z) in Unicode mathematics.
+    meaning : str
+        One or two sentences.
+    parameters : list of (symbol or name, value)
+    parts : list of dict
+        The parts of a kernel of tables: ``columns``, ``formula``, ``weight`` (None if parts have no
+        weights), and ``map``, a sentence about the learnt map of these columns, or "".
+    code : str
+        The kernel as Python code.
+    """
+
+    formula: str
+    meaning: str
+    parameters: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[dict] = field(default_factory=list)
+    code: str = ""
+
+
+def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWords:
+    """Explain a bound kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    label : callable
+        Gives the name of a column for the reader, from its name in the kernel.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> words = kernel_words(RBF(0.5))
+    >>> words.formula, words.parameters
+    ('exp(−γ ‖x − z‖²)', [('γ', '0.5')])
+    """
+    code = repr(kernel) if len(repr(kernel)) <= 2000 else ""
+    given = (kernel.parts or []) if isinstance(kernel, TableKernel) else []
+    if isinstance(kernel, TableKernel) and kernel.combine == "product" and len(given) == 1:
+        part, columns = given[0]
+        words, names = kernel_words(part), [label(c) for c in columns]
+        reads = (
+            f"It reads {len(names)} columns together" if len(names) > 1 else "It reads one column"
+        )
+        named = names if len(names) <= 12 else [*names[:12], f"{len(names) - 12} more"]
+        meaning = f"{words.meaning} {reads}: {', '.join(named)}. {_map_words(part, names)}".strip()
+        return replace(words, meaning=meaning, code=code)
+    formula, meaning = _filled(kernel, "formula"), f"Similarity is {_filled(kernel, 'words')}."
+    if isinstance(kernel, TableKernel) and kernel.parts:
+        weights = [None] * len(kernel.parts)
+        if kernel.combine != "product":
+            given = kernel.weights
+            weights = np.ones(len(kernel.parts)) if given is None else np.asarray(given, float)
+        parts = [
+            {
+                "columns": [label(c) for c in columns],
+                "formula": _with_values(part, "formula" if len(columns) > 1 else "alone"),
+                "weight": None if weight is None else float(weight),
+                "map": _map_words(part, [label(c) for c in columns]),
+            }
+            for (part, columns), weight in zip(kernel.parts, weights)
+        ]
+        if kernel.combine != "product":
+            parts.sort(key=lambda part: -part["weight"])
+        return KernelWords(formula, meaning, [], parts, code)
+    return KernelWords(formula, meaning, _parameters(kernel), [], code)
+
+
+def _says(told: Comparison) -> Meaning:
+    return told.meaning or Meaning.of_class(type(told))
+
+
+def _filled(told: Comparison, part: str) -> str:
+    """The formula (also for a single column: "alone") or the words of a kernel or a distance."""
+    says = _says(told)
+    text = getattr(says, part) or says.formula
+    text = BRACES.sub(lambda name: _value(getattr(told, name[1]), part), text)
+    return POWER.sub(lambda power: SUPERSCRIPTS[power[1]], text)
+
+
+def _value(value: Any, part: str) -> str:
+    """What stands in the place of the name of an attribute."""
+    if isinstance(value, Comparison):
+        return _filled(value, part)
+    if is_number(value):
+        return f"{float(value):g}"
+    if isinstance(value, str):
+        return value
+    values = [_value(item, part) for item in value]
+    if len(values) > MOST_NAMED:
+        values = [f"{values[0]} … {values[-1]} ({len(values)} in all)"]
+    return (", " if isinstance(value[0], str) else "; ").join(values)
+
+
+def _parameters(kernel: Comparison, prefix: str = "") -> list[tuple[str, str]]:
+    """The numbers that the formula does not show, by symbol or name."""
+    out, shown = [], BRACES.findall(_says(kernel).formula)
+    for name, value in kernel.get_params(deep=False).items():
+        if isinstance(value, Kernel):
+            out += _parameters(value, f"{prefix}{name} ")
+        elif is_number(value) and name not in shown:
+            out.append((f"{prefix}{SYMBOLS.get(name, name)}", f"{float(value):.6g}"))
+    return out
+
+
+def _with_values(kernel: Kernel, part: str) -> str:
+    values = ", ".join(f"{name} = {value}" for name, value in _parameters(kernel))
+    return _filled(kernel, part) + (f", {values}" if values else "")
+
+
+def _learnt_map(kernel: Any) -> MappedMinkowski | None:
+    """The metric of a kernel that maps the columns first; None without one."""
+    metric = kernel.get_params(deep=False).get("metric")
+    return metric if isinstance(metric, MappedMinkowski) else None
+
+
+def _map_words(kernel: Any, names: list[str]) -> str:
+    """What the learnt map W of a kernel does with its columns, in one or two sentences."""
+    metric = _learnt_map(kernel)
+    if metric is None or len(names) == 1:
+        return ""
+    A = np.asarray(metric.linear_map, np.float64)
+    G = A.T @ A if A.ndim == 2 else np.square(A)
+    shares = (G.diagonal() if A.ndim == 2 else G) / (np.square(A).sum() or 1.0)
+    if A.ndim == 2 and np.array_equal(G, np.diag(G.diagonal())) and not np.ptp(G.diagonal()):
+        return "W stretches all directions alike."
+    order = np.argsort(-shares, kind="stable")
+    named = [f"{names[j]} {100 * shares[j]:.2g}%" for j in order[:MOST_SHARES]]
+    what = (
+        "W is a matrix that turns and stretches the columns"
+        if A.ndim == 2
+        else "W multiplies each column by its own factor"
+    )
+    first = "" if len(names) <= MOST_SHARES else "most of all "
+    return f"{what}; it was learnt. Of its squares belong {first}to: {', '.join(named)}."

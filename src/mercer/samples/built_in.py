@@ -1,0 +1,22 @@
+"""The kinds of samples of this library, which are known from the start."""
+
+from __future__ import annotations
+
+from mercer.samples.categories import CategoriesKind
+from mercer.samples.kinds import register_kind
+from mercer.samples.matrix_rows import PrecomputedKind
+from mercer.samples.objects import ObjectsKind
+from mercer.samples.sets import SetsKind
+from mercer.samples.strings import StringsKind
+from mercer.samples.table import TableKind
+from mercer.samples.vectors import VectorsKind
+
+__all__ = ["BUILT_IN"]
+
+BUILT_IN = (
+    VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), ObjectsKind(),
+    PrecomputedKind(),
+)  # fmt: skip
+
+for _kind in BUILT_IN:
+    register_kind(_kind)

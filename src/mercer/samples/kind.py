@@ -1,0 +1,134 @@
+"""`Kind`: what a sample is, in one object for each kind of sample."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, ClassVar
+
+from sklearn.utils import InputTags
+
+__all__ = ["Kind", "named"]
+
+
+class Kind(ABC):
+    """Abstract: a kind of sample, and all that learners, tables and reports ask about it.
+
+    A subclass defines `name`, `looks`, `encoded` and `encode`. `register_kind` makes it known; then
+    every comparison (a distance or a kernel) that says ``kind = name`` gets samples of this kind.
+    If each sample is one Python object, `holds` recognises it, in a list or in a column of a table.
+
+    Attributes
+    ----------
+    name : str
+        What comparisons write as their ``kind``: "strings", "graphs" ...
+    looks : str
+        What raw data of this kind look like, for error messages.
+    encoded : tuple of types
+        The types of encoded samples, each of which is of this kind alone.
+    coordinates : bool
+        Whether samples are points with coordinates, which can be scaled and rounded.
+    pairwise : bool
+        Whether samples are rows of a matrix that the user gives, of values between all pairs.
+    of_columns : bool
+        Whether samples are groups of columns of a table, each encoded by what reads it.
+    coded : bool
+        Whether encoded samples hold codes, whose precision is set by their method ``astype``.
+    discrete : bool
+        Whether samples consist of symbols that are equal or not, such as strings do.
+    counted : bool
+        Whether scikit-learn counts and names the columns of raw data.
+    column : str
+        What a table calls a column of such samples, one in each cell: "text", "graph"; empty if
+        there are no such columns.
+    empty : object
+        The sample that a missing cell of a column counts as. None: missing cells are refused.
+    distance : str or callable or None
+        What makes the default distance: a class, or where it is found, "package.module:Class".
+    kernels : tuple of str or callables
+        What makes kernels that suit a column of such samples, the best first. k(x, x) should be 1.
+    size_of : str
+        What `size` counts, in the plural: "characters".
+    """
+
+    name: ClassVar[str]
+    looks: ClassVar[str]
+    encoded: ClassVar[tuple[type, ...]]
+    coordinates: ClassVar[bool] = False
+    pairwise: ClassVar[bool] = False
+    of_columns: ClassVar[bool] = False
+    coded: ClassVar[bool] = False
+    discrete: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
+    column: ClassVar[str] = ""
+    empty: ClassVar[Any] = None
+    distance: ClassVar[Any] = None
+    kernels: ClassVar[tuple[Any, ...]] = ()
+    size_of: ClassVar[str] = ""
+
+    @abstractmethod
+    def encode(self, X: Any, like: Any, reader: str) -> Any:
+        """Encode raw data as samples: an object with ``shape``, ``dtype`` and rows (`Samples`).
+
+        ``like`` are the encoded training samples, whose codes are used again, or None. ``reader``
+        is the name of what compares the samples, for error messages.
+        """
+
+    def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
+        """Raise an error if these columns of a table cannot be encoded, and name the columns."""
+        return
+
+    def is_encoded(self, X: Any) -> bool:
+        """Whether X are encoded samples, which need not be encoded again."""
+        return isinstance(X, self.encoded)
+
+    def joined(self, X: Any, more: Any) -> Any:
+        """The rows of encoded samples X, then those of ``more``, which were encoded like X."""
+        raise TypeError(
+            f"{type(X).__name__} cannot be given more rows: fit again with all rows together."
+        )
+
+    def tag(self, tags: InputTags) -> None:
+        """Set scikit-learn's tags of an estimator that reads such samples."""
+        tags.two_d_array = tags.sparse = False
+
+    # --- one sample that is a Python object -------------------------------------------------------
+
+    def holds(self, item: Any) -> bool:
+        """Whether a Python object is one sample of this kind."""
+        return False
+
+    def size(self, item: Any) -> float:
+        """How large a sample is, as a report shows it; see `size_of`."""
+        return float(len(item))
+
+    def text(self, item: Any) -> str:
+        """A sample in words, as a report shows it."""
+        return repr(item)
+
+    # --- what suits it ----------------------------------------------------------------------------
+
+    def make_distance(self) -> Any:
+        """The default distance, or None."""
+        return None if self.distance is None else named(self.distance)()
+
+    def make_kernels(self) -> list:
+        """Kernels that suit such samples, the best first."""
+        return [named(kernel)() for kernel in self.kernels]
+
+    def counter(self, samples: Any) -> Any:
+        """A simple baseline for encoded training samples: an object whose ``features(samples)`` is
+        a matrix of counts, one column for each part that samples may have. None: there is none."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def named(made_by: str | Callable) -> Callable:
+    """What makes a distance or a kernel; rooms above this one are named, and never imported."""
+    if callable(made_by):
+        return made_by
+    module, _, name = made_by.partition(":")
+    return getattr(import_module(module), name)

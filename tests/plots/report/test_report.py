@@ -1,0 +1,539 @@
+"""The report's numbers are those of the Python API, and every text in it is only text."""
+
+import ast
+import base64
+import json
+import re
+import shlex
+from copy import copy
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.calibration import calibration_curve
+from sklearn.datasets import load_breast_cancer
+from sklearn.kernel_ridge import KernelRidge as ReferenceRidge
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    precision_score,
+    r2_score,
+    recall_score,
+)
+from sklearn.svm import SVC
+
+from mercer.plots.report.advice import Suspicion
+from mercer.plots.report.contents import Contender, Score
+from mercer.plots.report.failures import calibration
+from mercer.plots.report.measure import report_data
+from mercer.plots.report.png import levels
+from mercer.plots.report.save import render, write_report
+from mercer.selection.automatic import KernelRegressor, holdout
+from mercer.selection.automatic.holdout import score_held_out
+from mercer.visible import visible
+from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
+from plots.report.test_drawings import read_png
+
+
+class Page(HTMLParser):
+    """Elements by tag, with attributes and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        element = {"tag": tag, "text": "", **dict(attributes)}
+        self.elements.append(element)
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(element)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append({"tag": tag, "text": "", **dict(attributes)})
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"] += data
+
+    def of(self, tag, kind=None):
+        return [
+            e for e in self.elements
+            if e["tag"] == tag and (kind is None or kind in (e.get("class") or "").split())
+        ]  # fmt: skip
+
+    def by_id(self, name):
+        (found,) = [e for e in self.elements if e.get("id") == name]
+        return found
+
+
+def read_page(data):
+    page = Page(render(data))
+    assert not page.open  # every element is closed
+    return page, json.loads(page.by_id("mercer-report")["text"])
+
+
+@pytest.fixture(scope="module")
+def wine():
+    model, train, test, data = classification()
+    return model, train, test, data, *read_page(data)
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    model, train, test, data = regression()
+    return model, train, test, data, *read_page(data)
+
+
+def axis_values(page, attribute):
+    """From drawing units to values, by the tick labels of the last chart."""
+    ticks = [e for e in page.of("text") if e.get("class") != "title"]
+    side = "end" if attribute == "y" else "middle"
+    pairs = [
+        (float(e[attribute]) - (4 if attribute == "y" else 0), float(e["text"].replace("−", "-")))
+        for e in ticks
+        if e.get("text-anchor") == side
+    ]
+    return np.polyfit(*np.array(pairs).T, 1)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def test_the_score_is_that_of_the_unseen_rows(wine):
+    model, _, (X, y), data, page, numbers = wine
+    accuracy = accuracy_score(y, model.predict(X))
+    assert data.score.value == numbers["score"]["value"] == accuracy
+    assert data.score.low < accuracy <= data.score.high
+    assert f"{100 * accuracy:.1f}%" in page.by_id("verdict")["text"]
+    assert numbers["fitted_rows"] == 142
+    assert numbers["score"]["rows"] == 36
+    assert "the fit on 142 rows" in page.by_id("score")["text"]
+    assert "all 178 rows" in page.by_id("score")["text"]
+
+
+def test_the_interval_of_the_score_is_wilsons_and_drawn_as_wide_as_it_is(wine):
+    _, _, (_, y), data, page, numbers = wine
+    p, n, z = data.score.value, len(y), 1.959964
+    # the shares q for which p is at most z standard errors away: n (p - q)^2 = z^2 q (1 - q)
+    low, high = sorted(np.roots([n + z * z, -(2 * n * p + z * z), n * p * p]))
+    assert_allclose([numbers["score"]["low"], numbers["score"]["high"]], [low, high], rtol=1e-6)
+    winner = page.elements.index(page.of("div", "winner")[0])
+    text = next(e["text"] for e in page.elements[winner:] if e["tag"] == "small")
+    assert text == f"{100 * low:.1f} to {100 * high:.1f}%"
+    scale = re.search(r"scale runs from ([\d.]+)% to ([\d.]+)%", page.by_id("score")["text"])
+    ends = [float(end) / 100 for end in scale.groups()]
+    style = next(e["style"] for e in page.elements[winner:] if e.get("class") == "span")
+    start, width = re.fullmatch(r"left:([\d.]+)%;width:([\d.]+)%", style).groups()
+    assert_allclose(float(start) / 100, (low - ends[0]) / np.ptp(ends), atol=2e-3)
+    assert_allclose(float(width) / 100, (high - low) / np.ptp(ends), atol=4e-3)
+
+
+def test_the_interval_of_r2_is_that_of_500_draws(diabetes):
+    model, _, (X, y), data, *_ = diabetes
+    predicted, draw, again = model.predict(X), np.random.default_rng(0), []
+    for _ in range(500):
+        rows = draw.integers(0, len(y), len(y))
+        again.append(r2_score(y[rows], predicted[rows]))
+    low, high = np.percentile(again, [2.5, 97.5])
+    assert_allclose([data.score.low, data.score.high], [low, high])
+    assert data.score.interval_text() == f"{low:.3f} to {high:.3f}"
+
+
+def test_the_confusion_matrix_is_scikit_learns(wine):
+    model, _, (X, y), data, page, numbers = wine
+    expected = confusion_matrix(y, model.predict(X), labels=model.classes_)
+    assert_array_equal(numbers["confusion"]["matrix"], expected)
+    cells = [int(e["text"]) for e in page.of("td") if "--share" in (e.get("style") or "")]
+    assert_array_equal(np.reshape(cells, (3, 3)), expected)
+    shares = [
+        float(e["style"].split(":")[1]) for e in page.of("td") if "--share" in str(e.get("style"))
+    ]
+    assert_allclose(
+        np.reshape(shares, (3, 3)), expected / expected.sum(1, keepdims=True), atol=1e-4
+    )
+    said = model.predict(X)
+    assert_allclose(data.confusion.recall, recall_score(y, said, average=None))
+    assert_allclose(
+        data.confusion.precision, precision_score(y, said, average=None, zero_division=0)
+    )
+
+
+def test_the_calibration_curve_is_scikit_learns(wine):
+    model, _, (X, y), _, page, numbers = wine
+    P = model.predict_proba(X)
+    right = model.classes_[P.argmax(axis=1)] == y
+    observed, stated = calibration_curve(right, P.max(axis=1), n_bins=10)
+    assert_allclose(numbers["calibration"]["predicted"], stated)
+    assert_allclose(numbers["calibration"]["observed"], observed)
+    assert sum(numbers["calibration"]["counts"]) == len(y)
+    section = render_part(page, "calibration")
+    x, y_ = axis_values(section, "x"), axis_values(section, "y")
+    dots = section.of("circle", "dot")
+    assert_allclose([np.polyval(x, float(d["cx"])) for d in dots], stated, atol=1e-3)
+    assert_allclose([np.polyval(y_, float(d["cy"])) for d in dots], observed, atol=1e-3)
+
+
+def render_part(page, name):
+    """The elements of one figure."""
+    start = page.elements.index(page.by_id(name))
+    later = [
+        i for i, e in enumerate(page.elements) if e["tag"] in ("figure", "section") and i > start
+    ]
+    part = object.__new__(Page)
+    part.elements = page.elements[start : min(later, default=len(page.elements))]
+    return part
+
+
+def test_two_classes_are_calibrated_by_the_second():
+    random = np.random.default_rng(0)
+    p = random.uniform(size=500)
+    y = np.where(random.uniform(size=500) < p, "yes", "no")
+    found = calibration(y, np.stack([1 - p, p], axis=1), np.array(["no", "yes"]))
+    observed, stated = calibration_curve(y == "yes", p, n_bins=10)
+    assert_allclose([found.observed, found.predicted], [observed, stated])
+    assert found.event == "yes"
+    assert_allclose(np.average(found.observed, weights=found.counts), np.mean(y == "yes"))
+    assert ((found.low <= observed) & (observed <= found.high)).all()
+
+
+def test_the_spectrum_is_that_of_the_gram_matrix(wine):
+    model, (X, _), _, _, page, numbers = wine
+    M = model.kernel_.encode(model.encoder_.transform(X))
+    K = model.kernel_.block(M, M).astype(float)
+    expected = np.linalg.eigvalsh(K)[::-1] / len(K)
+    assert_allclose(numbers["spectrum"]["eigenvalues"], expected, atol=1e-7)
+    section = render_part(page, "spectrum")
+    points = np.array([p.split(",") for p in section.of("polyline")[0]["points"].split()], float)
+    decades = [(e["y"], e["text"]) for e in section.of("text") if e.get("text-anchor") == "end"]
+    power = {"1": 0.0, "10⁻¹": -1, "10⁻²": -2, "10⁻³": -3, "10⁻⁴": -4, "10⁻⁵": -5, "10⁻⁶": -6}
+    at = np.array([(float(y) - 4, power[t]) for y, t in decades if t in power])
+    drawn = 10 ** np.polyval(np.polyfit(*at.T, 1), points[:, 1])
+    assert_allclose(drawn[0], expected[0], rtol=0.01)
+    assert (np.diff(points[:, 1]) >= 0).all()
+
+
+def test_the_rows_are_drawn_on_the_first_axes_of_the_centred_matrix(wine):
+    model, (X, y), _, _, page, numbers = wine
+    M = model.kernel_.encode(model.encoder_.transform(X))
+    K = model.kernel_.block(M, M).astype(float)
+    K -= K.mean(axis=0) + K.mean(axis=1, keepdims=True) - K.mean()
+    values, vectors = np.linalg.eigh(K)
+    parts = 100 * values[::-1][:2] / values.sum()
+    axes = [f"first axis ({parts[0]:.0f}%)", f"second axis ({parts[1]:.0f}%)"]
+    assert numbers["embedding"] == {"rows": len(y), "names": axes}
+    points = [e for e in page.elements if e["tag"] == "circle" and "row" in e.get("class", "")]
+    for place, name, vector in zip((0, 1), ("cx", "cy"), vectors.T[::-1]):
+        at = np.array([float(p[name]) for p in points])
+        assert abs(np.corrcoef(at, vector)[0, 1]) > 1 - 1e-6, place
+    codes = np.unique(y, return_inverse=True)[1]
+    order = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+    assert [p["class"] for p in points] == [f"row c{order[c]}" for c in codes]
+
+
+def test_the_gram_picture_is_the_gram_matrix(wine):
+    model, (X, y), _, data, page, _ = wine
+    order = np.argsort(y, kind="stable")
+    M = model.kernel_.encode(model.encoder_.transform(X.iloc[order]))
+    K = model.kernel_.block(M, M)
+    source = page.of("img")[0]["src"]
+    pixels = read_png(base64.b64decode(source.removeprefix("data:image/png;base64,")))
+    low, high = data.gram.limits
+    off = ~np.eye(len(K), dtype=bool)
+    assert_allclose([low, high], [K[off].min(), K[off].max()], rtol=1e-5)
+    assert np.abs(pixels.astype(int) - levels(K, low, high)).max() <= 1
+    cuts = [e["style"] for e in page.of("span", "cut") if "top:0" not in e["style"]]
+    ends = np.cumsum(np.unique(y, return_counts=True)[1])[:-1]
+    assert_allclose(
+        [float(re.search(r"top:([\d.]+)%", c)[1]) for c in cuts], 100 * ends / 142, atol=1e-3
+    )
+
+
+def test_relevance_bars_are_as_long_as_the_losses(wine):
+    _, _, _, data, page, numbers = wine
+    assert numbers["relevance"]["loss"] == data.relevance.loss.tolist()
+    start, end = (page.elements.index(page.by_id(name)) for name in ("relevance", "errors"))
+    bars = [e for e in page.elements[start:end] if e["tag"] == "span" and e.get("class") == "bar"]
+    widths = [float(re.search(r"width:([\d.]+)%", b["style"])[1]) for b in bars]
+    loss = np.abs(data.relevance.loss)
+    assert len(widths) == 13
+    assert_allclose(widths, loss / loss.max() * max(widths), atol=0.02)
+
+
+def test_residuals_are_true_less_predicted(diabetes):
+    model, _, (X, y), data, page, numbers = diabetes
+    predicted = model.predict(X)
+    assert_allclose(numbers["residuals"]["predicted"], predicted)
+    assert_allclose(numbers["residuals"]["residual"], y - predicted)
+    assert numbers["score"]["value"] == pytest.approx(r2_score(y, predicted))
+    assert data.residuals.half == np.median(np.abs(y - predicted))
+    section = render_part(page, "residuals")
+    x, y_ = axis_values(section, "x"), axis_values(section, "y")
+    dots = section.of("circle", "cloud")
+    assert_allclose([np.polyval(x, float(d["cx"])) for d in dots], predicted, atol=0.1)
+    assert_allclose([np.polyval(y_, float(d["cy"])) for d in dots], y - predicted, atol=0.1)
+
+
+def test_the_leaderboard_is_the_models_own(wine):
+    model, _, (_, y), _, _, numbers = wine
+    assert [c["name"] for c in numbers["contenders"]] == [r["name"] for r in model.leaderboard_]
+    assert [c["validation"] for c in numbers["contenders"]] == [
+        r["score"] for r in model.leaderboard_
+    ]
+    roles = [c["role"] for c in numbers["contenders"]]
+    assert sorted(roles) == ["kernel", "linear", "trivial", "winner"]
+    trivial = next(c for c in numbers["contenders"] if c["role"] == "trivial")
+    _, counts = np.unique(wine[1][1], return_counts=True)
+    assert trivial["unseen"]["value"] == np.mean(y == model.classes_[counts.argmax()])
+
+
+def test_a_machine_in_the_place_of_a_late_winner_has_a_row(wine):
+    """It was not tried, so it is not on the leaderboard."""
+    model, train, held_out, *_ = wine
+    late = copy(model)
+    late.winner_name_ = "the machine of the start"
+    data = report_data(late, *train, holdout=held_out)
+    first, *others = data.contenders
+    assert (first.name, first.role, first.validation) == (late.winner_name_, "winner", None)
+    assert first.unseen == data.score
+    assert "winner" not in [other.role for other in others]
+    assert render(data).count("the machine of the start") >= 1
+
+
+def test_the_scores_are_those_of_the_api_and_no_baseline_is_fitted_twice(wine, monkeypatch):
+    model, train, held_out, *_ = wine
+    scored = score_held_out(model, train, held_out)
+    monkeypatch.setattr(holdout, "fit_baseline", None)
+    data = report_data(model, *train, holdout=held_out, scored=scored)
+    assert (data.score.value, data.score.low, data.score.high) == (
+        scored.score, scored.low, scored.high,
+    )  # fmt: skip
+    unseen = {c.name: c.unseen.value for c in data.contenders if c.role in ("trivial", "linear")}
+    assert unseen == scored.baselines
+    assert data.numbers()["contenders"] == wine[3].numbers()["contenders"]
+
+
+def test_columns_are_shown_with_reasons(wine):
+    model, (X, _), _, _, page, numbers = wine
+    assert [c["name"] for c in numbers["columns"]] == list(X.columns)
+    for shown, column in zip(numbers["columns"], model.columns_):
+        assert shown["reason"] == column.reason
+        assert sum(shown["counts"]) == len(X)
+    text = page.by_id("data")["text"]
+    assert all(c.reason in text for c in model.columns_)
+
+
+def test_plain_estimators_are_reported_too():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SVC().fit(X[::2], y[::2])
+    data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
+    assert data.calibration is None
+    assert data.score.value == model.score(X[1::2], y[1::2])
+    assert data.machines[0].kernel.formula == "exp(−γ ‖x − z‖²)"
+    _, numbers = read_page(data)
+    assert numbers["relevance"]["measure"] == "accuracy"
+    ridge = ReferenceRidge(kernel="precomputed").fit(X @ X.T, y)
+    data = report_data(ridge, X @ X.T, y, holdout=(X @ X.T, y))
+    assert data.columns == []
+    assert data.relevance is None
+    read_page(data)
+
+
+# --- words ------------------------------------------------------------------------------------
+
+
+def score(value, low, high, metric="accuracy"):
+    return Score(metric, value, low, high, 100)
+
+
+@pytest.mark.parametrize(
+    ("metric", "linear", "enough"),
+    [("accuracy", 0.85, True), ("accuracy", 0.99, True), ("accuracy", 0.79, False),
+     ("log_loss", 0.95, True), ("log_loss", 0.5, True), ("log_loss", 0.97, False)],
+)  # fmt: skip
+def test_a_baseline_within_the_interval_does_as_well(wine, metric, linear, enough):
+    data = replace(
+        wine[3],
+        score=score(0.9, 0.8, 0.96, metric),
+        contenders=[Contender("linear", "linear", unseen=score(linear, linear, linear, metric))],
+    )
+    assert bool(data.simpler) == enough
+    assert ("A simpler model is enough" in render(data)) == enough
+    if enough:
+        better = linear in (0.99, 0.5)  # outside the interval, on the better side
+        assert ("The linear model is better" in data.simpler) == better
+        assert ("The linear model is as good" in data.simpler) != better
+
+
+def test_no_better_than_guessing_is_said(wine):
+    data = replace(
+        wine[3],
+        score=score(0.5, 0.4, 0.6),
+        contenders=[Contender("trivial", "trivial", unseen=score(0.45, 0.4, 0.5))],
+    )
+    assert "no better than always answering the most frequent class (45.0%)" in data.verdict
+
+
+def test_too_few_rows_are_no_score():
+    data = three_rows()
+    assert "too few" in data.verdict
+    page, numbers = read_page(data)
+    assert numbers["score"]["value"] is None
+    assert "nan" not in page.by_id("score")["text"].lower()
+
+
+# --- texts stay texts -------------------------------------------------------------------------
+
+
+def test_targets_are_not_blamed_for_many_large_errors(diabetes, wine):
+    data = diabetes[3]
+    few, many = (Suspicion([], count, 300) for count in (4, 20))
+    told = [sentence for _, sentence in replace(data, suspicion=few).trust]
+    assert any("4 training rows have targets that are hard to believe" in s for s in told)
+    told = [sentence for _, sentence in replace(data, suspicion=many).trust]
+    assert any("20 of 300 training rows are far from" in s for s in told)
+    told = [sentence for _, sentence in replace(wine[3], suspicion=many).trust]
+    assert any("20 training rows have targets that are hard to believe" in s for s in told)
+
+
+@pytest.fixture(scope="module")
+def hostile_page():
+    data = hostile()
+    return data, *read_page(data)
+
+
+def test_no_text_becomes_markup(hostile_page):
+    data, page, numbers = hostile_page
+    scripts = page.of("script")
+    assert [s.get("type") for s in scripts] == ["application/json"]
+    assert not [e for e in page.elements if e["tag"] in ("b", "i", "u", "em")]
+    assert not [k for e in page.elements for k in e if k.startswith("on")]
+    assert numbers["target"] == numbers["provenance"]["command"] == HOSTILE
+    assert page.of("h1")[0]["text"] == f"Predicting {HOSTILE}"
+    assert [c["name"] for c in numbers["columns"]] == [c.name for c in data.columns]
+
+
+def test_the_json_holds_every_text_and_ends_no_script():
+    names = [
+        "</script>",
+        "<!--",
+        "]]>",
+        "&lt;",
+        "\\",
+        '"',
+        "'",
+        "\u2028",
+        "\x1b[31m",
+        "\ud800",
+        "ü",
+    ]
+    data = replace(three_rows(), notices=names, target="</SCRIPT >")
+    text = visible(render(data))
+    text.encode()
+    body = text.split('id="mercer-report">', 1)[1]
+    raw, rest = body.split("</script>", 1)
+    assert rest.strip() == "</body>\n</html>"
+    assert not set("<>&") & set(raw)
+    assert json.loads(raw)["notices"] == names
+    assert json.loads(raw)["target"] == "</SCRIPT >"
+    assert "\x1b" not in text
+
+
+def test_the_commands_to_copy_are_quoted():
+    path = "my $(rm) 'odd'\"\N{GRINNING FACE}.mercer"
+    data = three_rows()
+    data = replace(data, provenance=replace(data.provenance, model_path=path))
+    shown = [e["text"] for e in Page(render(data)).of("pre")]
+    command = next(text for text in shown if text.startswith("mercer predict"))
+    assert shlex.split(command)[2] == path
+    code = next(text for text in shown if text.startswith("import mercer"))
+    assert ast.literal_eval(re.search(r"load\((.*)\)", code)[1]) == path
+
+
+STRANGE = {
+    "dates with a text": ["unknown", *[f"2024-{i % 12 + 1:02d}-03" for i in range(39)]],
+    "different dates and a text": ["unknown", *[f"20{i:02d}-01-03" for i in range(39)]],
+    "numbers with a frequent mark": ["?"] * 6 + [f"{i}.5" for i in range(34)],
+    "dates far apart": [f"{i * 250 + 1:04d}-01-01" for i in range(40)],
+    "mixed types": [1, "a", 2.5, None, True] * 8,
+    "all missing but three": [None] * 37 + [1.0, 2.0, 4.0],
+    "one level": ["x"] * 20 + [None] * 20,
+    "huge": np.linspace(-1, 1, 40) * 1.7e308,
+    "huge and small": [1.7e308, *range(39)],
+    "tiny": np.arange(40) * 5e-324,
+    "hardly different": 1e16 + 2 * np.arange(40.0),
+    "very long": [f"{'long ' * 2000}{i}" for i in range(40)],
+    "empty texts": ["", "  "] * 20,
+    "numbers in texts": [f"{i}{'0' * (400 if i % 5 else 20)}" for i in range(40)],
+}
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("kind", [None, "number", "category", "date", "text", "set"])
+@pytest.mark.parametrize("name", STRANGE)
+def test_columns_of_strange_cells_are_reported(name, kind):
+    import pandas as pd
+
+    y = np.arange(40) % 7 + 0.5
+    X = pd.DataFrame({"": STRANGE[name], "very long name " * 50: np.sin(y)})
+    kinds = None if kind is None else {"": kind}
+    try:
+        model = KernelRegressor(trials=1, kind=kinds).fit(X[:30], y[:30])
+    except ValueError:
+        if kind is None:  # else the kind does not fit
+            raise
+        return
+    data = report_data(model, X[:30], y[:30], holdout=(X[30:], y[30:]))
+    page, _ = read_page(data)
+    drawn = [e for e in page.elements if e["tag"] in ("rect", "line", "circle", "text", "polyline")]
+    assert not [e for e in drawn if {"nan", "inf", "-inf"} & {str(v) for v in e.values()}]
+
+
+@pytest.mark.parametrize(
+    "y", [1e16 * np.arange(40.0), 1e-16 * np.arange(40.0), 1e16 + 2 * np.arange(40.0)]
+)
+def test_targets_of_strange_sizes_are_reported(y):
+    X = np.stack([np.arange(40.0), np.sin(np.arange(40.0))], axis=1)
+    model = KernelRegressor(trials=1).fit(X[:30], y[:30])
+    page, numbers = read_page(report_data(model, X[:30], y[:30], holdout=(X[30:], y[30:])))
+    assert sum(numbers["target_summary"]["counts"]) == 40
+    assert "nan" not in " ".join(str(e.get("x")) for e in page.of("rect"))
+
+
+def test_a_large_confusion_matrix_is_a_map_of_all_its_rows(hostile_page):
+    data, page, _ = hostile_page
+    start = page.elements.index(page.by_id("confusion"))
+    titles = [
+        e["text"] for e in page.elements[start:] if e["tag"] == "title" and " → " in e["text"]
+    ]
+    counts = [int(t.rsplit(": ", 1)[1]) for t in titles]
+    assert sum(counts) == data.score.rows == data.confusion.matrix.sum()
+    assert len(counts) == (data.confusion.matrix > 0).sum()
+
+
+def test_nothing_is_asked_of_the_network(wine, hostile_page):
+    for page in (wine[4], hostile_page[1]):
+        for element in page.elements:
+            for name in ("src", "href", "srcset", "data", "action", "poster"):
+                value = element.get(name) or "data:"
+                assert value.startswith(("data:", "#")), (element["tag"], name)
+        assert "url(" not in page.of("style")[0]["text"]
+        assert "@import" not in page.of("style")[0]["text"]
+
+
+def test_a_report_is_written_whole_or_not_at_all(wine, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "no space left")))
+    with pytest.raises(OSError, match="no space left"):
+        write_report(path, wine[3])
+    assert path.read_text() == "old"
+    monkeypatch.undo()
+    write_report(path, wine[3])
+    assert path.read_text("utf-8").startswith("<!doctype html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]

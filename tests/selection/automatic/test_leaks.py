@@ -1,0 +1,101 @@
+"""No target reaches the prediction that it judges, shown by corrupting targets.
+
+If the targets of one fold change, the predictions of that fold must not: whatever is fitted,
+learnt, chosen or calibrated for it, the other rows alone decide. Predictions of other folds must
+change, or the test would see nothing.
+"""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.candidates.candidate import candidates
+from mercer.selection.automatic.holdout import hold_out, score_held_out
+from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
+from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.schedule import rungs
+from mercer.tables.encoding import TableEncoder
+from selection.automatic.held_out import HeldOutPredictions
+
+N = 90
+RNG = np.random.default_rng(0)
+WORDS = np.array(["one", "two", "three", "four", "five", "six"])
+TABLE = pd.DataFrame(
+    {
+        "size": RNG.normal(size=N),
+        "age": np.where(RNG.uniform(size=N) < 0.1, np.nan, RNG.integers(20, 60, size=N)),
+        "colour": np.array(["red", "green", None], dtype=object)[RNG.integers(3, size=N)],
+        "note": [" ".join(RNG.choice(WORDS, 6)) for _ in range(N)],
+    }
+)
+NUMBERS = TABLE["size"] ** 2 + (TABLE["colour"] == "green") + TABLE["note"].str.count("one")
+NUMBERS = (NUMBERS + 0.3 * RNG.normal(size=N)).to_numpy()
+LABELS = np.array(["high", "low", "middle"])[np.digitize(NUMBERS, [1.0, 2.5])]
+WEIGHTS = RNG.uniform(0.5, 2, N)
+ENCODER = TableEncoder().fit(TABLE)
+M = ENCODER.transform(TABLE)
+FEATURES = ENCODER.features_
+
+
+def schedule(kind):
+    """All candidates of a task, in the entries of a search."""
+    return [
+        asdict(c) | {"rows": N, "rank": 60, "steps": [3] * 5}
+        for c in candidates(FEATURES, kind.name)
+        if not c.text or c.text == "words"
+    ]
+
+
+def corrupted(kind, y, rows):
+    """The class "low" for all of the rows, or numbers far away from all others."""
+    y = y.copy()
+    y[rows] = "low" if kind is Classification else 50 - 30 * y[rows]
+    return y
+
+
+@pytest.fixture(params=["all rows in folds", "rows set aside"])
+def aside(request, monkeypatch):
+    """As for a small table, and as for one that has rows to spare for learning weights."""
+    if request.param == "rows set aside":
+        monkeypatch.setattr(rungs, "SMALL_ROWS", 10)
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
+def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, aside):
+    clean = HeldOutPredictions(kind, FEATURES, M, y, schedule(kind), weights)
+    assert len(clean.of) == len(schedule(kind)) + 2
+    for fold in (0, 3):
+        own, others = clean.folds == fold, (clean.folds >= 0) & (clean.folds != fold)
+        changed = corrupted(kind, y, own)
+        other = HeldOutPredictions(kind, FEATURES, M, changed, schedule(kind), weights, clean.folds)
+        for name, wanted in clean.of.items():
+            found = other.of[name]
+            assert_array_equal(found[own], wanted[own], err_msg=name)
+            assert np.abs(found[others] - wanted[others]).max() > 1e-3, name
+
+
+@pytest.mark.parametrize(("fit", "y"), [(KernelClassifier, LABELS), (KernelRegressor, NUMBERS)])
+def test_held_out_targets_reach_the_scores_alone(fit, y):
+    train, held_out = hold_out(N, y, fit.task)
+    model = fit(trials=2).fit(TABLE.iloc[train], y[train])
+    rows = TABLE.iloc[train], TABLE.iloc[held_out]
+    before = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out]))
+    after = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out][::-1]))
+    assert after.score != before.score
+    assert_array_equal(after.predicted, before.predicted)
+    for name in baseline_names(FEATURES):
+        assert_array_equal(after.baseline_predictions[name], before.baseline_predictions[name])
+
+
+@pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
+def test_a_baseline_answers_a_row_alone_as_within_a_table(kind, y):
+    """Knots, levels, words and their weights are those of the training rows."""
+    task, y = kind.read(y, N, "the test")
+    model = fit_baseline("linear (spline)", FEATURES, M[::2], y[::2], task.name)
+    assert_allclose(task.answers(model, M[1:4]), task.answers(model, M)[1:4], rtol=1e-12)
