@@ -57,6 +57,7 @@ def mapped(array):
     return array is not None
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("case", [*STORED, (Minkowski(), SPARSE)], ids=cases.name)
 def test_the_same_answers_for_every_kind_of_samples(case, path, large):
     distance, samples = case
@@ -112,6 +113,7 @@ def test_an_alphabet_of_many_words(path):
     same(index, loaded, [words[:4], ["new"]])
 
 
+@pytest.mark.full
 def test_a_large_index_is_opened_at_once(path):
     """75 MB are opened by a process that takes 40 MB at most for it."""
     code = f"""

@@ -98,6 +98,7 @@ def planted(distance, near, rng):
     return X, X + steps
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("recall", [0.7, 0.95])
 @pytest.mark.parametrize(
     ("distance", "near"),

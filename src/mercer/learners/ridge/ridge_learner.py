@@ -24,8 +24,12 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_positive,
+    check_solver,
     finite_values,
+    is_value,
+    solver_name,
 )
+from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
@@ -73,7 +77,7 @@ class RidgeLearner(KernelLearner):
         1e-8 n to 10 n with the least squared leave-one-out error, which costs about one fit.
     kernel : kernel object, name, "precomputed" or callable
         A callable takes two rows and returns a number.
-    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"}
+    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"} or solver value
         "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
         holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
         centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
@@ -82,6 +86,9 @@ class RidgeLearner(KernelLearner):
         conjugate gradients; beyond, low rank.
         Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
         needs.
+        A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
+        solves for all rows: ``alpha`` takes the place of its ``penalty``, its other fields stay,
+        and ``tol``, ``max_iter`` and ``rank`` are not read.
     tol : float
         Relative residual at which conjugate gradients stop.
     max_iter : int, optional
@@ -95,7 +102,7 @@ class RidgeLearner(KernelLearner):
     """
 
     alpha: Any
-    solver: str
+    solver: Any
     tol: float
     max_iter: int | None
     leaf_rows: int | None
@@ -154,10 +161,12 @@ class RidgeLearner(KernelLearner):
         K = self.make_gram(training.X, fit_path, matrices=matrices)
         self.keep_support(training.X)
         held, indefinite = K.fits(matrices), self._indefinite()
-        self.solver_ = self.solver
+        self.solver_ = solver_name(self.solver)
         if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
             self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
-        if self.solver_ == "conjugate_gradient":
+        if is_value(self.solver):
+            result = solve_by_value(self.solver, K, y, w, penalty)
+        elif self.solver_ == "conjugate_gradient":
             self._refuse_indefinite("conjugate_gradient")
             limit = 1000 if self.max_iter is None else self.max_iter
             nystroem = NystroemPreconditioner(self.rank, self.random_state)
@@ -325,10 +334,15 @@ class RidgeLearner(KernelLearner):
         check_count("max_iter", self.max_iter)
         check_count("rank", self.rank)
         check_count("leaf_rows", self.leaf_rows, 2)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty"])
         if self.solver in ("low_rank", "local"):
             self._refuse_indefinite(self.solver)
+        if is_value(self.solver) and isinstance(self.alpha, str) and self.alpha == "auto":
+            raise ValueError(
+                f'alpha="auto" chooses the penalty by a factorisation, which '
+                f"solver={self.solver!r} is not: give a number for alpha, or search with "
+                'KernelSearchCV, or give solver="auto".'
+            )
 
     def _indefinite(self) -> bool:
         return self.kernel_.positive_definite is False

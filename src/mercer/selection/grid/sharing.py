@@ -8,6 +8,7 @@ and solvers need not know. `SharedMatrices` holds the matrices within the memory
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ def key_of(value: Any) -> Any:
     if isinstance(value, Comparison):  # all that it holds: what `bind` learnt may be no parameter
         held = vars(value)
         return type(value), tuple((name, key_of(held[name])) for name in sorted(held))
+    if is_frozen(value):
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        return type(value), key_of(held)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return "array", value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -46,6 +50,12 @@ def key_of(value: Any) -> Any:
     if isinstance(value, (int, float, np.number)):
         return "number", float(value)
     return "object", id(value)
+
+
+def is_frozen(value: Any) -> bool:
+    """Whether a value is one of a frozen dataclass, as solvers are."""
+    made = getattr(type(value), "__dataclass_params__", None)
+    return made is not None and made.frozen
 
 
 class SharedMatrices:

@@ -103,6 +103,11 @@ class LocalSolver:
         return self._solve(K, y, weights, float(self.penalty), True)
 
     def _solve(self, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
+        if not isinstance(K, LocalGram):
+            raise TypeError(
+                f"LocalSolver needs a LocalGram, and {K.describe()} is none: make one by "
+                "mercer.gram.LocalGram(low, mercer.gram.grow_leaves(low, rows))."
+            )
         if K.dtype == np.float32:
             try:
                 found = self._solve_in(np.dtype(K.dtype), K, y, weights, penalty, leave_out)
