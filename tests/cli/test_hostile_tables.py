@@ -46,13 +46,13 @@ REFUSED = {
     ),
     "not UTF-8": (
         TEXT.replace(b"green", "grün".encode("latin-1")),
-        "t.csv is not utf-8: byte 0xfc in row 3. Tell its encoding, for example --encoding latin-1",
+        "t.csv is not utf-8: byte 0xfc in row 3. Give its encoding, for example --encoding latin-1",
     ),
     "empty": (b"", "t.csv is empty."),
     "header only": (b"x,y\n", "t.csv has a header (2 columns) but no rows."),
     "no table": (
         b"PK\x03\x04\0\0",
-        "t.csv has a NUL character in row 1: this is no text",
+        "t.csv has a NUL character in row 1: this is not a text",
     ),
     "one class": (
         TABLE.with_columns(y=pl.lit("yes")).write_csv().encode(),

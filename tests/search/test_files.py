@@ -233,7 +233,7 @@ def test_foreign_files_are_refused(saved, tmp_path):
     with pytest.raises(ModelFileError, match=r"index\.json. is compressed, which"):
         BruteForce.load(saved)
     saved.write_text("no archive")
-    with pytest.raises(ModelFileError, match="no index of Mercer"):
+    with pytest.raises(ModelFileError, match="not an index of Mercer"):
         BruteForce.load(saved)
     model = mercer.KernelRidge().fit([[0.0], [1.0]], [0.0, 1.0])
     mercer.save(model, saved)
