@@ -141,6 +141,13 @@ def test_what_is_no_graph_is_named():
         SharedParts().encode(as_samples(["a"], "strings"))
 
 
+def test_graphs_in_place_of_vectors_are_told_what_suits_them():
+    suiting = r"kernel=Normalised\(kernel=SharedParts\(\)\) or metric=PartsApart\(\)"
+    for model in (mercer.SVC(), mercer.KNeighborsClassifier()):
+        with pytest.raises(TypeError, match=f"compares vectors. Give a .* graphs, .* {suiting}"):
+            model.fit(GRAPHS, ACID)
+
+
 def test_names_and_types_of_samples_are_taken_once():
     with pytest.raises(ValueError, match="the kind 'graphs' has the same name"):
         register_kind(GraphKind())
