@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import documented
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
@@ -172,7 +172,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     ) -> EncodedColumns:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
-        memory = memory_budget(self.memory)
+        memory = Place(self.memory).budget()
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         table, task, y, weights, kept = self._read(X, y, sample_weight)
@@ -260,7 +260,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         M = self.encoder_.transform(table)
-        fitter = self._fitter(task, M, y, weights, memory_budget(self.memory))
+        fitter = self._fitter(task, M, y, weights, Place(self.memory).budget())
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
         fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
@@ -292,7 +292,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_count("rank", rank)
         M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
-            self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
+            self.machine_, self.kernel_, M, min(rank, len(M)), memory=Place(self.memory).budget(),
             n_jobs=self.n_jobs, random_state=self._seed,
         )  # fmt: skip
         self._stored, self._given = self.machine_.stored, None
