@@ -211,6 +211,24 @@ def test_columns_are_found():
         infer_columns({"a": np.array([1.0, 2.0])}, {"a": "graph"})
 
 
+def test_a_column_of_graphs_and_others_is_no_column_of_graphs():
+    cells = np.array([None, "C"] * 3, object)
+    cells[0] = GRAPHS[0]
+    (column,) = infer_columns({"molecule": cells})
+    assert column.kind != "graph"
+
+
+def test_missing_graphs_of_a_kind_without_an_empty_one(monkeypatch):
+    gaps = TABLE.astype({"molecule": object})
+    gaps.at[4, "molecule"] = None
+    notice = "A missing graph counts as the empty one: molecule."
+    model = mercer.KernelRegressor(trials=1).fit(gaps, AGE)
+    assert notice in model.notices_
+    monkeypatch.setattr(GraphKind, "empty", None)
+    with pytest.raises(ValueError, match="column 'molecule': the graph in row 4 is missing"):
+        mercer.KernelRegressor(trials=1).fit(gaps, AGE)
+
+
 @pytest.fixture(scope="module")
 def automatic():
     return mercer.KernelClassifier(trials=3).fit(TABLE, ACID)
@@ -242,3 +260,6 @@ def test_the_report(automatic, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 to 6 vertices" in page
     assert "different graphs" in page
+    save_report(tmp_path / "report.html", automatic, TABLE, ACID, values=False)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "vertices" not in page
