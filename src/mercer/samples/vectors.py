@@ -76,7 +76,7 @@ class SparseRows(sp.csr_array):
     def __getitem__(self, rows: Any) -> Any:
         found = super().__getitem__(rows)
         if type(found) is SparseRows:
-            found.checked = "" if type(rows) is tuple else self.checked
+            found.checked = self.checked
         return found
 
 
