@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import Objects
+from mercer.samples import Objects, plain_rows
 from mercer.search.rows import Rows
 
 __all__ = ["Skeleton", "SparseRows", "Stored", "StoredRows"]
@@ -120,6 +120,7 @@ class Skeleton:
         return _replaced(state, put_back, {})
 
     def _take_out(self, value: Any) -> Any:
+        value = plain_rows(value)
         if isinstance(value, Objects):
             raise TypeError(
                 f"its {len(value)} samples are Python objects, which a file that runs no code "
