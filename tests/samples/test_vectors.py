@@ -21,11 +21,31 @@ FORMS = {"dense": X, "sparse": sp.csr_array(X), "float32": X.astype(np.float32)}
 def scans(monkeypatch):
     """The arrays that were checked for numbers that are not finite."""
     read = []
-    check = vectors.check_array
+    check, is_plain = vectors.check_array, vectors.is_plain
     monkeypatch.setattr(
         vectors, "check_array", lambda A, **options: read.append(A) or check(A, **options)
     )
+    monkeypatch.setattr(vectors, "is_plain", lambda A: is_plain(A) and not read.append(A))
     return read
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_plain_rows_are_encoded_as_all_others(dtype, monkeypatch):
+    plain = X.astype(dtype)
+    few = as_samples(plain)
+    monkeypatch.setattr(vectors, "PLAIN", 0)
+    all_others = as_samples(plain)
+    assert type(few) is type(all_others)
+    assert (few.dtype, few.checked) == (all_others.dtype, all_others.checked)
+    assert np.shares_memory(few, plain) == np.shares_memory(all_others, plain)
+    assert_array_equal(few, all_others)
+
+
+@pytest.mark.parametrize(
+    "strange", [X.T, X[:, ::2], X[:0], X[:, :0], X[0], X.astype(int), X * np.nan, X.astype(object)]
+)
+def test_rows_that_are_not_plain_are_looked_at_closely(strange):
+    assert not vectors.is_plain(strange)
 
 
 @pytest.mark.parametrize("form", FORMS)

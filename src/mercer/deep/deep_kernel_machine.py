@@ -208,7 +208,7 @@ class DeepKernelMachine(KernelLearner):
     def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means (q, outputs) and variances (q,) of the outputs of new samples."""
         X = self.encode_new(X)
-        K = self.gram_between(X, self.X_fit_)
+        K = self.gram_with_support(X)
         G0, *grams = self.grams_
         unit = self.scale_ / self.input_scale_
         flow = Propagation(G0, grams, self._layers(), float(self.jitter))

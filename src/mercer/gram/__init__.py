@@ -2,6 +2,7 @@
 
 from mercer.gram.build import Maker, gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
+from mercer.gram.columns import Columns
 from mercer.gram.combined import CombinedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.factors import GramFactor
@@ -16,6 +17,7 @@ from mercer.gram.triangle import TriangleGram, held_for_products
 
 __all__ = [
     "CentredGram",
+    "Columns",
     "CombinedGram",
     "CrossFeatureGram",
     "DenseGram",

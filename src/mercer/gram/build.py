@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gram.columns import Columns
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
 from mercer.gram.low_rank import low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
@@ -43,7 +44,8 @@ def gram(
     kernel : Kernel
         The kernel, bound to the training samples.
     X, Z : encoded samples
-        As ``kernel.encode`` gives them; Z defaults to X.
+        Samples encoded by ``kernel.encode``; Z defaults to X, and may be `Columns`, which several
+        matrices have.
     place : Place, optional
         Memory, threads and device; None means half of the free memory and all cores.
     rank : int, optional
@@ -69,7 +71,8 @@ def gram(
     ((3, 3), array([1.018, 1.037, 1.018]))
     """
     place = Place() if place is None else place
-    Z = X if Z is None else Z
+    columns = Z if isinstance(Z, Columns) else None
+    Z = X if Z is None else Z.samples if columns else Z
     made = (maker(kernel, X, Z, place) for maker in _makers)
     K = next((each for each in made if each is not None), None)
     if K is None:
@@ -77,6 +80,7 @@ def gram(
             f"device={place.device!r}: no maker of Gram matrices serves it for {kernel!r}. Give "
             '"cpu" or None, or add a maker that does by mercer.gram.register.'
         )
+    K.columns = columns
     return K if rank is None else low_rank_gram(K, rank, random_state=random_state)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.distances import EDGE
+from mercer.gram.columns import Columns
 from mercer.gram.factors import GramFactor, LapackFactor, eigenpairs
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
@@ -44,6 +45,8 @@ class GramOperator(ABC):
     cheap: frozenset[str] = frozenset({"rows"})
     #: the rows on which an approximation of low rank is built; None for other operators
     centres: np.ndarray | None = None
+    #: its columns, if it shares what is prepared of them with other matrices
+    columns: Columns | None = None
     #: where it lives: its memory, threads and device
     place: Place = Place()
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators

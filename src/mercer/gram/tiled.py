@@ -50,6 +50,8 @@ class TiledGram(GramOperator):
     @cached_property
     def sides(self) -> tuple[Any, Any]:
         """X and Z in the form that the kernel's blocks read."""
+        if self.columns is not None:
+            return self.kernel.prepare(self.X, self.columns.prepared), self.columns.prepared
         return self.kernel.sides(self.X, self.Z)
 
     def edge(self) -> int:
@@ -107,15 +109,17 @@ class TiledGram(GramOperator):
     def _add_product(self, columns: np.ndarray, out: np.ndarray) -> None:
         """out += K @ columns."""
         n, m = self.shape
-        step = self.edge()
+        step = wide = self.edge()
+        if not self.symmetric and self.dtype == np.float64:  # float32 is summed in short pieces
+            wide = max(step, step**2 // max(n, 1))  # of few rows: as many numbers in a tile
 
         def strip(s: int) -> np.ndarray:
             """Rows from s on of the product, from the tiles of one block row (if K is symmetric,
             also from their transposes)."""
             i = slice(s, min(s + step, n))
             part = np.zeros((n - s if self.symmetric else i.stop - s, columns.shape[1]))
-            for t in range(s if self.symmetric else 0, m, step):
-                j = slice(t, min(t + step, m))
+            for t in range(s if self.symmetric else 0, m, wide):
+                j = slice(t, min(t + wide, m))
                 tile = self.block(i, j)
                 part[: i.stop - s] += tile @ columns[j]
                 if self.symmetric and t > s:

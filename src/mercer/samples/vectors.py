@@ -31,6 +31,8 @@ __all__ = [
     "same_rows",
 ]
 
+PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
+
 
 class Vectors(np.ndarray):
     """Dense rows of floats, (n, d) in C order.
@@ -136,6 +138,10 @@ def encode_vectors(X, like, reader, missing=False):
     """Raw data as dense or sparse rows of floats; ``missing`` says whether NaN may stay."""
     if is_checked(X, missing):
         return X
+    if like is None and not missing and is_plain(X):
+        rows = Vectors(X)
+        rows.checked = "finite"
+        return rows
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         import narwhals as nw
@@ -166,6 +172,21 @@ def encode_vectors(X, like, reader, missing=False):
             return like
     rows.checked = "gaps" if missing else "finite"
     return rows
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is what encoding returns: finite rows of floats, and few of them.
+
+    To check one row as all other data takes longer than to predict for it.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and 0 < X.size <= PLAIN
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and bool(np.isfinite(X).all())
+    )
 
 
 def largest_column(X: Any) -> tuple[int, float]:

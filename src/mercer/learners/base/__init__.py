@@ -21,6 +21,7 @@ from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES
 from mercer.learners.base.metric_names import as_distance, effective_metric
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base.placed import Placed, bound_gram
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.targets import check_targets, check_weights
 
@@ -34,10 +35,12 @@ __all__ = [
     "KernelLearner",
     "Limits",
     "Method",
+    "Placed",
     "SoftmaxCalibration",
     "Training",
     "all_pairs",
     "as_distance",
+    "bound_gram",
     "by_class",
     "by_pair",
     "calibrate",

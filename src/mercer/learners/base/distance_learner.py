@@ -13,16 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
-from mercer.gram import Place
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
+from mercer.learners.base.placed import Placed
 from mercer.samples import kind_named
 from mercer.threads import forget
 
 __all__ = ["DistanceLearner"]
 
 
-class DistanceLearner(BaseEstimator):
+class DistanceLearner(Placed, BaseEstimator):
     """Abstract: a learner with the parameters ``metric``, ``memory`` and ``n_jobs``, and perhaps
     ``p`` and ``metric_params``.
 
@@ -49,13 +49,6 @@ class DistanceLearner(BaseEstimator):
     """
 
     metric: Any
-    memory: int | float | str | None
-    n_jobs: int | None
-
-    @property
-    def place(self) -> Place:
-        """Where distances are computed: ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
 
     def make_training(
         self,

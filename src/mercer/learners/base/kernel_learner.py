@@ -17,11 +17,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison
-from mercer.gram import GramOperator, LowRankGram, Place, gram
+from mercer.gram import Columns, GramOperator, LowRankGram, gram
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
+from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import kind_named, same_rows
 from mercer.threads import forget
@@ -132,7 +133,7 @@ class FitPath:
         return self._made[what]
 
 
-class KernelLearner(BaseEstimator):
+class KernelLearner(Placed, BaseEstimator):
     """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
 
     Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
@@ -142,8 +143,6 @@ class KernelLearner(BaseEstimator):
     """
 
     kernel: Any
-    memory: int | float | str | None
-    n_jobs: int | None
     rank: int | None
     random_state: Any
 
@@ -151,11 +150,8 @@ class KernelLearner(BaseEstimator):
     _pairwise_callable = False
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
-
-    @property
-    def place(self) -> Place:
-        """Where Gram matrices are made: ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
+    #: ``X_fit_`` as predictions have prepared it
+    _columns: Columns | None = None
 
     def new_path(self, values: list) -> FitPath:
         """Make the object that fits share if they differ only in ``path_parameter``.
@@ -276,7 +272,7 @@ class KernelLearner(BaseEstimator):
 
     def gram_between(self, X: Any, Z: Any = None) -> GramOperator:
         """K between given encoded samples; Z defaults to X. Entries are computed when used."""
-        return gram(self.kernel_, X, Z, place=self.place)
+        return self.gram_of(self.kernel_, X, Z)
 
     def make_low_rank_gram(
         self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
@@ -324,11 +320,28 @@ class KernelLearner(BaseEstimator):
         X : array-like, sparse matrix or samples of the kernel's kind
             Not yet encoded.
         """
-        return self.gram_between(self.encode_new(X), self.X_fit_)
+        return self.gram_with_support(self.encode_new(X))
+
+    def gram_with_support(self, X: Any) -> GramOperator:
+        """The same for encoded samples; what is prepared of ``X_fit_`` is kept for later calls."""
+        if self._columns is None or not self._columns.are(self.kernel_, self.X_fit_):
+            self._columns = Columns(self.kernel_, self.X_fit_)
+        return self.gram_between(X, self._columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is prepared of ``X_fit_``: neither files nor copies need it."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_columns"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "X_fit_" in state:
+            self._columns = Columns(self.kernel_, self.X_fit_)
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = self.kernel_.support(X)
+        self._columns = Columns(self.kernel_, self.X_fit_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -18,10 +18,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import GramOperator, Place, gram
+from mercer.gram import GramOperator, Place
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
     KernelLearner,
+    Placed,
     Training,
     check_count,
     check_positive,
@@ -58,7 +59,7 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
     return check
 
 
-class MultipleKernelLearner(BaseEstimator):
+class MultipleKernelLearner(Placed, BaseEstimator):
     r"""Abstract: weights of many kernels, then a base learner with their sum.
 
     Parameters
@@ -86,8 +87,6 @@ class MultipleKernelLearner(BaseEstimator):
     n_neighbors: int
     tol: float
     max_iter: int
-    memory: int | float | str | None
-    n_jobs: int | None
 
     #: the methods that the learner has
     methods: tuple[str, ...]
@@ -146,7 +145,7 @@ class MultipleKernelLearner(BaseEstimator):
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
-        Place(self.memory, self.n_jobs)  # which checks them
+        _ = self.place  # which checks them
         if isinstance(self.kernels, str) and self.kernels != "precomputed":
             raise ValueError(
                 f'kernels={self.kernels!r}: give a list of kernels, "precomputed" or None.'
@@ -208,7 +207,7 @@ class MultipleKernelLearner(BaseEstimator):
         return [Scaled(k, 1 / float(m)) if m > 0 else k for k, m in zip(kernels, means)]
 
     def _gram(self, kernel: Kernel, training: Training, memory: Any) -> GramOperator:
-        return gram(kernel, training.X, place=Place(memory, self.n_jobs))
+        return self.gram_of(kernel, training.X, place=Place(memory, self.n_jobs))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
         T, n = len(kernels), training.X.shape[0]
@@ -217,7 +216,7 @@ class MultipleKernelLearner(BaseEstimator):
         one = 2 * n * n * np.dtype(training.X.dtype).itemsize  # an operator keeps K in half of it
         needed = (T + BESIDE) * one
         rereads = self.method in ("simple", "one_norm")
-        keep = rereads and Place(self.memory).holds(needed)
+        keep = rereads and self.place.holds(needed)
         grams = [self._gram(k, training, one if keep else 1) for k in kernels]
         for item, K in zip(items, grams):
             _refuse_indefinite(item, K)

@@ -13,9 +13,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimator import estimator
-from mercer.gram import Place, gram
 from mercer.kernels import Linear
 from mercer.learners.base import (
+    Placed,
     check_flag,
     check_targets,
     check_weights,
@@ -43,7 +43,7 @@ STRIP = 1024  # rows whose votes are counted at a time
 
 
 @estimator
-class Perceptron(PerceptronClassifier, BaseEstimator):
+class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
@@ -328,7 +328,7 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         """
         check_is_fitted(self)
         X, y, w = self._rows(X, y, None, reset=False)
-        K = gram(Linear(), X, place=Place(n_jobs=self.n_jobs))
+        K = self.gram_of(Linear(), X)
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:

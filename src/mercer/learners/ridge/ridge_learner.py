@@ -304,7 +304,7 @@ class RidgeLearner(KernelLearner):
 
         everything, stored = np.arange(X.shape[0]), np.arange(self.X_fit_.shape[0])
         if self.solver_ != "local" or self.leaves_.count == 1:
-            K = self.gram_between(X, self.X_fit_)
+            K = self.gram_with_support(X)
             yield Expansion(everything, stored, K, self.dual_coef_)
             return
         leaves, centres = self.leaves_, self.centres_

@@ -224,7 +224,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
                 'kernel="precomputed" does not say k(x, x) of a new sample, which its '
                 "reconstruction error needs: give a kernel object and the samples themselves."
             )
-        K = self.gram_between(encoded, self.X_fit_)
+        K = self.gram_with_support(encoded)
         products = np.asarray(K @ np.column_stack([self.projection_, self.mean_coef_]), np.float64)
         scores = products[:, :-1] + self.offset_
         squares = self.kernel_.diag(encoded) - 2 * products[:, -1] + self._mean_square

@@ -19,11 +19,10 @@ from mercer.gram import (
     FeatureGram,
     GramOperator,
     Place,
-    gram,
     low_rank_gram,
 )
-from mercer.kernels import Kernel, as_kernel
-from mercer.learners.base import check_count, check_positive, join_rows
+from mercer.kernels import Kernel
+from mercer.learners.base import bound_gram, check_count, check_positive, join_rows
 
 __all__ = ["PermutationTest", "alignment", "effective_dimension", "hsic_test", "mmd_test"]
 
@@ -43,14 +42,6 @@ class PermutationTest(NamedTuple):
     statistic: float
     pvalue: float
     permuted: np.ndarray
-
-
-def _gram(kernel: Any, X: Any, place: Place) -> GramOperator:
-    kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
-    X = kernel.encode(X)
-    return gram(kernel.bind(X), X, place=place)
 
 
 def alignment(
@@ -88,9 +79,9 @@ def alignment(
     1.0
     """
     place = Place(memory, n_jobs)
-    K = _gram(kernel, X, place)
+    K = bound_gram(kernel, X, place)
     if isinstance(other, (Kernel, str)):
-        L = _gram(other, X, place)
+        L = bound_gram(other, X, place)
     else:
         L = _target_gram(np.asarray(other), K.shape[0])
     if centred:
@@ -153,7 +144,7 @@ def mmd_test(
     n, shapes = _count(X), [np.shape(A)[1:] for A in (X, Z) if hasattr(A, "shape")]
     if len(set(shapes)) > 1:
         raise ValueError(f"The rows of X and Z have shapes {shapes}: give the same columns.")
-    K = _gram(kernel, join_rows(X, Z), Place(memory, n_jobs))
+    K = bound_gram(kernel, join_rows(X, Z), Place(memory, n_jobs))
     both = K.shape[0]
     m = both - n
     if min(n, m) < 2:
@@ -211,7 +202,7 @@ def hsic_test(
     """
     check_count("permutations", permutations, optional=False)
     place = Place(memory, n_jobs)
-    K, L = _gram(kernel, X, place), _gram(other, Y, place)
+    K, L = bound_gram(kernel, X, place), bound_gram(other, Y, place)
     n = K.shape[0]
     if L.shape[0] != n:
         raise ValueError(f"X has {n} samples and Y has {L.shape[0]}: give as many of each.")
@@ -263,7 +254,7 @@ def effective_dimension(
     """
     check_positive("penalty", penalty)
     check_count("rank", rank)
-    K = _gram(kernel, X, Place(memory, n_jobs))
+    K = bound_gram(kernel, X, Place(memory, n_jobs))
     n = K.shape[0]
     if rank is not None:
         low = low_rank_gram(K, rank, random_state=random_state)

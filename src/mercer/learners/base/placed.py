@@ -1,0 +1,38 @@
+"""Where the Gram matrices of a learner are made, and its one way to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.gram import Columns, GramOperator, Place, gram
+from mercer.kernels import Kernel, as_kernel
+
+__all__ = ["Placed", "bound_gram"]
+
+
+class Placed:
+    """Abstract: a learner with the parameters ``memory`` and ``n_jobs``, or with one of them."""
+
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where Gram matrices are made: ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
+
+    def gram_of(
+        self, kernel: Kernel, X: Any, Z: Any | Columns = None, place: Place | None = None
+    ) -> GramOperator:
+        """K of a bound kernel between encoded samples; Z defaults to X. Entries are computed when
+        they are used."""
+        return gram(kernel, X, Z, place=self.place if place is None else place)
+
+
+def bound_gram(kernel: Any, X: Any, place: Place) -> GramOperator:
+    """K of a kernel, or of the name of one, that is bound to raw samples X."""
+    kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
+    X = kernel.encode(X)
+    return gram(kernel.bind(X), X, place=place)
