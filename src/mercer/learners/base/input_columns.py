@@ -15,8 +15,9 @@ __all__ = ["remember_columns"]
 def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
     """Store (or check) column count and names, as scikit-learn does, for matrices."""
     fitted = vars(estimator)
-    plain = type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in fitted
-    if plain and not reset and fitted.get("n_features_in_") == X.shape[1]:
+    given: Any = X
+    plain = type(given) is np.ndarray and given.ndim == 2 and "feature_names_in_" not in fitted
+    if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
         return  # as scikit-learn would find, in a tenth of the time
     kind = kind_of(encoded)
     if kind is not None and kind.counted and not isinstance(X, MatrixRows):
