@@ -3,15 +3,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+CONSTRAINTS := constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint $(CONSTRAINTS)
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test test-torch wheel bench docs trapped asan fuzz soak mutants clean
+.PHONY: help build demo test quick test-all test-torch test-oldest wheel bench docs trapped asan fuzz
+.PHONY: soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
-	@echo "make test    lint, types, import direction, tests, doctests"
-	@echo "make test-torch   what needs torch, which it installs (200 MB); make test leaves it out"
+	@echo "make test    lint, types, import direction, doctests, and the tests of the quick lane"
+	@echo "make test-all     these, and then everything else: every pair, soak, fuzzing"
+	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
+	@echo "make test-oldest  the quick lane with the oldest versions of what Mercer needs"
 	@echo "make wheel   a source archive and a wheel in dist/, tried in an empty environment"
 	@echo "make bench   every figure of benchmarks/RESULTS.md, beside its peers"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -19,7 +23,7 @@ help:
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
 	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
-	@echo "make mutants ROOM=samples COUNT=100 SEED=1   faults at random, and which of them no test saw"
+	@echo "make mutants ROOM=learners/ridge COUNT=100 SEED=1   faults at random, and which of them no test saw"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -34,7 +38,7 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 	@$(PIP) --no-deps $(EDITABLE) .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
 	@$(PIP) --group $*
 	@touch $@
 
@@ -43,22 +47,38 @@ build: $(VENV)/.built
 demo: build
 	@$(BIN)/mercer demo
 
-test: build $(VENV)/.test
+# with one thread of BLAS, for else that of each process takes all cores
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # else the BLAS of each process takes all cores
+	$(PYTEST)
 
-# Not in make test: torch is large. Its wheels for CPUs alone are not on PyPI. Where torch is installed,
-# make test runs these tests as well.
-TORCH := https://download.pytorch.org/whl/cpu
+quick: build $(VENV)/.test
+	$(PYTEST)
+
+# What the quick lane leaves out (tests/lanes.py), and generated tests with all their examples.
+test-all: test
+	$(PYTEST) -m "full or hypothesis" --hypothesis-profile=full
+
+# Not in the lanes: torch is large. PyPI has it with CUDA; to get the one for CPUs alone, give
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu. Where torch is installed, the lanes run these too.
+TORCH_INDEX :=
 $(VENV)/.torch: $(VENV)/.test
-	@$(PIP) --index-url $(TORCH) torch
+	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 	@touch $@
 
 test-torch: build $(VENV)/.torch
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/deep src/mercer/deep docs/convolution.rst
+	$(PYTEST) -m "" tests/deep tests/plug_ins src/mercer/deep docs/convolution.rst
+
+# In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
+test-oldest:
+	@mkdir -p build
+	@$(PYTHON) tests/oldest.py >build/oldest.txt
+	@$(MAKE) quick VENV=build/oldest CONSTRAINTS=build/oldest.txt
 
 # The wheel is built from the source archive, which is thereby whole, and tried outside the sources in
 # an environment that holds nothing else. Only what has passed gets into dist/.
@@ -101,7 +121,7 @@ asan: trapped
 	@isas=$$($(TRAPPED) -c "from mercer import _native; print(*_native.available_isas())") && \
 	for isa in $$isas; do \
 		echo "$$isa:"; \
-		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys $(NATIVE_TESTS) || exit 1; \
+		MERCER_ISA=$$isa $(TRAPPED) -m pytest --capture=sys -m "" $(NATIVE_TESTS) || exit 1; \
 	done
 
 # Each fuzzer once as atheris grows inputs, where there is one for this Python, and once at random with

@@ -30,6 +30,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_budget_is_kept(name, kind):
     taken = measured(name, kind, ROWS, BUDGET)
@@ -37,6 +38,7 @@ def test_the_budget_is_kept(name, kind):
     assert taken.keeps(BUDGET), f"{taken.peak / MB:.0f} MB in {BUDGET}: {taken.how}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", LEARNERS)
 def test_the_smallest_budget_is_kept_or_refused_before_work(name):
     taken = measured(name, LEARNERS[name].kinds[0], 3000, "1MB")
@@ -44,6 +46,7 @@ def test_the_smallest_budget_is_kept_or_refused_before_work(name):
     assert not taken.refused or "give memory=" in taken.refused or "give at least" in taken.refused
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["SVC of five", "KernelRidge", "KernelSearchCV", "BruteForce"])
 def test_eight_threads_share_the_budget(name):
     taken = measured(name, "float64", ROWS, BUDGET, n_jobs=8)
@@ -95,6 +98,7 @@ def test_an_indefinite_kernel_needs_its_matrix():
             model.set_params(memory="1MB").fit(words, Y > 0)
 
 
+@pytest.mark.full
 def test_the_command_keeps_its_budget_in_search_fit_and_report(tmp_path):
     peak = command_peak(tmp_path, 4000, "50MB")
     assert peak <= SLACK * 50 * MB + BESIDE, f"{peak / MB:.0f} MB in 50MB"

@@ -67,6 +67,7 @@ def test_the_model_is_saved_before_anything_that_may_fail(folder, capsys, monkey
     assert (folder / "model.mercer").exists()
 
 
+@pytest.mark.full
 def test_the_seed_decides_split_search_and_interval(folder, capsys):
     facts = {}
     for seed in (0, 1, 1):

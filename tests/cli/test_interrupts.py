@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 
 import mercer
 from cli.runner import command
+from lanes import few
 from mercer.selection.automatic.holdout import hold_out
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
@@ -75,14 +76,14 @@ def interrupted(at, *arguments, wait=True):
 
 @pytest.mark.parametrize(
     ("at", "said", "report"),
-    [
+    few(1, [
         ("SVC: gaussian, scale 2", "the search was cut short", True),
         ("final fit: ", "the final fit was cut short", True),
         ("score", "there is no score and no report", False),
         ("final fit on all rows", "the model is fitted on 275 of the 344 rows", True),
         ("report", "there is no report", False),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_ctrl_c_ends_a_step_and_keeps_the_best_so_far(at, said, report, folder):
     code, out, err = interrupted(at, *FIT, "--trials", "3")
     assert code == 130
@@ -99,6 +100,7 @@ def table():
     return frame.drop("species"), frame["species"].to_numpy()
 
 
+@pytest.mark.full
 def test_an_interrupted_search_is_gone_on_with(folder):
     _, _, err = interrupted("SVC: gaussian, scale 2", *FIT)
     assert "To go on, add --resume model.mercer." in err
@@ -134,6 +136,7 @@ def test_ctrl_c_before_anything_was_tried_writes_nothing(folder):
     assert names(folder) == ["penguins.csv"]
 
 
+@pytest.mark.full
 def test_ctrl_c_in_the_middle_of_a_long_computation(folder):
     random = np.random.default_rng(0)
     frame = pl.DataFrame({"a": random.normal(size=3000), "b": random.normal(size=3000)})
@@ -154,6 +157,7 @@ def fitted_again(schedule, all_rows=True):
     return model.refit(X, y) if all_rows else model
 
 
+@pytest.mark.full
 def test_a_timed_fit_is_repeated_from_its_schedule(folder):
     done = subprocess.run(
         [sys.executable, "-c", "from mercer.cli import main; main()", *FIT, "--time", "1.5s",
@@ -166,6 +170,7 @@ def test_a_timed_fit_is_repeated_from_its_schedule(folder):
     assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("at", "all_rows"), [("SVC: gaussian, scale 2", True), ("final fit", False)]
 )
@@ -199,6 +204,7 @@ def test_a_full_disk_leaves_the_old_model_alone(folder):
     assert (folder / "model.html").read_bytes() == b"old report"
 
 
+@pytest.mark.full
 def test_a_disk_too_full_for_predictions(folder):
     subprocess.run(
         [sys.executable, "-c", "from mercer.cli import main; main()", *FIT, "--trials", "1"],

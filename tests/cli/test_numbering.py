@@ -27,6 +27,7 @@ CLASSES = pl.Series(
 )
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("y", [NUMBERS, CLASSES], ids=["numbers", "classes"])
 @pytest.mark.parametrize("options", [(), ("--weight", "w"), ("--test", "held.csv")])
 def test_reasons_are_rows_of_the_file(y, options, capsys):

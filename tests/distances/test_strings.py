@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import rapidfuzz
 import rapidfuzz.process
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from cases import VARIANTS
+from lanes import examples
 from mercer import _native
 from mercer.distances import Edit, JaroWinkler, WeightedEdit, string_pairs
 
@@ -28,7 +29,7 @@ DISTANCES = [
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
-@settings(max_examples=40)
+@examples(40)
 @given(old=STRINGS | TOKENS, new=STRINGS)
 def test_values_are_those_of_the_recursion(distance, old, new):
     X = distance.encode(old)
@@ -39,7 +40,7 @@ def test_values_are_those_of_the_recursion(distance, old, new):
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
-@settings(max_examples=10)
+@examples(10)
 @given(texts=st.lists(LONG, min_size=1, max_size=3))
 def test_strings_about_the_width_of_a_word(distance, texts):
     expected = oracles.block(oracles.distance, distance, texts, texts, texts)
@@ -47,7 +48,7 @@ def test_strings_about_the_width_of_a_word(distance, texts):
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
-@settings(max_examples=30)
+@examples(30)
 @given(texts=STRINGS, limit=st.sampled_from([0, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 10, 2**31, np.inf]))
 def test_within_a_limit(distance, texts, limit):
     """Exact up to the limit; above it, anything that is too."""
@@ -72,7 +73,7 @@ def test_keys_differ_by_no_more_than_the_distance(distance, texts):
 
 
 @pytest.mark.parametrize("variant", ["levenshtein", "osa", "indel", "lcs"])
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_long_strings_of_any_characters(variant, data):
     """The native loop and RapidFuzz, on lengths about the multiples of 64 and many alphabets."""

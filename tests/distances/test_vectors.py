@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
+from lanes import examples
 from mercer import _native
 from mercer.distances import Cosine, Mahalanobis, Minkowski, products
 
@@ -89,7 +90,7 @@ def test_minkowski_agrees_with_scipy(p):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.sampled_from([1e-3, 1.0, 1e6]))
-@settings(max_examples=40)
+@examples(40)
 def test_squared_euclid_is_never_negative_and_exact_on_integers(seed, columns, offset):
     rng = np.random.default_rng(seed)
     X = rng.integers(-5, 5, (6, columns)).astype(float) + offset

@@ -21,6 +21,7 @@ def isa():
     _native.use_isa(before)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_random_inputs(seed):
     rng = random.Random(seed)
@@ -28,6 +29,7 @@ def test_random_inputs(seed):
     assert done.count("refused") < len(done) / 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("loops", [fuzz_smo, fuzz_linear_svm], ids=["smo", "linear"])
 @pytest.mark.parametrize("seed", range(2))
 def test_random_problems(loops, seed):
@@ -40,6 +42,7 @@ def test_random_problems(loops, seed):
     assert meant <= {*ends}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_random_files(seed):
     rng = random.Random(seed)
@@ -56,6 +59,7 @@ def test_the_files_that_the_fuzzer_alters_are_whole(tmp_path):
         assert found.count("refused") == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_random_tables(seed):
     rng = random.Random(seed)

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from lanes import examples
 from mercer import SVC
 from mercer.gram import gram
 from mercer.kernels import (
@@ -54,7 +55,7 @@ def grow(children):
 
 
 @given(st.recursive(ATOMS, grow, max_leaves=5))
-@settings(max_examples=60)
+@examples(60)
 def test_any_expression_is_a_kernel(kernel):
     K = kernel(X)
     scale = max(1.0, np.abs(K).max())

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import mercer
 import oracles
-from mercer.gram import gram
+from lanes import examples
+from mercer.gram import Place, gram
 from mercer.kernels import (
     BlendedSpectrum,
     GappedKmer,
@@ -111,7 +112,7 @@ def test_gapped_kmers_of_any_strings(X, Z, S, l, k):
     agrees_with_its_oracle(GappedKmer(max(l, k), min(l, k)), X, Z, S)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(STRINGS, STRINGS, STRINGS, st.integers(1, 4), st.integers(0, 3))
 def test_mismatches_of_any_strings(X, Z, S, k, m):
     """Symbols that S lacks come too: k-mers that hold one are left out."""
@@ -276,7 +277,7 @@ def test_tiles_are_those_of_the_whole(kernel):
     kernel = kernel.bind(X)
     K = kernel.block(X, X)
     assert_array_equal(K, K.T)
-    assert_allclose(gram(kernel, X, n_jobs=2).dense(), K, rtol=1e-12)
+    assert_allclose(gram(kernel, X, place=Place(n_jobs=2)).dense(), K, rtol=1e-12)
     assert_allclose(kernel.block(X[:5], X[500:]), K[:5, 500:], rtol=1e-12)
     short = X.astype(np.float32)
     assert kernel.block(short, short).dtype == kernel.diag(short).dtype == np.float32

@@ -62,7 +62,7 @@ from mercer.deep import (
 from mercer.solvers.smo.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
-MOMENTS = 40
+MOMENTS = [pytest.param(40, marks=pytest.mark.full), 8]
 
 LEARNERS = [
     SVC(),
@@ -163,15 +163,17 @@ def fit(learner, d):
         return learner.fit(X, y if is_classifier(learner) else y.astype(float))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("known", [False, True], ids=["new", "fitted before"])
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(learner, known):
+@pytest.mark.parametrize("moments", MOMENTS)
+def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(moments, learner, known):
     learner = clone(learner).set_params(n_jobs=1)
     for _ in range(2):  # the first fit fills caches
         with Interrupts() as whole:
             fit(clone(learner), 5)
     before = fit(clone(learner), 3) if known else learner
-    for at in sorted({int(k) for k in np.linspace(1, whole.calls, MOMENTS)}):
+    for at in sorted({int(k) for k in np.linspace(1, whole.calls, moments)}):
         model = copy.deepcopy(before)
         interrupt = Interrupts(at)
         with suppress(KeyboardInterrupt), interrupt:

@@ -68,6 +68,7 @@ def test_lengths_tables_and_limits(variant, symbols):
         assert (found[wanted > limit] > limit).all()
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("variant", [OSA, COMMON])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33])
 def test_any_number_of_texts(count, variant):

@@ -6,10 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from lanes import examples
 from mercer import KernelRidge
 from mercer.kernels import RBF, Linear, Match, TableKernel
 from mercer.samples import (
@@ -20,7 +21,7 @@ from mercer.samples import (
     number_columns,
     select_columns,
 )
-from mercer.samples.frames import first_object
+from mercer.samples.raw_data import first_object
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6]})
 FRAMES = {
@@ -175,7 +176,7 @@ def test_values_of_several_types_in_one_column():
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3), st.integers(-3, 3)), min_size=1))
 @example(["", "\0", 0])
-@settings(max_examples=60)
+@examples(60)
 def test_codes_are_equal_exactly_where_values_are(values):
     X = as_samples([[v] for v in values], "categories")
     assert [X.levels[0][code] for code in X.codes[:, 0]] == values

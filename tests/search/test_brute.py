@@ -6,12 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import cases
+from lanes import examples
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.search import BruteForce, brute, compare, rows
 
@@ -84,7 +85,7 @@ def test_every_distance_within_rounding(case, edge):
     assert indices.dtype == np.int64
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     old=st.lists(st.text("ab", max_size=9), min_size=2, max_size=20),
     new=st.lists(st.text("abc", max_size=9), min_size=1, max_size=9),
@@ -198,6 +199,7 @@ def test_results_beyond_memory_are_refused():
         index.query_radius(X, 1)
 
 
+@pytest.mark.full
 def test_memory_stays_bounded():
     """10^9 distances of names would take 8 GB; the index takes little more than the names."""
     code = """

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
+from lanes import examples
 from mercer import _native
 from mercer.distances import Cosine, Edit, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.search import BruteForce, KDTree, vectors
@@ -81,6 +82,7 @@ def same(found, others):
         assert_array_equal(a, b)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", POWERS)
 def test_the_nearest_are_those_of_the_sums(p, dtype, isa):
@@ -98,6 +100,7 @@ def test_the_nearest_are_those_of_the_sums(p, dtype, isa):
             assert_allclose(np.take_along_axis(D, indices, 1), distances, rtol=rtol)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", [p for p in POWERS if p not in (0.3, 2.5, 7)])
 def test_ties_go_to_the_smaller_index(p, dtype, isa):
@@ -121,6 +124,7 @@ def test_ties_go_to_the_smaller_index(p, dtype, isa):
             assert_array_equal(np.diff(found[2]), (radius >= D).sum(axis=1))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_rows(kind, dtype, isa):
@@ -143,7 +147,7 @@ def test_hostile_rows(kind, dtype, isa):
                 same(brute.query_radius(radius=radius), tree.query_radius(radius=radius))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(2, 200),

@@ -8,6 +8,7 @@ from soak.run import AREAS, all_trials, one_trial
 SLOW = ("memory", "tables", "formats", "leaks", "automatic")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("name", sorted(all_trials()))
 def test_a_few_trials(name, number):

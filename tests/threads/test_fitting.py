@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import cross_val_predict
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from lanes import few
 from mercer import (
     SVC,
     SVR,
@@ -67,6 +68,7 @@ def test_labels_do_not_depend_on_the_threads_and_numbers_hardly(learner):
                 assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_a_number_of_threads_gives_the_same_bits_again(learner, n_jobs):
@@ -86,7 +88,7 @@ def values_of_folds(learner, n_jobs, X):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+@pytest.mark.parametrize("learner", few(2, LEARNERS), ids=str)
 def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs):
     """Fits and predictions, also where BLAS was given another number of threads before."""
     here = values_of_folds(learner, n_jobs, X)
@@ -97,6 +99,7 @@ def test_a_number_of_threads_gives_the_same_bits_in_every_worker(learner, n_jobs
             assert_array_equal(values_of_folds(learner, n_jobs, X), here)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("learner", [KernelRidge(kernel="rbf"), SVC(C=100), SVR()], ids=str)
 def test_so_it_does_with_rows_that_several_threads_of_blas_share(learner):
     """`blas_limit` leaves BLAS one thread below 1,500 rows."""

@@ -27,7 +27,7 @@ from mercer.visible import visible
 
 __all__ = ["run"]
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of an OSError: no room for a file
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
 4 a result could not be written; 5 the cli extra is not installed; 6 the model is written, but its \
@@ -108,7 +108,7 @@ def fit(
         log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
         of which one has less than a tenth of the rows.
     time
-        From start to end, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
+        Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
     trials
         A number of trials in place of --time: the same model on any machine.
     memory
@@ -120,22 +120,22 @@ def fit(
         A column to leave out. May be repeated.
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
-        It is no column to predict from.
+        It is not used to predict from.
     time_column
         A column of times: the latest rows are held out, as later rows are to be predicted.
     weight
-        A column with the weights of the rows, >= 0. It is no column to predict from.
+        A column with the weights of the rows, >= 0. It is not used to predict from.
     compress
         So many centres in place of all rows or support vectors: a smaller file and predictions that
         are many times as fast. The score is that of the compressed model; what it lost is said.
     seed
-        Of the split and the search.
+        Seed of the split and the search.
     output
         Where the model is written; the report goes beside it as .html.
     encoding
-        Of text files.
+        Encoding of text files.
     sep
-        Between the fields of text files: "," ";" tab. Default: as the first rows show.
+        Separator of the fields of text files: "," ";" tab. Default: as the first rows show.
     decimal
         The decimal sign in text files: . or , (default: as the columns show).
     no_rows
@@ -196,13 +196,13 @@ def predict(
     keep
         A column of the table to copy beside the predictions. May be repeated.
     encoding
-        Of the table, if it is text.
+        Encoding of the table, if it is text.
     sep
-        Between the fields, if it is text. Default: as the first rows show.
+        Separator of the fields, if the table is text. Default: as the first rows show.
     decimal
         The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
-        For spreadsheets: put a ' before texts that they would run as formulas, such as =1+1.
+        Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
     explain
         Add the training rows that each prediction rests on most: because_1 to because_3, and
         not_like_1, which speaks most against it.
@@ -248,9 +248,9 @@ def report(
     output
         The report, a file that ends in .html.
     encoding
-        Of the table, if it is text.
+        Encoding of the table, if it is text.
     sep
-        Between the fields, if it is text. Default: as the first rows show.
+        Separator of the fields, if the table is text. Default: as the first rows show.
     decimal
         The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     no_rows
@@ -305,9 +305,9 @@ def check(
     kernel
         Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
     encoding
-        Of text files.
+        Encoding of text files.
     sep
-        Between the fields of text files. Default: as the first rows show.
+        Separator of the fields of text files. Default: as the first rows show.
     decimal
         The decimal sign in text files: . or , (default: as the columns show).
     json
@@ -378,9 +378,9 @@ def neighbors(
     memory
         Memory budget of the search: "4GB", "500MB".
     encoding
-        Of text files.
+        Encoding of text files.
     sep
-        Between the fields of text files. Default: as the first rows show.
+        Separator of the fields of text files. Default: as the first rows show.
     decimal
         The decimal sign in text files: . or , (default: as the columns show).
     force

@@ -28,6 +28,7 @@ from mercer.selection.automatic import default_metric, task_of
 from mercer.tables import (
     Column,
     Finding,
+    ReadTable,
     Surprises,
     TableEncoder,
     column_notices,
@@ -39,6 +40,7 @@ from mercer.tables import (
     find_strange_values,
     find_variants,
     listed,
+    read_as,
     read_columns,
     review_target,
 )
@@ -126,7 +128,7 @@ def _findings(
     found += find_codes(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
-    identifiers = {c.name: values[c.name] for c in columns if c.kind == "identifier"}
+    identifiers = {c.name: values[c.name] for c in columns if c.of.identifies}
     compared = {name: cells for name, cells in values.items() if name not in identifiers}
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
 
@@ -155,7 +157,7 @@ def _test_findings(
     compared = {c.name: values[c.name] for c in columns if c.used}
     found = find_shared_rows(compared, new) if compared else []
     if any(column.used for column in columns):
-        surprises = Surprises(TableEncoder(columns).fit(values))
+        surprises = Surprises(TableEncoder(columns).fit(ReadTable(values)))
         surprises.see(new)
         found += [Finding("test", None, f"{test}: {s}") for s in surprises.sentences()]
     return found
@@ -190,9 +192,9 @@ def _facts(columns: list[Column]) -> list[dict]:
 
 def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -> MercerCheck:
     """Mercer's condition for a kernel on the numbers of a table, standardised."""
-    encoder = TableEncoder(columns).fit(values)
-    M = encoder.transform(values)
-    numbers = [j for j, f in enumerate(encoder.features_) if f.kind == "scaled"]
+    encoder = TableEncoder(columns).fit(ReadTable(values))
+    M = encoder.transform(ReadTable(values))
+    numbers = read_as(encoder.features_, "scaled")
     if not numbers:
         raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")
     X = M.numbers if isinstance(M, EncodedColumns) else M

@@ -2,7 +2,7 @@
 
 The rules of quotes are those of spreadsheets: a field that begins with a quote ends with one, and
 may hold separators and line breaks; a quote inside is written twice. Lines end with LF, CR LF or
-CR. Polars itself would be impolite to a text that breaks these rules, and takes no CR.
+CR. Polars alone does not say where a text breaks these rules, and does not read CR.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mercer.cli.files import Source
 
 __all__ = ["DelimitedText", "encoding_of"]
 
-# with these bytes begins a text that says itself what it is
+# bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 SAMPLE = 1 << 16  # bytes that tell encoding and separator
@@ -43,12 +43,12 @@ class DelimitedText:
     encoding : str
         "utf-8" also reads what begins with another mark, and UTF-16 without one.
     separator : str or None
-        In place of what the first rows show.
+        The separator, in place of the one that the first rows show.
 
     Attributes
     ----------
     names : list of str
-        Of the columns; those without a name are named by their position.
+        Names of the columns; those without a name are named by their position.
     notes : list of str
         What was found out, and a user might not expect.
 
@@ -74,7 +74,7 @@ class DelimitedText:
             self.notes.append(f"The text is {self.encoding.upper()}.")
         start = self._beginning(sample)
         if re.match(r"\s*<(!doctype\s+html|html)\b", start, re.IGNORECASE):
-            raise TableError(f"{source.label} is a web page, and no table: save the file itself.")
+            raise TableError(f"{source.label} is a web page, not a table: save the file itself.")
         rows = start if len(sample) < SAMPLE else start.rpartition("\n")[0]
         self.separator = separator or _separator(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
@@ -99,7 +99,7 @@ class DelimitedText:
         try:
             decoder = codecs.getincrementaldecoder(self.encoding)("replace")
             return decoder.decode(sample).removeprefix("\ufeff")
-        except Exception:  # each encoding of Python that is none of text raises its own
+        except Exception:  # each codec of Python that is not for text raises its own
             self._unknown_encoding()
 
     def _decoded(self, content: bytes) -> str:
@@ -115,7 +115,7 @@ class DelimitedText:
     def _wrong_byte(self, byte: int, row: int) -> NoReturn:
         said = self.encoding.removesuffix("-sig")
         raise TableError(
-            f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Tell its "
+            f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Give its "
             "encoding, for example --encoding latin-1 or --encoding cp1252."
         ) from None
 
@@ -149,7 +149,7 @@ class DelimitedText:
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         if self._wide(text):
-            text = text.rstrip("\r\n") + "\n"  # of one column an empty line is a missing value
+            text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
 
@@ -160,7 +160,7 @@ class DelimitedText:
         if "\0" in text:
             row = first + text[: text.index("\0")].count("\n")
             raise TableError(
-                f"{self.source.label} has a NUL character in row {row}: this is no text table. "
+                f"{self.source.label} has a NUL character in row {row}: this is not a text table. "
                 "Take that character out, or give the file that it was made from."
             )
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.tables import Reading
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
-from mercer.tables import KINDS
+from mercer.tables import column_kinds
 
 __all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
 
@@ -104,7 +104,7 @@ class FitOptions:
             )
         with of_option(OptionError):
             self.limit()
-            memory_budget(self.memory)
+            Place(self.memory)
         if self.metric is not None and self.metric not in METRICS:
             raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
@@ -123,7 +123,7 @@ class FitOptions:
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""
         least = least_memory(rows)
-        if memory_budget(self.memory) < least:
+        if Place(self.memory).budget() < least:
             raise OptionError(
                 f"--memory {self.memory} is too small for {rows:,} rows: give at least "
                 f"{-(-least // 10**6)}MB."
@@ -152,8 +152,9 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
             raise OptionError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
-        if value not in KINDS:
-            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+        known = [kind.name for kind in column_kinds() if kind.given]
+        if value not in known:
+            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
         kinds[name] = value
     return kinds
 

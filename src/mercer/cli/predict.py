@@ -84,7 +84,7 @@ class _Predictions:
     def __init__(self, estimator: Any, tables: Tables, keep: list[str], suffix: str, explain: bool):
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
         self.explain = explain
-        self.reasons: Reasons | None = None  # of the last block
+        self.reasons: Reasons | None = None  # reasons for the last block
         self.unread: list[str] = []
         self.whole: pl.DataFrame | None = None
 

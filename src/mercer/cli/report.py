@@ -18,7 +18,7 @@ from mercer.plots.report import report_data, write_report
 
 __all__ = ["report_table"]
 
-SECONDS = 60.0  # that the report may take
+SECONDS = 60.0  # the most that the report may take
 
 
 def report_table(

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
-LOGGED = 0.05  # of the time, between two lines of a log
+LOGGED = 0.05  # share of the time between two lines of a log
 SIZED = ("rmse", "mae")  # metrics in the units of the target
 
 STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blue", "set": "green"}
@@ -86,7 +86,7 @@ def values_of(column: Column, most: int = 4) -> str:
     if column.low is None:
         return ""
     low, high = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column.low, column.high))
-    return f"{low} to {high}" + " characters" * (column.kind == "text")
+    return column.of.range_in_words(low, high)
 
 
 def columns_facts(columns: list[Column]) -> list[dict]:
@@ -130,7 +130,7 @@ def leaderboard_note(rows: list[dict]) -> str:
 class SearchBar:
     """A live bar: share of the time budget, what is tried, the best so far.
 
-    Where the output is no terminal, such as a log file, it is a line now and then.
+    If the output is not a terminal, such as a log file, it is a line now and then.
     """
 
     def __init__(self, console: Terminal, budget: float, metric: str):

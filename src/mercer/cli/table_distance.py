@@ -15,7 +15,7 @@ import polars as pl
 from mercer.cli.errors import TableError
 from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.search import SetReading
-from mercer.tables import Column, as_dates, as_numbers, items_of, missing_values
+from mercer.tables import Column, items_of, missing_values
 
 __all__ = ["METRICS", "TEXTS", "TableDistance"]
 
@@ -23,7 +23,7 @@ METRICS = ("range", "rank")
 TEXTS = ("auto", "edit", "kmers", "words")
 LONG = 100  # characters on average, beyond which texts are compared by their words
 MERS = 3  # characters of the parts of a text
-MARK = "\x1f"  # between the items of a set
+MARK = "\x1f"  # separates the items of a set
 MISSING = "\0missing"  # the name of the column that says where numbers are missing
 
 
@@ -53,15 +53,15 @@ class TableDistance:
     def __init__(self, columns: list[Column], values: dict, metric: str, text: str):
         self.metric = metric
         self.columns = {str(c.name): c for c in columns}
-        self.numbers = [n for n, c in self.columns.items() if c.kind in ("number", "date")]
-        self.levels = [n for n, c in self.columns.items() if c.kind == "category"]
+        self.numbers = [n for n, c in self.columns.items() if c.of.ordered]
+        self.levels = [n for n, c in self.columns.items() if c.of.levelled]
         self.scales = {name: self._scale(self._number(name, values)) for name in self.numbers}
         self.texts: dict[str, str] = {}
         for name, column in self.columns.items():
-            if column.kind == "text":
-                self.texts[name] = _way(values[column.name]) if text == "auto" else text
-            elif column.kind == "set":
+            if column.of.items:
                 self.texts[name] = "set"
+            elif column.of.samples is not None:
+                self.texts[name] = _way(values[column.name]) if text == "auto" else text
         parts: list[tuple[Any, list[str]]] = []
         if self.numbers:
             both = [part for name in self.numbers for part in (name, name + MISSING)]
@@ -140,10 +140,10 @@ class TableDistance:
     def _number(self, name: str, values: dict) -> np.ndarray:
         column = self.columns[name]
         cells = values[column.name]
-        if column.kind == "number":
-            return as_numbers(cells, column.decimal)
-        dates = as_dates(cells, column.order)
-        return np.where(np.isnat(dates), np.nan, dates.astype("int64").astype(float))
+        read = column.of.read(cells, column)
+        if column.of.numeric:
+            return read
+        return np.where(np.isnat(read), np.nan, read.astype("int64").astype(float))
 
     def _scale(self, numbers: np.ndarray) -> np.ndarray:
         """The two ends of the range, or all values in order."""

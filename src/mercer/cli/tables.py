@@ -63,9 +63,9 @@ def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None 
     path : str or path
         The format follows from the name: ``train.csv``, ``train.tsv.gz``, ``train.parquet``.
     encoding : str, default="utf-8"
-        Of text files.
+        Encoding of text files.
     separator : str, optional
-        Between the fields of a text, in place of what its first rows show.
+        Separator of the fields of a text, in place of the one that its first rows show.
 
     Returns
     -------
@@ -158,7 +158,7 @@ class _Pass:
         self.texts: TextTypes | None = None
         self.schemas: list[pl.DataFrame] = []
         self.schema: dict[str, Any] = {}
-        self.rows: dict[int, int] = {}  # of each file, so far
+        self.rows: dict[int, int] = {}  # rows of each file so far
 
     def seen(self, part: Any, rows: int | None) -> Iterator[pl.DataFrame]:
         """The blocks of a file, after a look at each."""

@@ -18,7 +18,7 @@ __all__ = ["TextTypes"]
 
 BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
 WHOLE = r"^[+-]?[0-9]+$"
-CODE = r"^0[0-9]"  # 0123 is no number
+CODE = r"^0[0-9]"  # 0123 is not a number
 LONG = r"^[+-]?[0-9]{19,}$"  # may not fit 64 bits
 TOO_LONG = r"^[+-]?[0-9]{39,}$"  # may not fit 128 bits
 PLAIN = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$"
@@ -26,7 +26,7 @@ DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DATE = f"^{DAY}$"
 ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
-FEW_WRONG = 0.05  # of the cells of a column that tells the decimal sign
+FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
 
 
 @dataclass
@@ -112,7 +112,7 @@ class TextTypes:
     Parameters
     ----------
     width : int
-        How many columns.
+        Number of columns.
     decimal : {"", ".", ","}
         The decimal sign; "" lets the cells tell.
     usual : {"", ".", ","}

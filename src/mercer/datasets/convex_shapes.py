@@ -28,7 +28,7 @@ def convex(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
     n : int >= 1
         The number of images.
     seed : int, `numpy.random.Generator` or None, default=None
-        Where the random numbers come from. None means another set each time.
+        Source of the random numbers. None means another set each time.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def _polygons(n: int, kind: Polygon, rng: np.random.Generator) -> tuple[np.ndarr
     """n intersections of half-planes, each as the first and the last column of each row of pixels;
     (n, SIDE) each. A row is empty if its first column is behind its last one."""
     rate, fewest, smallest = kind
-    rows = np.arange(SIDE) + 0.5  # of centres of pixels
+    rows = np.arange(SIDE) + 0.5  # the centres of pixels
     found = [(np.empty((0, SIDE)), np.empty((0, SIDE)))]
     missing = n
     while missing > 0:

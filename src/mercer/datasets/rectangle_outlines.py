@@ -22,7 +22,7 @@ def rectangles(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
     n : int >= 1
         The number of images.
     seed : int, `numpy.random.Generator` or None, default=None
-        Where the random numbers come from. None means another set each time.
+        Source of the random numbers. None means another set each time.
 
     Returns
     -------

@@ -35,7 +35,7 @@ __all__ = ["DeepAscent", "DeepState"]
 RICCATI_STEPS = 5  # the first ones gain most
 HALVINGS = 30
 POLISHING = 100  # steps by the gradient alone at the end
-ROUNDING = 1e-12  # of the objective
+ROUNDING = 1e-12  # relative rounding error of the objective
 SEGMENT = 100  # steps of L-BFGS between two changes of its coordinates
 
 
@@ -70,7 +70,7 @@ class DeepAscent:
     max_iter : int
         Steps of both kinds.
     riccati_steps : int
-        Of these, the most that are Riccati steps.
+        The most of these that are Riccati steps.
     """
 
     tol: float = 1e-4
@@ -78,7 +78,7 @@ class DeepAscent:
     riccati_steps: int = RICCATI_STEPS
 
     def solve(self, objective: DeepObjective, noise: float) -> DeepState:
-        """From the Gram matrices of the infinitely wide network."""
+        """The start: the Gram matrices of the infinitely wide network."""
         grams = objective.start()
         noise = objective.best_noise(grams, noise)
         at = objective.evaluate(grams, noise)

@@ -27,11 +27,11 @@ __all__ = [
 
 RANKINGS = ("information", "variance", "nearest_information")
 POWER = 3  # products with K after the first: more take time, and no classifier gains
-BINS = 10  # of the values of a component, at most
+BINS = 10  # most bins for the values of a component
 STOPS = 20  # components between two looks whether to stop
-COLUMNS = 8  # whose information is estimated at a time from nearest neighbours
-RANKED_ROWS = 10_000  # that this estimate looks at, at most: it takes 50 ms for each component
-FEWEST_ROWS = 4  # that it can be computed from
+COLUMNS = 8  # columns whose information is estimated at a time from nearest neighbours
+RANKED_ROWS = 10_000  # most rows of this estimate, which takes 50 ms for each component
+FEWEST_ROWS = 4  # fewest rows that it can be computed from
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Settings:
     solver : {"exact", "randomized", "low_rank"}
     rank : int or None
     n_neighbors : int
-        Of the classifier that chooses widths.
+        Number of neighbours of the classifier that chooses widths.
     nearest : bool
         Whether mutual information is estimated from nearest neighbours, and not by bins.
     memory, n_jobs
@@ -70,15 +70,15 @@ class ComponentLayer:
     ----------
     pca : KernelPCA
     eigenvalues : ndarray of shape (components,)
-        Of all components, in decreasing order; divided by the number of rows, their variances.
+        Eigenvalues of all components, in decreasing order; variances times the number of rows.
     mutual_information : ndarray of shape (components,)
-        Of each component with the classes, in nats; estimated.
+        Estimated mutual information of each component with the classes, in nats.
     ranking : {"information", "variance", "nearest_information"}
         The order in which components were taken.
     kept : ndarray of shape (width,)
         The numbers of the components that are handed on, in this order.
     validation_errors : dict of str -> dict of int -> float
-        For each ranking that was tried, the share of errors on the validation rows by width; empty
+        Share of errors on the validation rows by width, for each ranking that was tried; empty
         if the width was given.
     """
 
@@ -216,7 +216,7 @@ def choose_width(
     Parameters
     ----------
     scores, codes : ndarray of shape (n, components), (n,)
-        Of the rows that the layer was fitted to.
+        Scores and classes of the rows that the layer was fitted to.
     held, held_codes : ndarray of shape (m, components), (m,)
     """
     neighbours = min(settings.n_neighbors, len(codes))
@@ -232,7 +232,7 @@ def choose_width(
             ).fit(scores[:, kept], codes)
             wrong = model.predict(held[:, kept]) != held_codes
             errors[ranking][width] = float(np.mean(wrong))
-    # of equal errors the smallest width, and the ranking that was named first
+    # if errors are equal, the smallest width and the ranking that was named first
     least = min((e, w, r) for r, by in enumerate(rankings) for w, e in errors[by].items())
     chosen = layer.narrowed(rankings[least[2]], least[1])
     chosen.validation_errors = errors

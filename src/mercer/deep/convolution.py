@@ -40,7 +40,7 @@ __all__ = ["Convolution", "Features", "Window", "divergence", "factor", "first_p
 
 
 class Features(NamedTuple):
-    """Of a batch of images: φ (n, p, rows, columns) and ρ (n, 1, rows, columns)."""
+    """Features of a batch of images: φ (n, p, rows, columns) and ρ (n, 1, rows, columns)."""
 
     phi: Tensor
     rest: Tensor
@@ -74,7 +74,7 @@ class Convolution(NamedTuple):
     centre : Tensor of shape (p,)
         m, a point among the features that the layer makes, from which they are measured.
     scale : float
-        Of the kernel that is centred there.
+        Factor of the kernel that is centred there.
     window : Window
     layer : TorchLayer
     """

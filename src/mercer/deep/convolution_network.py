@@ -44,8 +44,8 @@ LinAlgError: Any = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImpo
 
 SPREAD = 1.0  # variance of the outputs before anything is learnt
 FIRST = 0.1  # standard deviation of the outputs' distribution, where training starts, before: 1
-LEAST = 1e-6  # of a mean square that is divided by
-BETAS = (0.9, 0.99)  # of Adam; a batch says little about second moments of long ago
+LEAST = 1e-6  # least mean square that is divided by
+BETAS = (0.9, 0.99)  # decay rates of Adam: a batch says little about second moments of long ago
 RISE = 0.1  # part of the steps in which the rate rises
 
 
@@ -63,7 +63,7 @@ class ConvolutionNetwork:
         u ~ N(coef, R Rᵀ), for the lower triangle R of covariance_factor.
     intercept : Tensor of shape (C,)
     scale : float
-        Of the kernel of the top.
+        Factor of the kernel of the top.
     jitter : float
     """
 
@@ -250,5 +250,5 @@ class Training:
 
 
 def _share(done: float) -> float:
-    """Of the highest rate: up in a straight line, and down along a cosine."""
+    """The share of the highest rate: up in a straight line, and down along a cosine."""
     return min(1.0, done / RISE) * (1 + math.cos(math.pi * done)) / 2

@@ -67,7 +67,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
         the Wishart distribution whose mean it is, with ``wishart_dof`` times as many degrees of
         freedom as there are inducing patches. Fewer degrees are more noise; None means no noise.
     image_shape : (rows, columns) or (channels, rows, columns), optional
-        Of images that are given as rows of numbers. None takes the shape of X; a row of d numbers
+        Shape of images that are given as rows of numbers. None takes that of X; a row of d numbers
         then is an image of one row, such as a signal.
     epochs : int >= 1, default=30
         Passes over all images.
@@ -84,7 +84,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
     n_jobs : int, optional
         Threads of torch; None or -1 means all cores.
     random_state : int, RandomState or None
-        Of the first inducing patches, the batches and the Wishart draws.
+        Seed for the first inducing patches, the batches and the Wishart draws.
     verbose : bool, default=False
         Whether a line is printed for each epoch.
 

@@ -35,9 +35,9 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     ----------
     classes_ : ndarray of shape (C,)
     grams_, inducing_, dof_, objective_, objective_path_, gradient_norm_, n_iter_
-        As of `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
     coef_, covariance_, scale_, input_scale_, X_fit_, kernel_, gram_, solver_
-        As of `DeepKernelMachineRegressor`.
+        The same as for `DeepKernelMachineRegressor`.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         The mean of k(x, x).
     y_mean_, y_scale_ : ndarray of shape (outputs,)
     X_fit_, kernel_, gram_, solver_
-        As in `KernelRidge`; ``solver_`` is "exact" or "inducing".
+        The same as for `KernelRidge`; ``solver_`` is "exact" or "inducing".
 
     Notes
     -----
@@ -144,7 +144,7 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Means of y at the rows of X, (q,) or (q, n_targets).
 
-        With ``return_std`` also standard deviations of the same shape: of a new observation, its
+        Also standard deviations of the same shape, with ``return_std``: of a new observation, its
         noise among them.
         """
         mean, std = self._predicted(X)
@@ -164,5 +164,5 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
 
 
 def _precision(X: Any) -> Any:
-    """Of predictions: float32 for samples of float32."""
+    """The dtype of predictions: float32 for samples of float32."""
     return np.float32 if X.dtype == np.float32 else np.float64

@@ -26,7 +26,7 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.estimator import estimator
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
     check_count,
@@ -49,7 +49,7 @@ LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
 EXACT_ROWS = 2000  # up to which "auto" is exact
 ALL_ROWS = 20_000  # up to which it multiplies all of K by vectors
-C = 10.0  # of the support vector machine at the end
+C = 10.0  # penalty of the support vector machine at the end
 AUTO = ("information", "variance")  # the rankings that "auto" tries
 FEWEST = 10  # rows, with fewer none are held back
 
@@ -96,17 +96,17 @@ class MultilayerKernelMachine(
     learner : {"svc", "neighbours", "large_margin"} or classifier, default="svc"
         g: ``SVC(C=10)``; k-NN; k-NN after `LargeMarginNeighbours`; or a classifier of vectors.
     n_neighbors : int >= 1, default=5
-        Of the k-NN classifiers that choose the widths, and of the learner.
+        Number of neighbours of the classifiers that choose the widths, and of the learner.
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
     solver : {"auto", "exact", "randomized", "low_rank"}, default="auto"
-        Of kernel PCA. "randomized" multiplies K four times by random vectors, by which the small
-        components are a little mixed, and "low_rank" approximates K by ``rank`` centres. "auto" is
-        exact up to 2,000 rows, and of low rank beyond 20,000.
+        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
+        the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
+        "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None
-        Of the rows that are held back, of solvers and of the estimate of the mutual information.
+        Seed for the rows held back, the solvers and the estimate of the mutual information.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class MultilayerKernelMachine(
     X_fit_ : encoded samples
         The samples that the first layer compares with.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        The same as in scikit-learn.
 
     Notes
     -----
@@ -218,7 +218,7 @@ class MultilayerKernelMachine(
     def _chosen(
         self, kernels: list, widths: list, X: Any, codes: np.ndarray, settings: Settings
     ) -> tuple[list, list]:
-        """For each layer ranking and width, and the errors by which they were chosen."""
+        """The ranking and width of each layer, and the errors by which they were chosen."""
         held = self.validation_rows_
         if not len(held):
             first = self._rankings()[0]
@@ -366,7 +366,7 @@ class MultilayerKernelMachine(
             raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)
+        Place(self.memory, self.n_jobs)  # which checks them
 
     def __sklearn_is_fitted__(self) -> bool:
         return "learner_" in vars(self)

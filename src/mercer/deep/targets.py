@@ -26,7 +26,7 @@ from mercer.solvers import NewtonLogistic, Reason
 
 __all__ = ["ClassTargets", "Factor", "FactorSlope", "NumberTargets", "Targets"]
 
-LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # of learnt noise, in units of the amplitude
+LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # bounds of the learnt noise, in units of the amplitude
 LEAST_AMPLITUDE = 1e-10  # where all targets are 0
 
 
@@ -86,7 +86,7 @@ class Targets(ABC):
 
     @abstractmethod
     def residuals(self, T: np.ndarray, P: np.ndarray, noise: float) -> tuple[float, np.ndarray]:
-        """For K = T Tᵀ and P = TᵀT: log P but for terms of the determinant, and R (n, N)."""
+        """log P but for terms of the determinant, and R (n, N), for K = T Tᵀ and P = TᵀT."""
 
     @abstractmethod
     def determinant(self, logs: float, n: int, noise: float) -> float:
@@ -101,7 +101,7 @@ class Targets(ABC):
         return 1.0
 
     def dense(self, K: np.ndarray, noise: float) -> Dense:
-        """For the covariance matrix K."""
+        """log P and its derivatives for the covariance matrix K."""
         n, N = self.Y.shape
         s = self.shift(noise)
         L = np.linalg.cholesky(K + s * np.eye(n))
@@ -115,10 +115,10 @@ class Targets(ABC):
     def dense_residuals(
         self, K: np.ndarray, inverse: np.ndarray, noise: float
     ) -> tuple[float, np.ndarray]:
-        """As ``residuals``, with the inverse of K + s I."""
+        """The same as ``residuals``, with the inverse of K + s I."""
 
     def factored(self, factor: Factor, noise: float) -> Factored:
-        """For K ~ T Tᵀ, which lacks ``factor.gap`` of the trace."""
+        """log P and its derivatives for K ~ T Tᵀ, which lacks ``factor.gap`` of the trace."""
         T, P, gap = factor
         (n, m), N, s = T.shape, self.Y.shape[1], self.shift(noise)
         L = np.linalg.cholesky(P + s * np.eye(m))

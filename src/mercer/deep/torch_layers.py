@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from mercer.kernels import RBF, ArcCosine, Layer, Linear, NormalisedGaussian
+from mercer.kernels import Formula, Layer
 
 __all__ = ["TorchLayer", "torch_layer"]
 
@@ -21,6 +21,9 @@ STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float3
 
 class TorchLayer(ABC):
     """Abstract: κ(c, a, b) for tensors of inner products and squared norms that broadcast."""
+
+    def __init__(self, formula: Formula):
+        self.formula = formula
 
     @abstractmethod
     def of_gram(self, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -43,11 +46,8 @@ class _Linear(TorchLayer):
 
 
 class _Gaussian(TorchLayer):
-    def __init__(self, gamma: float):
-        self.gamma = gamma
-
     def of_gram(self, c, a, b):
-        return torch.exp(-self.gamma * (a + b - 2 * c).clamp_min(0))
+        return torch.exp(-self.formula.parameters["rate"] * (a + b - 2 * c).clamp_min(0))
 
     def of_diag(self, g):
         return torch.ones_like(g)
@@ -74,7 +74,7 @@ class _NormalisedGaussian(_OfAngles):
 
 
 class _ArcCosine(_OfAngles):
-    """Of degree 1."""
+    """The arc-cosine kernel of degree 1."""
 
     def of_cosines(self, cosines):
         cosines = cosines.clamp(-STRAIGHT, STRAIGHT)
@@ -83,25 +83,33 @@ class _ArcCosine(_OfAngles):
         return (sines + (math.pi - angles) * cosines) / math.pi
 
 
+#: profile of a formula, and its power or degree
+LAYERS = {
+    ("identity", None): _Linear,
+    ("exponential", 1): _Gaussian,
+    ("bell_of_angle", None): _NormalisedGaussian,
+    ("arc_cosine", 1): _ArcCosine,
+}
+
+
 def torch_layer(layer: Layer) -> TorchLayer:
     """The layer on tensors; ValueError if there is none.
 
     Examples
     --------
+    >>> from mercer.kernels import RBF
     >>> G = torch.tensor([[1.0, 0.5], [0.5, 1.0]])
     >>> torch_layer(RBF(0.5)).of_square(G)
     tensor([[1.0000, 0.6065],
             [0.6065, 1.0000]])
     """
     layer.check_layer()
-    if isinstance(layer, RBF) and layer.metric is None:
-        return _Gaussian(float(layer.gamma))
-    if isinstance(layer, NormalisedGaussian):
-        return _NormalisedGaussian()
-    if isinstance(layer, Linear):
-        return _Linear()
-    if isinstance(layer, ArcCosine) and (layer.degree, layer.layers) == (1, 1):
-        return _ArcCosine()
+    formula = layer.formula
+    if formula is not None:
+        numbers = formula.parameters
+        made = LAYERS.get((formula.profile, numbers.get("power", numbers.get("degree"))))
+        if made is not None:
+            return made(formula)
     raise ValueError(
         f"layer={layer!r}: a convolutional deep kernel machine has NormalisedGaussian(), "
         "ArcCosine(1), RBF with a number as gamma, or Linear()."

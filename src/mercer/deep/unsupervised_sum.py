@@ -13,7 +13,7 @@ from mercer.solvers import NeighbourhoodWeights
 
 __all__ = ["UnsupervisedSum"]
 
-ROWS = 2000  # from which weights are learnt, spread over the sample
+ROWS = 2000  # rows from which weights are learnt, spread over the sample
 
 
 class UnsupervisedSum(Node):
@@ -23,10 +23,10 @@ class UnsupervisedSum(Node):
     Parameters
     ----------
     kernels : list of Kernel
-        On the same samples, or on columns of a table. Each is divided by :math:`c_t`, the mean of
-        k(x, x) over the sample.
+        Kernels on the same samples, or on columns of a table. Each is divided by :math:`c_t`, the
+        mean of k(x, x) over the sample.
     n_neighbors : int >= 1, default=10
-        Rows of which each row is made again.
+        Number of neighbours from which each row is made again.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """Distances between vectors, categories, sets, strings and mixed columns."""
 
 from mercer.distances.amounts import BrayCurtis, Canberra
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.binary import Binary
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
@@ -44,6 +44,7 @@ __all__ = [
     "Minkowski",
     "Mixed",
     "NanEuclidean",
+    "Norm",
     "PairDifferences",
     "SmoothedMatch",
     "SquaredEuclidean",

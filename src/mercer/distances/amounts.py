@@ -43,7 +43,7 @@ class Canberra(Distance):
 
     meaning = Meaning("(Σⱼ |xⱼ − zⱼ| / (|xⱼ| + |zⱼ|))", "the sum of relative differences")
 
-    # of numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
+    # for numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
     definite_up_to = 1.0
 
     def __init__(self, weights: Any = None):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from mercer.distances.comparison import Comparison
 
-__all__ = ["Coordinates", "Distance"]
+__all__ = ["Coordinates", "Distance", "Norm"]
 
 
 class Coordinates(NamedTuple):
@@ -29,6 +29,21 @@ class Coordinates(NamedTuple):
     weights: np.ndarray | None
 
 
+class Norm(NamedTuple):
+    r"""A power of a distance as a sum over the columns of a difference.
+
+    Attributes
+    ----------
+    p : float
+        ``Distance.raw`` is :math:`\sum_j |(A (x - z))_j|^p`.
+    linear_map : ndarray of shape (d,) or (r, d), or None
+        The map A: a factor for each column, or a matrix; None is the identity.
+    """
+
+    p: float
+    linear_map: np.ndarray | None
+
+
 class Distance(Comparison):
     """A symmetric, non-negative dissimilarity ρ(x, z). Abstract: define ``block``."""
 
@@ -45,6 +60,8 @@ class Distance(Comparison):
     definite_up_to: float = 0.0
     #: whether `gradient` can compute the derivatives of `raw`
     differentiable: bool = False
+    #: what `raw` is, if it is the power of a norm of A (x - z) for vectors; None if it is not
+    norm: Norm | None = None
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         """ρ ** exponent, the form that is cheapest to compute (e.g. squared Euclidean): (n, m).
@@ -92,7 +109,7 @@ class Distance(Comparison):
     def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
         """:math:`t_j` for every pair of encoded rows, (n, m)."""
         raise TypeError(
-            f"{self!r} is no weighted sum over features: give Minkowski with p < inf, Match or "
+            f"{self!r} is not a weighted sum over features: give Minkowski with p < inf, Match or "
             "Mixed."
         )
 

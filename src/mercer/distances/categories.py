@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
-from mercer.samples import Categories, as_numbers
+from mercer.samples import Categories, float_array
 
 __all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
 
@@ -76,7 +76,7 @@ class _Frequencies(Distance):
         if not isinstance(self.counts, (list, tuple, np.ndarray)):
             raise TypeError(f"counts={self.counts!r}: give a list of arrays, one for each column.")
         for f in self.counts:
-            as_numbers("counts", f)
+            float_array("counts", f)
 
     def bind(self, X: Categories, y: Any = None) -> Self:
         if self.counts is not None:

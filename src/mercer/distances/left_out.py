@@ -60,7 +60,7 @@ def nearest_left_out(
     Parameters
     ----------
     distances : callable
-        For a slice of rows, an iterable of arrays (rows, n), C-ordered, one for each distance.
+        It takes a slice of rows and returns C-ordered arrays (rows, n), one for each distance.
     n : int
     k : int
         < n.

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski, norm_meaning
-from mercer.samples import Prepared, as_numbers, largest_column
+from mercer.samples import Prepared, float_array, largest_column
 
 __all__ = ["MappedMinkowski", "MinkowskiOfMapped"]
 
@@ -87,9 +87,14 @@ class MappedMinkowski(MinkowskiOfMapped):
     def meaning(self) -> Meaning:  # type: ignore[override]
         return norm_meaning(self.p, "W (x − z)")
 
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        A = np.asarray(self.linear_map, np.float64)
+        return Norm(float(self.p), A) if 0 < self.p < np.inf else None
+
     def validate(self) -> None:
         self._norm.validate()
-        A = as_numbers("linear_map", self.linear_map)
+        A = float_array("linear_map", self.linear_map)
         if A.ndim not in (1, 2) or A.size == 0:
             raise ValueError(
                 f"linear_map has shape {A.shape}: give one factor for each column, (d,), or a "

@@ -15,9 +15,9 @@ from mercer.distances.vectors import Minkowski
 from mercer.samples import (
     Prepared,
     Table,
-    as_numbers,
     as_table,
     column_names,
+    float_array,
     is_frame,
     is_missing,
     number_columns,
@@ -113,7 +113,7 @@ class Mixed(Composite, Distance):
         """
         X = as_table(X, "Mixed.gower")
         names = column_names(X)
-        w = np.ones(len(names)) if weights is None else as_numbers("weights", weights)
+        w = np.ones(len(names)) if weights is None else float_array("weights", weights)
         if w.shape != (len(names),) or not (w >= 0).all() or not w.any():
             raise ValueError(
                 f"weights={weights!r}: give a number >= 0 for each of the {len(names)} columns, "
@@ -160,7 +160,7 @@ class Mixed(Composite, Distance):
             distance.validate()
         if self.weights is None:
             return
-        w = as_numbers("weights", self.weights)
+        w = float_array("weights", self.weights)
         if w.shape != (len(self.parts),) or not (w >= 0).all():
             raise ValueError(
                 f"weights={self.weights!r}: give one number >= 0 for each of the "

@@ -59,7 +59,7 @@ class PairFunction(Comparison):
         """function(x, z), where x is the i-th object of X and z the j-th of Z; errors name them."""
         try:
             value = self.function(x, z)
-        except Exception as error:  # of the user's function: say how it was called
+        except Exception as error:  # the user's function failed: say how it was called
             name, pair = function_name(self.function), f"{_sample(X, i)} and {_sample(Z, j)}"
             error.add_note(f"{name} was called with two objects, {pair}. {self.instead}".rstrip())
             raise
@@ -81,7 +81,7 @@ class PairFunction(Comparison):
 
         same = self.symmetric and X is Z
         strips = np.array_split(np.arange(n), min(n, 8 * jobs))
-        # of a symmetric matrix, each strip of rows is computed only from its diagonal on
+        # each strip of a symmetric matrix is computed only from its diagonal on
         starts = [int(rows[0]) if same else 0 for rows in strips]
         parts = Parallel(jobs)(
             delayed(self.block)(X[rows], Z[np.arange(s, m)]) for rows, s in zip(strips, starts)

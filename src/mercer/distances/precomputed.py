@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.samples import MatrixRows, as_samples
 
 __all__ = ["Precomputed"]
@@ -38,6 +39,8 @@ class Precomputed(Distance):
     >>> NearestNeighbors(n_neighbors=1, metric=Precomputed()).fit(D).kneighbors()[1].ravel()
     array([1, 0, 1])
     """
+
+    meaning = Meaning("D given as a matrix", "a number that was computed elsewhere")
 
     kind = "precomputed"
     metric = False  # it is not known
@@ -94,7 +97,7 @@ def _some_neighbours(X: Any, like: Any) -> MatrixRows:
     """Training samples from a square sparse matrix, or new samples from their rows."""
     options: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
     graph: Any = sp.csr_array(check_array(X, input_name="X", **options))
-    if not graph.has_canonical_format:  # of entries that come twice the sum counts, as in scipy
+    if not graph.has_canonical_format:  # entries given twice are added, as in scipy
         graph = graph.copy()
         graph.sum_duplicates()
     every = np.arange(graph.shape[0])

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.samples import Prepared, as_numbers, largest_column
+from mercer.samples import Prepared, float_array, largest_column
 
 __all__ = [
     "check_weights",
@@ -110,7 +110,7 @@ def unit_rows(X: Any) -> Any:
     with np.errstate(over="ignore", under="ignore"):
         squares = squared_norms(X)
     usual = np.finfo(X.dtype).tiny / np.finfo(X.dtype).eps
-    if not ((squares > usual) & (squares < np.inf)).all():  # of a zero row, or out of range
+    if not ((squares > usual) & (squares < np.inf)).all():  # a zero row, or squares out of range
         X = _largest_is_one(X)
         squares = squared_norms(X)
     length = np.sqrt(squares)
@@ -150,7 +150,7 @@ def check_weights(weights: Any, *, shares: bool = False) -> None:
     of their sum, it must not be 0."""
     if weights is None:
         return
-    w = as_numbers("weights", weights)
+    w = float_array("weights", weights)
     if not (w >= 0).all():
         raise ValueError("weights must be >= 0: with a negative weight this is not a distance.")
     if shares and not w.any():

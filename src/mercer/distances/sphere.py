@@ -70,7 +70,7 @@ class Haversine(Distance):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
-        # by differences: ‖x‖² + ‖z‖² - 2<x, z> would lose the distances between near places
+        # differences, because ‖x‖² + ‖z‖² - 2<x, z> would lose the distances of near places
         D = feature_sum(_native.squared_gaps, X.parts[0], Z.parts[0])
         np.sqrt(D, out=D)
         D *= 0.5

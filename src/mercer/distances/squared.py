@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.base import Distance
+from mercer.distances.base import Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
 
@@ -46,6 +46,10 @@ class SquaredEuclidean(Distance):
     @property
     def _root(self) -> Minkowski:
         return Minkowski(2.0, self.weights)
+
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        return self._root.norm
 
     def validate(self) -> None:
         self._root.validate()

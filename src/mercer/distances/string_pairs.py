@@ -123,10 +123,10 @@ def _arrays(X: Strings, Z: Strings) -> tuple[tuple, tuple]:
 def _native_edits(
     X: Strings, Z: Strings | None, variant: str, normalised: bool, limit: float
 ) -> np.ndarray:
-    """As `edits`; without Z the distances of X to itself."""
+    """The same as `edits`; without Z, the distances between the rows of X."""
     n, m = X.lengths, X.lengths if Z is None else Z.lengths
     longest = np.add if variant == "indel" else np.maximum
-    # of normalised distances, the limit of the longest pair, which none of the others exceeds
+    # if normalised, the limit of the longest pair, which none of the others exceeds
     most = limit
     if normalised:
         most = limit * (1 + 1e-6) * int(longest(n.max(initial=0), m.max(initial=0)))

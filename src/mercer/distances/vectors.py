@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance
+from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.covariance import least_left_out
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
@@ -28,7 +28,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.samples import Prepared, as_numbers, is_number
+from mercer.samples import Prepared, float_array, is_number
 
 __all__ = ["Cosine", "Mahalanobis", "Minkowski", "norm_meaning"]
 
@@ -90,12 +90,19 @@ class Minkowski(Distance):
 
     @property
     def definite_up_to(self) -> float:  # type: ignore[override]
-        # for p > 2 no power is, from three columns on (Koldobsky 1991)
+        # for p > 2 and three or more columns, no power is (Koldobsky 1991)
         return self.exponent if self.p <= 2 else 0.0
 
     @property
     def differentiable(self) -> bool:  # type: ignore[override]
         return 1 <= self.p < np.inf
+
+    @property
+    def norm(self) -> Norm | None:  # type: ignore[override]
+        if not 0 < self.p < np.inf:
+            return None
+        w = self.weights
+        return Norm(float(self.p), None if w is None else np.asarray(w, float) ** (1 / self.p))
 
     def validate(self) -> None:
         if not (is_number(self.p) and self.p >= 0):
@@ -259,6 +266,10 @@ class Mahalanobis(Distance):
         self.shrinkage = shrinkage
         self.precision = precision
 
+    @property
+    def norm(self) -> Norm:  # type: ignore[override]
+        return Norm(2.0, self.factor().T)
+
     def validate(self) -> None:
         if self.shrinkage not in ("auto", "leave_one_out") and not (
             is_number(self.shrinkage) and 0 <= self.shrinkage <= 1
@@ -403,7 +414,7 @@ class Cosine(Distance):
 
 
 def _symmetric(name: str, matrix: Any) -> np.ndarray:
-    S = as_numbers(name, matrix)
+    S = float_array(name, matrix)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S

@@ -33,7 +33,7 @@ class Leaves:
     starts : ndarray of shape (leaves + 1,)
         Where the rows of each leaf begin in ``order``.
     routes : ndarray of shape (centres, leaves - 1)
-        For each inner node the coefficients at the centres of the score that it asks for.
+        Coefficients, at the centres, of the score by which each inner node divides its rows.
     cuts : ndarray of shape (leaves - 1,)
         Samples with a larger score go to the second child.
     """

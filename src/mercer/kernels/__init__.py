@@ -7,6 +7,7 @@ from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
+from mercer.kernels.formula import Formula
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
@@ -49,6 +50,7 @@ __all__ = [
     "Exponential",
     "ExponentialPower",
     "FixedLengthSubsequences",
+    "Formula",
     "FromCallable",
     "FromDistance",
     "FromFunction",

@@ -8,6 +8,7 @@ Kernels that change the features of one kernel (normalised, centred ...) are in 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,8 +17,9 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Composite, Meaning, dense_rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 
 __all__ = [
     "Convex",
@@ -239,6 +241,11 @@ class Scaled(Unary):
                 "sum."
             )
 
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        inner = self.kernel.formula
+        return inner and replace(inner, factor=inner.factor * float(self.factor))
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         K = self.inner_block(X, Z)
         K *= self.factor
@@ -363,7 +370,7 @@ class Convex(Node):
     array([[1.75]])
     """
 
-    meaning = Meaning("mean of {kernels}", "the mean of several kernels")
+    meaning = Meaning("mean of {kernels}", "the weighted mean of several kernels")
 
     def __init__(self, kernels: list[Kernel], weights: Any = None):
         self.kernels = kernels
@@ -383,7 +390,7 @@ class Convex(Node):
     def _weights(self) -> np.ndarray:
         if self.weights is None:
             return np.full(len(self.kernels), 1 / len(self.kernels))
-        return as_numbers("weights", self.weights)
+        return float_array("weights", self.weights)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)

@@ -9,6 +9,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Meaning
 from mercer.kernels.base import Layer
+from mercer.kernels.formula import Formula
 from mercer.samples import is_number
 
 __all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms", "cosines_of_gram"]
@@ -80,6 +81,13 @@ class ArcCosine(Layer):
             raise ValueError(f"degree={self.degree!r}: an arc-cosine kernel needs 0, 1 or 2.")
         check_layers("layers", self.layers)
 
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        if self.layers != 1 or self.degree == 0:  # two zero rows of degree 0 are at no angle
+            return None
+        n = int(self.degree)
+        return Formula("arc_cosine", {"degree": n}, "cosine", lengths=float(n))
+
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         outer = np.sqrt(self.of_diag(g_x)), np.sqrt(self.of_diag(g_z))
         return apply_layers(G, (g_x, g_z), outer, self.degree, self.layers)
@@ -96,7 +104,7 @@ class ArcCosine(Layer):
             return super().gram_derivatives(G, g_x, g_z)
         roots, cosines = cosines_of_gram(G, g_x, g_z)
         rest = 1 - np.arccos(cosines) / np.pi
-        area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # of a parallelogram, by π
+        area = np.sqrt(np.maximum(roots**2 - G**2, 0)) / np.pi  # area of a parallelogram, by π
         x, z = not_zero(g_x)[:, None], not_zero(g_z)
         if self.degree == 1:
             return rest, area / (2 * x), area / (2 * z)
@@ -149,7 +157,7 @@ def apply_layers(
 ) -> np.ndarray:
     """``outer[0][i] · outer[1][j] · J_n(θ) / J_n(0)`` in the place of G[i, j]; θ is the angle of
     inner products G and squared norms, and becomes the angle of the next layer and so on."""
-    smallest = np.finfo(G.dtype).tiny  # of a smaller one, the reciprocal may be infinite
+    smallest = np.finfo(G.dtype).tiny  # the reciprocal of a smaller one may be infinite
     zero_x, zero_z = (g < smallest for g in norms)
     if zero_x.any() and zero_z.any():
         G[np.ix_(zero_x, zero_z)] = 1  # two zero rows agree; another row is at a right angle

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance, inner_products, squared_norms
+from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import logarithms
 from mercer.samples import Prepared, as_samples, is_number
 
@@ -32,6 +33,8 @@ class Kernel(Comparison):
     positive_definite: bool | None = True
     #: whether k(x, z) = <x, z> of the given vectors, so that learners need no Gram matrix
     linear: bool = False
+    #: a bound kernel on vectors as data, for other devices; None if it has no such form
+    formula: Formula | None = None
     #: φ of encoded samples, shape (n, p); only kernels with a finite number of features have it
     features: Callable[[Any], Any]
     #: a block and k(x, x) as pairs (m, e) with k = m 2^e; only kernels that may overflow have them

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.distances import Meaning, column_weights, match_counts
 from mercer.kernels.base import Kernel
-from mercer.samples import Categories, as_numbers
+from mercer.samples import Categories, float_array
 
 __all__ = ["Match"]
 
@@ -52,7 +52,7 @@ class Match(Kernel):
         self.weights = weights
 
     def validate(self) -> None:
-        if self.weights is not None and not (as_numbers("weights", self.weights) >= 0).all():
+        if self.weights is not None and not (float_array("weights", self.weights) >= 0).all():
             raise ValueError("weights must be >= 0: with a negative weight this is not a kernel.")
 
     def _weights(self, X: Categories) -> np.ndarray:

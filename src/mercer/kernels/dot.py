@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from mercer.distances import Meaning, cosines, inner_products, squared_norms, unit_rows
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel, Layer
+from mercer.kernels.formula import Formula
 from mercer.samples import Prepared, is_number
 
 __all__ = [
@@ -42,6 +43,10 @@ class Linear(Layer):
 
     linear = True
     differentiable = True
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity")
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return X
@@ -118,6 +123,11 @@ class Polynomial(Layer):
         self.validate()
         gamma = resolve_gamma(self.gamma, X)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        numbers = {"gamma": float(bound_gamma(self.gamma, self)), "coef0": float(self.coef0)}
+        return Formula("polynomial", {**numbers, "degree": int(self.degree)})
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         return self._of_product(G)
@@ -201,6 +211,11 @@ class Sigmoid(Kernel):
         gamma = resolve_gamma(self.gamma, X)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        numbers = {"gamma": float(bound_gamma(self.gamma, self)), "coef0": float(self.coef0)}
+        return Formula("tanh", numbers)
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         P = inner_products(X, Z)
         P *= narrowed(bound_gamma(self.gamma, self), P.dtype)
@@ -224,6 +239,10 @@ class Cosine(Kernel):
     """
 
     meaning = Meaning("⟨x, z⟩ / (‖x‖ ‖z‖)", "the cosine of the angle between two rows")
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity", coordinates="cosine")
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))

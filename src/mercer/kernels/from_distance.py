@@ -7,6 +7,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, Meaning
 from mercer.kernels.base import Radial
+from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
 __all__ = ["FromDistance"]
@@ -68,6 +69,11 @@ class FromDistance(Radial):
             if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
         self.rho.validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.power / self.rho.exponent
+        return of_distance("exponential", self.rho, rate=float(self.gamma), power=power)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         power = self.power / self.rho.exponent

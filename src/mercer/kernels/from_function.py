@@ -131,7 +131,7 @@ class FromCallable(Kernel):
         name, wanted = function_name(self.function), (X.shape[0], Z.shape[0])
         try:
             K = self.function(X_given, Z_given, **(self.arguments or {}))
-        except Exception as error:  # of the user's function: say how it was called
+        except Exception as error:  # the user's function failed: say how it was called
             error.add_note(f"{name} was called with two whole samples, of {wanted} rows. {PAIRS}")
             raise
         K = K.toarray() if sp.issparse(K) else np.array(K)

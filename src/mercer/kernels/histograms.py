@@ -11,6 +11,7 @@ from mercer import _native
 from mercer.distances import Meaning, feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Formula
 
 __all__ = ["ChiSquared", "HistogramIntersection", "histogram_gamma"]
 
@@ -53,6 +54,11 @@ class ChiSquared(Kernel):
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "ChiSquared")
 
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        rate = float(bound_gamma(self.gamma, self))
+        return Formula("exponential", {"rate": rate, "power": 1.0}, "chi_squared")
+
     def block(self, X: Any, Z: Any) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
         _native.exp_scaled(D, bound_gamma(self.gamma, self))
@@ -82,6 +88,10 @@ class HistogramIntersection(Kernel):
 
     def check(self, X: Any, like: Any = None) -> None:
         _refuse_negative(X, "HistogramIntersection")
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("identity", coordinates="minima")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)

@@ -145,7 +145,7 @@ class Counted:
     ----------
     windows : Windows
     kept : int, default=0
-        For how many patterns the slices of these rows keep their counts, for callers that need the
+        The number of patterns whose counts are kept for slices of these rows, if callers need the
         same slices several times. No row is kept twice.
     """
 

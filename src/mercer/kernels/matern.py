@@ -7,6 +7,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, Meaning
 from mercer.kernels.bandwidths import narrowed
+from mercer.kernels.formula import Formula, of_distance
 from mercer.kernels.radial import (
     OfMetric,
     check_positive,
@@ -69,6 +70,14 @@ class Matern(OfMetric):
             raise ValueError(f"nu={self.nu!r}: must be > 0, or inf.")
         check_positive("length_scale", self.length_scale)
         super().validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        nu, l, e = float(self.nu), float(self.length_scale), self.distance.exponent
+        if nu == np.inf:
+            return of_distance("exponential", self.distance, rate=0.5 / l / l, power=2 / e)
+        rate = float(np.sqrt(2 * nu)) / l
+        return of_distance("matern", self.distance, nu=nu, rate=rate, power=1 / e)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         nu, l = float(self.nu), float(self.length_scale)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.kernels.bandwidths import evenly
 from mercer.kernels.base import Kernel
-from mercer.samples import as_numbers, describe
+from mercer.samples import describe, float_array
 
 __all__ = ["MercerCheck", "check_mercer", "repair"]
 
@@ -69,7 +69,7 @@ def check_mercer(
     kernel : Kernel
     X : raw samples of the kernel's kind
     max_samples : int, default=1000
-        Of more rows than this, only so many, evenly spaced, are used: the check costs O(n³).
+        The most rows that are used, evenly spaced among all: the check costs O(n³).
     tolerance : float, optional
         How negative an eigenvalue may be, relative to the largest. None means n times the machine
         precision of the dtype.
@@ -130,7 +130,7 @@ def repair(K: np.ndarray, how: str = "clip") -> np.ndarray:
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    K = as_numbers("K", K) if np.asarray(K).dtype.kind != "f" else np.asarray(K)
+    K = float_array("K", K) if np.asarray(K).dtype.kind != "f" else np.asarray(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K has shape {K.shape}: give a square matrix.")
     if not np.isfinite(K).all():

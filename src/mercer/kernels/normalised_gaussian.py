@@ -7,6 +7,7 @@ import numpy as np
 from mercer.distances import Meaning
 from mercer.kernels.arc_cosine import check_norms, cosines_of_gram, not_zero
 from mercer.kernels.base import Layer
+from mercer.kernels.formula import Formula
 
 __all__ = ["NormalisedGaussian"]
 
@@ -39,6 +40,10 @@ class NormalisedGaussian(Layer):
     )
 
     differentiable = True
+
+    @property
+    def formula(self) -> Formula:  # type: ignore[override]
+        return Formula("bell_of_angle", coordinates="cosine", lengths=1.0)
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         roots, cosines = cosines_of_gram(G, g_x, g_z)

@@ -15,6 +15,7 @@ from mercer import _native
 from mercer.distances import Distance, Meaning, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
+from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
 __all__ = [
@@ -138,6 +139,13 @@ class RBF(OfMetric):
     def bind(self, X: Any, y: Any = None) -> Self:
         return bind_gamma(super().bind(X, y), X, 2)
 
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = 2 / self.distance.exponent
+        return of_distance(
+            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
+        )
+
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, 2 / self.distance.exponent, bound_gamma(self.gamma, self))
 
@@ -188,12 +196,19 @@ class Laplacian(OfMetric):
     def block(self, X: Any, Z: Any) -> np.ndarray:
         if self.metric is not None or X.shape[1] != 1:
             return super().block(X, Z)
-        # of single numbers: no power for each pair
+        # single numbers need no power for each pair
         x, z = (dense_rows(side)[:, 0] for side in (X, Z))
         K = np.empty((len(x), len(z)), np.result_type(x, z))
         x, z = (np.require(side, K.dtype, ["C", "ALIGNED"]) for side in (x, z))
         _native.exp_gaps(x, z, float(bound_gamma(self.gamma, self)), K)
         return K
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = 1 / self.distance.exponent
+        return of_distance(
+            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
+        )
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, 1 / self.distance.exponent, bound_gamma(self.gamma, self))
@@ -257,6 +272,11 @@ class ExponentialPower(OfMetric):
             )
         super().validate()
 
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.power / self.distance.exponent
+        return of_distance("exponential", self.distance, rate=1 / float(self.scale), power=power)
+
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.power / self.distance.exponent, 1 / float(self.scale))
 
@@ -316,6 +336,11 @@ class LpqLaplace(Radial):
         check_positive("length_scale", self.length_scale)
         self.distance.validate()
 
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power = self.p / self.q
+        return of_distance("exponential", self.distance, rate=self._rate(), power=power)
+
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.p / self.q, self._rate())
 
@@ -370,6 +395,11 @@ class RationalQuadratic(OfMetric):
         check_positive("alpha", self.alpha)
         check_positive("length_scale", self.length_scale)
         super().validate()
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        power, alpha = 2 / self.distance.exponent, float(self.alpha)
+        return of_distance("rational", self.distance, rate=self._rate(), power=power, alpha=alpha)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         D = raised(D, 2 / self.distance.exponent)

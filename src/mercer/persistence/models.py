@@ -40,7 +40,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
         classes that other packages define at the top level of a module: a kernel of your own,
         say. `load` then needs their names.
     path : str or path
-        By convention ``*.mercer``. An existing file is replaced, at the end and in one step.
+        The file, usually ``*.mercer``. An existing file is replaced, at the end and in one step.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
         The file is truncated, not a Mercer model, written by a newer version, or names types
         that are neither allowed in every file nor in ``trusted``. Nothing was loaded then.
     TypeError, ValueError
-        ``trusted`` is no list, or an entry is not a class, cannot be imported, or belongs to a
+        ``trusted`` is not a list, or an entry is not a class, cannot be imported, or belongs to a
         package whose safe types are known already. The file was not opened then.
 
     See Also
@@ -126,7 +126,7 @@ def model_bytes(model: Any) -> bytes:
     Raises
     ------
     ModelFileError
-        As `save` does.
+        For the same reasons as `save`.
     """
     name = type(model).__name__
     try:
@@ -207,21 +207,21 @@ def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
     Parameters
     ----------
     path : path
-        Where they come from; for messages.
+        The file that they come from, for messages.
     allowed : list of str
         The names of classes that the user trusts, from `trusted_names`.
 
     Raises
     ------
     ModelFileError
-        As `load` does.
+        For the same reasons as `load`.
     """
     _check(content, path)
     return _build(content, path, allowed)
 
 
 def _check(content: bytes, path: Path) -> None:
-    """Refuse what is no whole Mercer model of a format that this version reads."""
+    """Refuse what is not a whole Mercer model of a format that this version reads."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_members(archive, len(content))

@@ -40,7 +40,7 @@ def check_schema(archive: zipfile.ZipFile) -> None:
     Raises
     ------
     ValueError
-        What is wrong. Other types, as KeyError, if this is no description at all.
+        It says what is wrong. Other errors, such as KeyError, if this is not a description at all.
     """
     walk = _Walk(archive)
     walk.form(json.loads(archive.read(SCHEMA)), 0)
@@ -54,7 +54,7 @@ class _Walk:
     def __init__(self, archive: zipfile.ZipFile):
         self.archive = archive
         self.forms: dict[Any, int] = {}  # of each __id__
-        self.dtypes: dict[str, np.dtype | None] = {}  # of each member that was checked
+        self.dtypes: dict[str, np.dtype | None] = {}  # dtype of each member that was checked
         self.owners: dict[str, Any] = {}  # the __id__ that each member belongs to
         self.makes_generators = False
         self.largest_pool = 0

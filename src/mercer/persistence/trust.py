@@ -65,7 +65,7 @@ PUBLIC = {
         "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression"
     ),
 }
-# of these, what is safe is on a list already; the rest (subprocess.Popen, functools.partial,
+# what is safe among these is on a list already; the rest (subprocess.Popen, functools.partial,
 # scikit-learn's trees) is not, and no user has to know why
 JUDGED = {"mercer", "numpy", "scipy", "sklearn", "skops", *sys.stdlib_module_names}
 FUNCTIONS = (FunctionType, BuiltinFunctionType)
@@ -135,7 +135,7 @@ def trusted_names(trusted: Any) -> list[str]:
     Raises
     ------
     TypeError, ValueError
-        As `mercer.load` does for its argument.
+        For the same reasons as `mercer.load`.
     """
     if isinstance(trusted, (str, bytes, type)) or not isinstance(trusted, Iterable):
         example = trusted if isinstance(trusted, str) else "their.module.Kernel"

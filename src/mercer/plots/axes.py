@@ -36,7 +36,7 @@ class Axis:
         low, high, value = float(self.low), float(self.high), float(value)  # numpy's warn
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
-        if not math.isfinite(high - low):  # of huge numbers, whose quarters are exact
+        if not math.isfinite(high - low):  # huge numbers, whose quarters are exact
             low, high, value = low / 4, high / 4, value / 4
         share = (value - low) / (high - low) if high > low else 0.5
         return round(self.start + share * (self.end - self.start), 2)

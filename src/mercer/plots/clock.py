@@ -14,7 +14,7 @@ PILOT = 100  # rows whose matrix is timed before a larger one is computed
 
 
 class Clock:
-    """Seconds since it was made, and until ``limit``; None is no limit.
+    """Seconds since it was made, and until ``limit``; None means no limit.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Clock:
 
 
 def affordable_rows(matrix: Callable[[int], Any], most: int, clock: Clock) -> int:
-    """At most so many rows that ``matrix(rows)``, whose time grows with the square, is in time."""
+    """The most rows for which ``matrix(rows)``, whose time grows with their square, is in time."""
     if clock.limit is None or most <= PILOT:
         return most
     begun = clock.spent()

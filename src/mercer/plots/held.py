@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
-from mercer.tables import as_dates, as_numbers, read_columns
+from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
 __all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
 
@@ -31,7 +31,7 @@ class Rows(ABC):
         The rows as the model's fits and predictions read them.
     """
 
-    kinds: dict[Any, str | None]
+    kinds: dict[Any, ColumnKind | None]
     data: Any
 
     def __len__(self) -> int:
@@ -53,27 +53,28 @@ class Rows(ABC):
         """The data, with a column constant: everywhere the cell of a row of ``other``."""
         return self.with_cells(column, other, np.full(len(self), row))
 
-    def kind(self, column: Any) -> str | None:
-        """The kind of a column; "number" for a column of numbers of a model without kinds."""
+    def kind(self, column: Any) -> ColumnKind | None:
+        """The kind of a column; of a model without kinds, None for all but numbers."""
         kind = self.kinds[column]
-        return "number" if kind is None and self.cells(column).dtype.kind in "iuf" else kind
+        numbers = kind is None and self.cells(column).dtype.kind in "iuf"
+        return column_kind("number") if numbers else kind
 
 
 class EncodedRows(Rows):
     """Rows of a table that an automatic estimator has encoded."""
 
-    def __init__(self, table: dict, data: EncodedColumns, kinds: dict, features: list):
-        self.table, self.data, self.kinds, self.features = table, data, kinds, features
+    def __init__(self, table: EncodedTable, kinds: dict):
+        self.table, self.kinds = table, kinds
+        self.data, self.features = table.matrix, table.features
         self.parts: dict[Any, list[int]] = {}  # column of the table -> encoded columns
-        for j, feature in enumerate(features):
+        for j, feature in enumerate(table.features):
             self.parts.setdefault(feature.source, []).append(j)
 
     def __getitem__(self, rows: np.ndarray) -> EncodedRows:
-        table = {name: cells[rows] for name, cells in self.table.items()}
-        return EncodedRows(table, self.data[rows], self.kinds, self.features)
+        return EncodedRows(self.table[rows], self.kinds)
 
     def cells(self, column: Any) -> np.ndarray:
-        return self.table[column]
+        return self.table.columns[column]
 
     def with_cells(
         self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
@@ -127,28 +128,24 @@ def rows_of(model: Any, X: Any) -> Rows:
     """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
     if not hasattr(model, "encoder_"):
         return RawRows(X)
-    kinds = {column.name: column.kind for column in model.columns_ if column.used}
-    table = read_columns(X)
-    names = list(getattr(model, "feature_names_in_", []))
-    if names and not any(isinstance(name, str) for name in table):
-        table = dict(zip(names, table.values()))
-    return EncodedRows(table, model.encode(X), kinds, model.encoder_.features_)
+    kinds = {column.name: column.of for column in model.columns_ if column.used}
+    return EncodedRows(model.encode_table(X), kinds)
 
 
-def typical_row(cells: np.ndarray, kind: str | None) -> int:
+def typical_row(cells: np.ndarray, kind: ColumnKind | None) -> int:
     """Row of the median number (without missing ones), or of the most frequent value.
 
     A column that a model reads as numbers or dates gets a row with one of these: ``kind`` says so
     where it may hold texts.
     """
-    if kind == "number" or (kind is None and cells.dtype.kind in "iuf"):
+    if cells.dtype.kind in "iuf" if kind is None else kind.numeric:
         numbers = as_numbers(cells)
         present = np.flatnonzero(~np.isnan(numbers))
         order = np.argsort(numbers[present], kind="stable")
         return int(present[order[len(present) // 2]]) if len(present) else 0
-    rows = np.flatnonzero(~np.isnat(as_dates(cells))) if kind == "date" else np.array([], int)
-    if not len(rows):
-        rows = np.arange(len(cells))
+    rows = np.arange(len(cells))
+    if kind is not None and kind.in_time and not (lost := np.isnat(kind.read(cells))).all():
+        rows = np.flatnonzero(~lost)
     texts = [str(value) for value in cells[rows].tolist()]
     commonest, _ = Counter(texts).most_common(1)[0]
     return int(rows[texts.index(commonest)])

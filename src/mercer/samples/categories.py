@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import InputTags
 
-from mercer.samples.frames import is_missing, object_columns
 from mercer.samples.kind import Kind
+from mercer.samples.raw_data import is_missing, object_columns
 
 __all__ = ["Categories", "CategoriesKind"]
 

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils import InputTags
 
-__all__ = ["Kind"]
+from mercer.samples.raw_data import as_objects, describe_entry
+
+__all__ = ["Kind", "named"]
 
 
 class Kind(ABC):
@@ -42,12 +44,14 @@ class Kind(ABC):
     column : str
         What a table calls a column of such samples, one in each cell: "text", "graph"; empty if
         there are no such columns.
+    judged : bool
+        Whether it takes more than `holds` to tell a column of such samples: texts may be levels.
     empty : object
         The sample that a missing cell of a column counts as. None: missing cells are refused.
     distance : str or callable or None
         What makes the default distance: a class, or where it is found, "package.module:Class".
     kernels : tuple of str or callables
-        What makes kernels that suit a column of such samples, the best first.
+        What makes kernels that suit a column of such samples, the best first. k(x, x) should be 1.
     size_of : str
         What `size` counts, in the plural: "characters".
     """
@@ -62,6 +66,7 @@ class Kind(ABC):
     discrete: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     column: ClassVar[str] = ""
+    judged: ClassVar[bool] = False
     empty: ClassVar[Any] = None
     distance: ClassVar[Any] = None
     kernels: ClassVar[tuple[Any, ...]] = ()
@@ -74,6 +79,23 @@ class Kind(ABC):
         ``like`` are the encoded training samples, whose codes are used again, or None. ``reader``
         is the name of what compares the samples, for error messages.
         """
+
+    def rows(self, X: Any, reader: str) -> list:
+        """The samples of a list or a column, each of which is of this kind.
+
+        Raises
+        ------
+        TypeError, ValueError
+            X is no list or column, or is empty, or has another object, which the message names.
+        """
+        rows = as_objects(X, self.name, reader)
+        for i, row in enumerate(rows):
+            if not self.holds(row):
+                raise TypeError(
+                    f"X[{i}] is {describe_entry(row)}, but {reader} compares {self.name}: give "
+                    f"{self.looks}."
+                )
+        return rows
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
         """Raise an error if these columns of a table cannot be encoded, and name the columns."""
@@ -111,11 +133,11 @@ class Kind(ABC):
 
     def make_distance(self) -> Any:
         """The default distance, or None."""
-        return None if self.distance is None else _found(self.distance)()
+        return None if self.distance is None else named(self.distance)()
 
     def make_kernels(self) -> list:
         """Kernels that suit such samples, the best first."""
-        return [_found(kernel)() for kernel in self.kernels]
+        return [named(kernel)() for kernel in self.kernels]
 
     def counter(self, samples: Any) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is
@@ -126,7 +148,7 @@ class Kind(ABC):
         return f"{type(self).__name__}()"
 
 
-def _found(made_by: str | Callable) -> Callable:
+def named(made_by: str | Callable) -> Callable:
     """What makes a distance or a kernel; rooms above this one are named, and never imported."""
     if callable(made_by):
         return made_by

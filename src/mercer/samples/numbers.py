@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = ["as_numbers", "is_number", "is_whole"]
+__all__ = ["float_array", "is_number", "is_whole"]
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -31,14 +31,14 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def as_numbers(name: str, values: Any) -> np.ndarray:
+def float_array(name: str, values: Any) -> np.ndarray:
     """``values`` as an array of float64; a TypeError names the parameter if they are no numbers.
 
     Examples
     --------
-    >>> as_numbers("weights", [1, 2])
+    >>> float_array("weights", [1, 2])
     array([1., 2.])
-    >>> as_numbers("weights", "heavy")
+    >>> float_array("weights", "heavy")
     Traceback (most recent call last):
     TypeError: weights='heavy': give real numbers.
     """

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import as_objects, is_frame
 from mercer.samples.kind import Kind
+from mercer.samples.raw_data import as_objects, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
 __all__ = ["Objects", "ObjectsKind"]

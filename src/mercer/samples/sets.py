@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.frames import as_objects, describe_entry, is_missing_value
-from mercer.samples.kind import Kind
+from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 __all__ = ["Sets", "SetsKind", "item_rows", "split_items"]
 
@@ -57,6 +57,7 @@ class SetsKind(Kind):
     encoded = (Sets,)
     coded = discrete = True
     column = "set"
+    judged = True
     empty = ()
     distance = "mercer.distances:Jaccard"
     kernels = ("mercer.kernels:Jaccard",)
@@ -72,6 +73,10 @@ class SetsKind(Kind):
 
     def joined(self, X: Sets, more: Sets) -> Sets:
         return joined_rows(X, more)
+
+    def counter(self, samples: Sets) -> Any:
+        """Indicators of items."""
+        return named("mercer.kernels:Intersection")()
 
     def holds(self, item: Any) -> bool:
         return isinstance(item, Set)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import InputTags
 
-from mercer.samples.frames import as_objects, describe_entry, is_missing_value
-from mercer.samples.kind import Kind
+from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 __all__ = ["Strings", "StringsKind"]
 
@@ -71,10 +71,10 @@ class StringsKind(Kind):
     encoded = (Strings,)
     coded = discrete = True
     column = "text"
+    judged = True
     empty = ""
     size_of = "characters"
     distance = "mercer.distances:Edit"
-    kernels = ("mercer.kernels:Spectrum",)
 
     def encode(self, X: Any, like: Strings | None, reader: str) -> Strings:
         rows = as_objects(X, "strings", reader)
@@ -101,6 +101,13 @@ class StringsKind(Kind):
     def tag(self, tags: InputTags) -> None:
         super().tag(tags)
         tags.string = True
+
+    def make_kernels(self) -> list:
+        return [named("mercer.kernels:Spectrum")(length).normalised() for length in (3, 5)]
+
+    def counter(self, samples: Strings) -> Any:
+        """Counts of characters in a row, three at a time, or of tokens."""
+        return named("mercer.kernels:Spectrum")(3 if samples.form == "text" else 1, samples)
 
     def holds(self, item: Any) -> bool:
         return isinstance(item, (str, bytes))

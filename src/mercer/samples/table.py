@@ -24,7 +24,7 @@ class Table:
     Parameters
     ----------
     groups : list of (encoding, columns)
-        For each part, how its columns were encoded (`Comparison.encoding`), and a tuple of their
+        How the columns of each part were encoded (`Comparison.encoding`), and a tuple of their
         names.
     parts : list of encoded samples
         The samples of each group, all with the same number of rows.

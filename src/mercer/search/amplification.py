@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["Amplification", "cheapest", "s_curve"]
 
-MOST_HASHES = 32  # of one table: beyond them far rows are told apart by any family
+MOST_HASHES = 32  # most functions of one table; with more, any family tells far rows apart
 
 
 class Amplification(NamedTuple):
@@ -41,7 +41,7 @@ class Costs(NamedTuple):
     hash, table, visit, pair : float
         One hash function, one table, one row that is met in a table, one distance.
     rows : int
-        In the index.
+        Number of rows in the index.
     """
 
     hash: float

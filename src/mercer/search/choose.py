@@ -73,9 +73,9 @@ def fit_index(
     Returns
     -------
     index : Index
-        Fitted.
+        A fitted index.
     name : str
-        For the attribute ``algorithm_``: "brute", say, or the name of a class.
+        Value of the attribute ``algorithm_``: "brute", say, or the name of a class.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Index(BaseEstimator, ABC):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training rows.
+        The distance, bound to the training rows.
     n_samples_fit_ : int
 
     See Also
@@ -172,7 +172,7 @@ class Index(BaseEstimator, ABC):
         Parameters
         ----------
         X : samples
-            As for `fit`. New rows of numbers take the precision of those that are there.
+            New samples, as for `fit`. Rows of numbers take the precision of those that are there.
 
         Notes
         -----
@@ -205,7 +205,7 @@ class Index(BaseEstimator, ABC):
         distances : ndarray of shape (n, k)
             Ascending in each row.
         indices : ndarray of shape (n, k), int64
-            Of equally near rows the one of smaller index comes first. An index that is not
+            Equally near rows are in the order of their index. An index that is not
             ``exact`` may find fewer than k: the distance is then infinite and the index -1.
 
         Raises
@@ -244,7 +244,7 @@ class Index(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            The radius is no number or negative, or the results exceed ``memory``.
+            The radius is not a number or is negative, or the results exceed ``memory``.
         """
         search = self._question(Z)
         if not (is_number(radius) and radius >= 0):
@@ -261,7 +261,7 @@ class Index(BaseEstimator, ABC):
         Parameters
         ----------
         path : str or path
-            By convention ``*.index``. An existing file is replaced, at the end and in one step.
+            The file, usually ``*.index``. An existing file is replaced, at the end and in one step.
 
         Raises
         ------

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.index import Index
 from mercer.search.rows import Rows
 from mercer.search.vectors import NormedRows, Question, RowSource, VectorSearch
@@ -31,7 +31,7 @@ class BoxTree(RowSource):
     Parameters
     ----------
     normed : NormedRows
-        With p >= 1.
+        Rows whose distance has p >= 1.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class BoxTree(RowSource):
     order : ndarray of shape (n,), int64
         The number of each row of the leaves.
     columns, bounds, box : ndarray
-        Of each node, the column that is divided, and how far the rows reach on either side; and
+        The column that each node divides, and how far its rows reach on either side; and
         the box of all rows. See src/native/kd_tree.hpp.
     """
 
@@ -100,7 +100,7 @@ class BoxTree(RowSource):
         self.visit(asked, distances, indices)
 
     def visit(self, asked: Question, distances: np.ndarray, indices: np.ndarray) -> int:
-        """As `nearest`, and returns how many leaves were read."""
+        """The same as `nearest`; also returns how many leaves were read."""
         return _native.kd_nearest(*self._tree(), *self._queries(asked), distances, indices)
 
     def within(
@@ -131,7 +131,7 @@ class KDTree(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
     tree_ : BoxTree
 
@@ -150,7 +150,7 @@ class KDTree(Index):
     It takes O(d n log n) operations to build. With few columns a query takes about log n. With
     many, most boxes touch the ball of the neighbours, and a query takes longer than brute force:
     ``fit_index(..., "auto")`` finds out. The index holds the rows once, and 9 bytes beside each.
-    Of equally near rows the one of smaller index comes first. Sparse rows are made dense.
+    Equally near rows are in the order of their index. Sparse rows are made dense.
 
     References
     ----------
@@ -187,7 +187,7 @@ class KDTree(Index):
     def _coordinates(self, X: Any) -> Coordinates:
         name, distance = type(self).__name__, self.distance_
         if sp.issparse(X):
-            size, budget = X.dtype.itemsize * X.shape[0] * X.shape[1], memory_budget(self.memory)
+            size, budget = X.dtype.itemsize * X.shape[0] * X.shape[1], Place(self.memory).budget()
             if size > budget:
                 raise ValueError(
                     f"X has {X.shape} sparse rows, which {name} makes dense: they would take "

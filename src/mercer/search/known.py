@@ -23,7 +23,7 @@ class KnownNeighbours(Index):
     distance : Distance
         One that holds such a matrix (``Distance.known``), such as "precomputed" of the learners.
     memory, n_jobs
-        As for every index; nothing is computed.
+        Accepted as by every index, and not used: nothing is computed.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.gram import in_megabytes, memory_budget
+from mercer.gram import Place
 from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
 from mercer.search.brute import BruteForce
@@ -69,11 +69,11 @@ class LSHIndex(Index):
         over a sample.
     recall : float in (0, 1), default=0.95
     n_neighbors : int >= 1, default=10
-        Where ``near`` is None.
+        Number of neighbours by which distances are judged if ``near`` is None.
     n_tables, n_hashes : int, optional
         b and r, in place of those that cost least. Give both or none.
     random_state : int, RandomState or None, default=0
-        Of the functions, and of the sample.
+        Seed for drawing the hash functions and the sample.
     memory : int, str or None
         Budget in bytes or as "4GB"; tables take half of it at most. None means half of what is
         free.
@@ -83,7 +83,7 @@ class LSHIndex(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_tables_, n_hashes_ : int
         b and r.
     family_ : HashFamily
@@ -250,13 +250,11 @@ class LSHIndex(Index):
     def _room(self, n: int) -> int:
         """How many tables of n rows half of the memory holds while they are built."""
         each = 12 * n + 4 * _buckets(n)  # bytes
-        room = int(memory_budget(self.memory, 2 * MOST_TABLES * each) // (2 * each))
-        if room < (self.n_tables or 1):
-            raise MemoryError(
-                f"a hash table of {n:,} rows takes {each / 1e6:.3g} MB, and half of memory="
-                f"{self.memory!r} has no room for {self.n_tables or 1}: give memory="
-                f"{in_megabytes(2 * each * (self.n_tables or 1))} or more, or fewer tables."
-            )
+        place, least = Place(self.memory), self.n_tables or 1
+        room = int(place.budget(2 * MOST_TABLES * each) // (2 * each))
+        if room < least:
+            what = f"{least} hash tables of {n:,} rows, {each / 1e6:.3g} MB each, in half of it"
+            place.refuse(2 * each * least, what, ", or fewer tables")
         return min(room, MOST_TABLES)
 
     def _sample(self, X: Any, rng: np.random.Generator) -> Sample:
@@ -267,7 +265,7 @@ class LSHIndex(Index):
         others = self.distance_.whole(X[asking], X[among], self.n_jobs).ravel().astype(np.float64)
         others = rng.choice(others, min(PAIRS, len(others)), replace=False)
         some = np.sort(rng.choice(n, min(AMONG, n), replace=False))
-        # of a part of the rows, as large a part of the neighbours
+        # a part of the rows holds as large a part of the neighbours
         k = round(self.n_neighbors * len(some) / n) if self.near is None else SAMPLE // 4
         k = int(np.clip(k, 1, max(len(some) - 1, 1)))
         brute = BruteForce(self.distance_, self.memory, self.n_jobs).fit(X[some])

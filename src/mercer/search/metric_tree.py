@@ -41,7 +41,7 @@ class MetricTree(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
     vantages_ : encoded samples
         The vantage point of each inner node.
@@ -49,7 +49,7 @@ class MetricTree(Index):
     Raises
     ------
     ValueError
-        The distance is no metric.
+        The distance is not a metric.
 
     See Also
     --------
@@ -90,8 +90,8 @@ class MetricTree(Index):
         distance = self.distance_
         if not distance.metric:
             raise ValueError(
-                f"distance={distance!r} is no metric: the triangle inequality, by which MetricTree "
-                "rules rows out, does not hold. Use BruteForce."
+                f"distance={distance!r} is not a metric: the triangle inequality, by which "
+                "MetricTree rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
         check_leaf_size(self.leaf_size)
@@ -139,7 +139,7 @@ class MetricTree(Index):
         return order
 
     def _rounding(self, X: Any) -> float:
-        """By how much distances may be wrong: rounding must not rule rows out."""
+        """The error that distances may have: rounding must not rule rows out."""
         distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
         if distance.exponent == 1 and distance.reads.discrete:  # ratios of small integers
             return float(64 * eps * largest)

@@ -40,15 +40,15 @@ class MinHash(TransformerMixin, HashFamily):
         2³² - 2. Items are then numbers from 0 to n_items - 1, or the columns of a 0/1 matrix. None
         means random orders of all that an item may be.
     random_state : int, RandomState or None, default=0
-        Of the random orders. Signatures of the same seed can be compared, whatever fit has read.
+        Seed for the random orders. Signatures of one seed can be compared, whatever fit has read.
 
     Attributes
     ----------
     factors_, shifts_ : ndarray of shape (n_hashes,), uint32
-        Without ``permutations``: the order of function h is that of
+        Only without ``permutations``: the order of function h is that of
         ``factors_[h] * x + shifts_[h]`` modulo 2³², for x a number of 32 bits made of the item.
     ranks_ : ndarray of shape (n_items, n_hashes), uint32
-        With ``permutations``.
+        Rank of each item in each random order; only with ``permutations``.
 
     See Also
     --------

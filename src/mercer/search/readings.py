@@ -67,12 +67,12 @@ class VectorReading(Reading):
     Parameters
     ----------
     distance : Distance
-        Bound.
+        A bound distance.
     norm : {"squares", "manhattan", "differences"}
         The native loop.
     family : HashFamily
     weights : ndarray of shape (d,), optional
-        Of the columns where differences are counted.
+        Weights of the columns, if differences are counted.
     """
 
     def __init__(self, distance: Distance, norm: str, family: HashFamily, weights: Any = None):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.distances import Distance
-from mercer.gram import memory_budget
+from mercer.gram import Place
 
 __all__ = [
     "EDGE",
@@ -40,7 +40,7 @@ class Rows:
     Parameters
     ----------
     X : encoded samples
-        In the order in which the user gave them.
+        Samples in the order in which the user gave them.
     order : ndarray of shape (n,), integers, optional
         The row of X that comes first, the one that comes second ... None: the order of X.
     """
@@ -63,7 +63,7 @@ class Rows:
         return self.prepared
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is prepared: the next search computes it anew, and files stay small."""
+        """The state without what is prepared: the next search computes it anew."""
         return vars(self) | {"prepared": None}
 
 
@@ -127,7 +127,7 @@ def merged(
 def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:
     """Raise ValueError if so many pairs, two row numbers and a distance each, exceed the budget."""
     size = pairs * (dtype.itemsize + 16)
-    budget = memory_budget(memory, size)
+    budget = Place(memory).budget(size)
     if size > budget:
         raise ValueError(
             f"{asked} finds {pairs:,} pairs or more, {size / 1e9:.3g} GB, beyond memory="

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Coordinates
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.rows import merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -41,7 +41,7 @@ class NormedRows:
     ----------
     rows : ndarray of shape (n, d)
     weights : ndarray of shape (d,)
-        In the precision of the rows.
+        Weights of the columns, in the precision of the rows.
     p : float
     largest : float
         The largest absolute number of the rows.
@@ -193,7 +193,7 @@ class VectorSearch:
         The number of the training row that each query is, and which is no neighbour of it; the
         results are in the order of these numbers. None: the queries are new rows.
     memory, n_jobs
-        As for the index.
+        The same as for the index.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class VectorSearch:
 
     def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All within a radius of each query: distances, numbers, and where each query starts."""
-        most = memory_budget(self.memory) // (3 * (self.dtype.itemsize + 16))
+        most = Place(self.memory).budget() // (3 * (self.dtype.itemsize + 16))
         total = 0
 
         def search(task: tuple[slice, slice]) -> tuple[np.ndarray, ...]:

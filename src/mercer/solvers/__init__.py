@@ -19,6 +19,9 @@ penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_
 `AlignmentWeights`, `EasyWeights`, `MarginWeights`, `NeighbourhoodWeights`. None of them holds the
 matrices; ``coef`` of their result are the weights.
 
+**Rows of K** that a solver reads many times come from a `RowSource`. `row_source` chooses it by the
+class of the operator; every operator has one.
+
 To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
@@ -46,6 +49,7 @@ from mercer.solvers.ridge import (
     RidgeFolds,
     RidgeSweep,
 )
+from mercer.solvers.rows import RowSource, row_source
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 from mercer.solvers.weights import (
     AlignmentWeights,
@@ -86,6 +90,7 @@ __all__ = [
     "RidgeFolds",
     "RidgeMachine",
     "RidgeSweep",
+    "RowSource",
     "SmoResult",
     "SmoSolver",
     "TopEigenSolver",
@@ -94,6 +99,7 @@ __all__ = [
     "inner_products",
     "nonnegative_minimum",
     "riccati",
+    "row_source",
 ]
 
 # what other rooms use, and no user needs

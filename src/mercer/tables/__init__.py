@@ -1,13 +1,15 @@
 """Tables: what each column is, its values as arrays, and how columns become samples of a kernel.
 
-A column is judged by column_rules.py, its numbers and dates are read by values.py and spellings.py,
-and encoding.py makes samples of it. review.py says what is wrong with a table before a fit.
+A column is judged by column_rules.py; what follows from its kind is in column_kinds, one file each.
+Its numbers and dates are read by values.py and spellings.py, and encoding.py makes samples of it.
+review.py says what is wrong with a table before a fit.
 """
 
-from mercer.tables.cells import as_items, as_texts, items_of, words
+from mercer.tables.cells import as_items, as_texts, items_of, words_of
+from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import KINDS, Column, column_notices, used_columns
-from mercer.tables.encoding import OBJECTS, Feature, TableEncoder, date_parts, unreadable
+from mercer.tables.columns import Column, column_notices, used_columns
+from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
 from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
@@ -30,19 +32,28 @@ from mercer.tables.spellings import (
     spelled_number,
 )
 from mercer.tables.surprises import Surprises
-from mercer.tables.values import as_dates, as_numbers, is_object_list, missing_values, read_columns
+from mercer.tables.values import (
+    ReadTable,
+    as_dates,
+    as_numbers,
+    histogram,
+    is_object_list,
+    missing_values,
+    read_columns,
+)
 
 __all__ = [
     "BLANKS",
     "COMMA_NUMBER",
-    "KINDS",
     "MISSING_TEXTS",
-    "OBJECTS",
     "POINT_NUMBER",
     "Column",
+    "ColumnKind",
+    "EncodedTable",
     "Feature",
     "Finding",
     "KeepsRecords",
+    "ReadTable",
     "Related",
     "Surprises",
     "TableEncoder",
@@ -50,6 +61,8 @@ __all__ = [
     "as_items",
     "as_numbers",
     "as_texts",
+    "column_kind",
+    "column_kinds",
     "column_notices",
     "date_parts",
     "find_codes",
@@ -59,16 +72,19 @@ __all__ = [
     "find_shared_rows",
     "find_strange_values",
     "find_variants",
+    "histogram",
     "infer_columns",
     "is_missing_mark",
     "is_object_list",
     "items_of",
+    "level_text",
     "listed",
     "missing_values",
+    "read_as",
     "read_columns",
     "review_target",
     "spelled_number",
     "unreadable",
     "used_columns",
-    "words",
+    "words_of",
 ]

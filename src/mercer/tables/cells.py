@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import Sets, Strings, as_samples, split_items
+from mercer.samples import Kind, as_samples, kind_named, split_items
 from mercer.tables.values import missing_values
 
 __all__ = [
-    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "separator_of", "words",
+    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "kind_of_view",
+    "separator_of", "words_of",
 ]  # fmt: skip
 
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
@@ -21,15 +22,18 @@ SETS = (Set, list, tuple, np.ndarray)
 ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items
 REPEATED = 5  # times at least that an item stands in a column of sets, on average
 
+#: ways to read texts and sets -> their kind of sample; others are read in one way, as their kind
+VIEWS = {"characters": "strings", "words": "strings", "items": "sets"}
+
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text in lower case, and its punctuation marks each for itself.
 
     Examples
     --------
-    >>> words("WIN £100 now!!")
+    >>> words_of("WIN £100 now!!")
     ['win', '£', '100', 'now', '!', '!']
     """
     return _WORD.findall(text.lower())
@@ -83,12 +87,17 @@ def clear_separator(counts: Counter) -> str | None:
     return None
 
 
-def encode_cells(kind: str, cells: list, like: Any = None) -> Strings | Sets:
-    """Encoded texts ("characters"), their words, or items; in the codes of the training cells."""
-    if kind == "items":
-        return as_samples(cells, "sets", like=like, reader="a column of sets")
-    rows = cells if kind == "characters" else [words(text) for text in cells]
-    return as_samples(rows, "strings", like=like, reader="a column of texts")
+def encode_cells(view: str, cells: list, like: Any = None) -> Any:
+    """Encoded texts ("characters"), their words, items, or other samples; in the codes of the
+    training cells."""
+    kind = kind_of_view(view)
+    rows = [words_of(text) for text in cells] if view == "words" else cells
+    return as_samples(rows, kind.name, like=like, reader=f"a column of {kind.column}s")
+
+
+def kind_of_view(view: str) -> Kind:
+    """The kind of the samples that a model reads in this way."""
+    return kind_named(VIEWS.get(view, view))
 
 
 def _filled(values: np.ndarray) -> list:

@@ -16,16 +16,10 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
-from mercer.tables.columns import KINDS, MANY_LEVELS, RARE, Column, range_or_levels
-from mercer.tables.spellings import (
-    decimal_of,
-    is_missing_mark,
-    order_of,
-    signs_of,
-    spelled_date,
-    spelled_number,
-)
-from mercer.tables.values import as_dates, as_numbers, missing_values
+from mercer.tables.column_kinds import column_kind, column_kinds, object_column
+from mercer.tables.columns import MANY_LEVELS, RARE, Column
+from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
+from mercer.tables.values import missing_values, short
 
 __all__ = ["infer_columns"]
 
@@ -48,11 +42,11 @@ def infer_columns(
     Parameters
     ----------
     columns : dict
-        As `read_columns` returns them.
+        The columns as `read_columns` returns them.
     kind : dict, optional
-        Name -> "number", "category", "date", "text", "set", "identifier" or "drop", in place of
-        what would be inferred. Or a `Column`, which was inferred from more rows of the same table,
-        and is what this column is.
+        Name -> "number", "category", "date", "text", "set", "identifier", "drop", or the column
+        of a registered kind of sample, in place of what would be inferred. Or a `Column`, which was
+        inferred from more rows of the same table, and is what this column is.
     drop : sequence, optional
         Names of columns to leave out.
     decimal : {"", ".", ","}
@@ -95,17 +89,19 @@ def infer_columns(
 
 def _informs(column: Column) -> bool:
     """Whether a column is used, and for more than levels that hardly return."""
-    return column.used and (column.kind != "category" or not _hardly_returns(column))
+    return column.used and not _hardly_returns(column)
 
 
 def _hardly_returns(column: Column) -> bool:
-    return column.kind in ("category", "identifier") and column.known < 2 * column.distinct
+    kind = column.of
+    return (kind.levelled or kind.identifies) and column.known < 2 * column.distinct
 
 
 def _spared(column: Column, columns: dict) -> Column:
     """Where no other column can be used, one that counts the rows is, and names are texts."""
     values = columns[column.name]
-    if column.reason == "as you said" or column.kind not in ("identifier", "category"):
+    kind = column.of
+    if column.reason == "as you said" or not (kind.levelled or kind.identifies):
         return column
     if values.dtype.kind == "O" and _hardly_returns(column) and column.known >= FEW_ROWS:
         reason = (
@@ -114,13 +110,13 @@ def _spared(column: Column, columns: dict) -> Column:
         )
         counts = Counter(values[~missing_values(values)].tolist())
         column = replace(column, kind="text", reason=reason, levels=[])
-        low, high, _ = range_or_levels(column, values, counts)
+        low, high, _ = column.of.extent(column, values, counts)
         return replace(column, low=low, high=high)
-    if column.kind != "identifier" or values.dtype.kind != "f":
+    if not kind.identifies or values.dtype.kind != "f":
         return column
     reason = f"integers, all {column.distinct} different, but no other column can be used"
     column = replace(column, kind="number", reason=reason)
-    low, high, _ = range_or_levels(column, values, Counter())
+    low, high, _ = column.of.extent(column, values, Counter())
     return replace(column, low=low, high=high)
 
 
@@ -139,8 +135,9 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
                     f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
                 )
     for name, value in kind.items():
-        if not isinstance(value, Column) and value not in KINDS:
-            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(KINDS)}.")
+        known = [each.name for each in column_kinds() if each.given]
+        if not isinstance(value, Column) and value not in known:
+            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(known)}.")
     return kind, drop
 
 
@@ -148,41 +145,39 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
+    objects = None if given else object_column(present)
     cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
-    counts = Counter(map(_hashable, present.tolist()) if cells else present.tolist())
+    key = repr if objects is not None else _hashable
+    counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
     distinct = len(counts)
     texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
-        written: dict[str, str] = {}
-        if kind == "number" and texts:
-            sign = decimal_of(texts) or decimal
-            numbers = (t for t in texts if spelled_number(t) is not None)
-            written = {"decimal": sign, "signs": signs_of(numbers)}
-        if kind == "date" and texts:
-            written = {"order": order_of(texts)}
+        written = column_kind(kind).written(texts, decimal) if texts else {}
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
         found = replace(found, **written)
-        low, high, levels = range_or_levels(found, values, counts)
+        low, high, levels = found.of.extent(found, values, counts)
         return replace(found, low=low, high=high, levels=levels)
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
-    if given == "set":
+    if given is not None and column_kind(given).items:
         separator = None if cells else separator_of(counts)
         return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
     if given is not None:
-        _check_readable(name, given, present)
+        column_kind(given).check(name, present)
         return column(given, "as you said")
     if known == 0:
         return column("empty", "every value is missing")
     if known < 3 and n >= 100:
         return column("empty", f"only {known} of {n} rows have a value")
+    if objects is not None:
+        return column(objects.name, f"{distinct} different {objects.name}s")
     if cells:
         return column("set", _set_words(counts, None, cells))
     if distinct == 1:
-        only = f"every value is {_short(present[0])}"
+        only = f"every value is {short(present[0])}"
         if known == n:
             return column("constant", only)
         return column("category", f"{only}, or missing in {n - known} rows")
@@ -237,7 +232,7 @@ def _number_kind(
     if whole and PANDAS_INDEX.fullmatch(str(name)):
         return "identifier", "the index of a pandas table"
     if distinct == 2:
-        return "category", f"two different numbers, {_short(min(counts))} and {_short(max(counts))}"
+        return "category", f"two different numbers, {short(min(counts))} and {short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
@@ -284,25 +279,12 @@ def _mostly(counts: Counter, lost: int, spelled: dict) -> bool:
 
 def _not_read(spelled: dict, lost: int) -> str:
     other = next((v for v, value in spelled.items() if value is None), None)
-    return f"; {lost} that are not, such as {_short(other)}, count as missing" if lost else ""
+    return f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
 
 
 def _plain_number(value: Any) -> float | None:
     real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     return float(value) if real and np.isfinite(value) else None
-
-
-def _check_readable(name: Any, given: str, present: np.ndarray) -> None:
-    """A kind that the user gave must fit some value at least."""
-    if given == "number" and len(present) and np.isnan(as_numbers(present)).all():
-        raise ValueError(
-            f"kind: {name}='number', but no value is a number; the first is {_short(present[0])}."
-        )
-    if given == "date" and len(present) and np.isnat(as_dates(present)).all():
-        raise ValueError(
-            f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
-            f"{_short(present[0])}."
-        )
 
 
 def _some(names: Iterable, most: int = 20) -> str:
@@ -319,10 +301,3 @@ def _fingerprint(values: np.ndarray) -> bytes:
     else:
         content = "\0".join(map(repr, values.tolist())).encode()
     return values.dtype.kind.encode() + hashlib.sha256(content).digest()
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= 30 else text[:27] + "..."

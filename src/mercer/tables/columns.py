@@ -5,32 +5,12 @@ column_rules.py infers all this from the values.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 
-from mercer.tables.cells import items_of
-from mercer.tables.values import as_dates, as_numbers
-
-__all__ = [
-    "KINDS",
-    "MANY_LEVELS",
-    "ORDERS",
-    "RARE",
-    "Column",
-    "column_notices",
-    "level_text",
-    "range_or_levels",
-    "used_columns",
-]
-
-#: kinds that a user may give, and whether the column is used
-KINDS = {"number": True, "category": True, "date": True, "text": True, "set": True,
-         "identifier": False, "drop": False}  # fmt: skip
-
-ORDERS = {"ymd": "year first", "dmy": "the day before the month", "mdy": "the month before the day"}
+__all__ = ["MANY_LEVELS", "RARE", "Column", "column_notices", "used_columns"]
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -44,8 +24,8 @@ class Column:
     ----------
     name : str or int
     kind : str
-        "number", "category", "date", "text" or "set": used; "identifier", "constant",
-        "duplicate", "empty" or "dropped": not used.
+        "number", "category", "date", "text", "set", or a kind of sample that is registered: used;
+        "identifier", "constant", "duplicate", "empty" or "dropped": not used.
     reason : str
     missing, distinct : int
         Rows without a value, and different values among the others.
@@ -54,14 +34,14 @@ class Column:
     levels : list of str
         The most frequent levels of a category or items of sets, at most ten.
     separator : str or None
-        Between the items of a set that is written as text; None: blanks.
+        The separator of the items of a set that is written as text; None means blanks.
     rows : int
     decimal : str
         The decimal sign of numbers that are written as texts, "," or "."; "" if there is none.
     signs : str
         The percent and currency signs in such texts, with blanks between them.
     order : str
-        Of day, month and year in dates that are written as texts: "ymd", "dmy" or "mdy"; "" for
+        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; "" for
         other columns.
     """
 
@@ -91,7 +71,17 @@ class Column:
 
     @property
     def used(self) -> bool:
-        return KINDS.get(self.kind, False)
+        return self.of.used
+
+    @property
+    def of(self) -> ColumnKind:
+        """The kind of the column, as an object."""
+        return column_kind(self.kind)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether a user wanted it left out."""
+        return self.kind == "dropped"
 
 
 def used_columns(columns: list[Column]) -> list[Column]:
@@ -99,81 +89,20 @@ def used_columns(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.used]
 
 
-def range_or_levels(
-    column: Column, values: np.ndarray, counts: Counter
-) -> tuple[Any, Any, list[str]]:
-    """(smallest, largest, []) of numbers and dates, (None, None, levels) of categories and sets."""
-    kind = column.kind
-    if kind == "set":
-        items: Counter = Counter()
-        for value, c in counts.items():
-            for item in set(items_of(value, column.separator)):
-                items[level_text(item)] += c
-        return None, None, [item for item, _ in items.most_common(10)]
-    if kind == "number":
-        numbers = as_numbers(values, column.decimal)
-        numbers = numbers[~np.isnan(numbers)]
-        return (
-            (float(numbers.min()), float(numbers.max()), []) if len(numbers) else (None, None, [])
-        )
-    if kind == "date":
-        dates = as_dates(values, column.order)
-        dates = dates[~np.isnat(dates)].astype("datetime64[D]")
-        return str(dates.min()), str(dates.max()), []
-    if kind == "text":
-        lengths = [len(level_text(v)) for v in counts]
-        return (float(min(lengths)), float(max(lengths)), []) if lengths else (None, None, [])
-    if kind == "category":
-        return None, None, [level_text(v) for v, _ in counts.most_common(10)]
-    return None, None, []
-
-
-def level_text(value: Any) -> str:
-    """A level as text, so that 1.0 and 1 are the same one."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-        return f"{value:.12g}"
-    return str(value)
-
-
 def column_notices(columns: list[Column]) -> list[str]:
     """What a user should know about columns that are set aside or filled, a sentence each."""
     notices = []
-    dropped = [
-        f"{c.name} ({c.reason})"
-        for c in columns
-        if c.kind in ("identifier", "constant", "duplicate", "empty")
-    ]
+    dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
     if dropped:
         notices.append(f"Not used: {_listed(dropped, '; ')}.")
-    written = [f"{c.name} ({how})" for c in columns if (how := _written(c))]
+    written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
         notices.append(f"Numbers and dates that are written as texts: {_listed(written, '; ')}.")
-    numeric = [c for c in columns if c.kind in ("number", "date")]
-    filled = [str(c.name) for c in numeric if c.missing]
-    if filled:
-        notices.append(
-            "Missing numbers are filled with the median, and that they were missing is a column "
-            f"of its own: {_listed(filled)}."
-        )
-    gaps = [str(c.name) for c in columns if c.kind == "category" and c.missing]
-    if gaps:
-        notices.append(f"A missing category is a level of its own: {_listed(gaps)}.")
-    for kind in ("text", "set"):
-        empty = [str(c.name) for c in columns if c.kind == kind and c.missing]
-        if empty:
-            notices.append(f"A missing {kind} counts as the empty one: {_listed(empty)}.")
+    for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
+        names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
+        if names:
+            notices.append(f"{gap}: {_listed(names)}.")
     return notices
-
-
-def _written(column: Column) -> str:
-    """How the numbers or dates of a column are written, where there is more than one way."""
-    how = []
-    if column.kind == "number":
-        how += ["with a decimal comma"] * (column.decimal == ",")
-        how += [f"with {column.signs}, which is left away"] * bool(column.signs)
-    if column.kind == "date" and column.order != "ymd":
-        how += [ORDERS[column.order]] if column.order else []
-    return " and ".join(how)
 
 
 def _listed(words: list[str], separator: str = ", ", most: int = 20) -> str:

@@ -16,6 +16,7 @@ characters, and also a string of words if texts have several words. A set stays 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,15 +25,16 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.samples import Categories, EncodedColumns
-from mercer.tables.cells import as_items, as_texts, encode_cells, words
+from mercer.samples import Categories, EncodedColumns, Kind
+from mercer.tables.cells import encode_cells, kind_of_view
+from mercer.tables.column_kinds import level_text
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import MANY_LEVELS, RARE, Column, level_text, used_columns
+from mercer.tables.columns import MANY_LEVELS, RARE, Column, used_columns
 from mercer.tables.records import KeepsRecords
 from mercer.tables.spellings import is_missing_mark
-from mercer.tables.values import as_dates, as_numbers, missing_values, read_columns
+from mercer.tables.values import ReadTable, missing_values, read_columns
 
-__all__ = ["Feature", "TableEncoder", "date_parts", "unreadable"]
+__all__ = ["EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -41,8 +43,7 @@ SCORED = 1e-3  # normal scores are those of ranks from this to 1 - this: within 
 FEW_VALUES = 20  # an integer with more different values has no codes
 MOST_ALIKE = 8  # columns of one range, of which all pairs are compared
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
-OBJECTS = ("characters", "words", "items")
-WORDS = 2  # if texts have fewer words on average, their characters are enough
+NUMBERS = ("rank", "scaled", "normal", "level", "code")  # features that hold no objects
 MISSING = "\0missing"  # the level of a missing value
 
 
@@ -56,8 +57,10 @@ class Feature:
         Name of the column of the table.
     label : str
         The name, with the part of a date or "is missing".
-    kind : {"rank", "scaled", "normal", "level", "code", "characters", "words", "items"}
-        "level" is the code of a number that is there as "rank", "scaled" and "normal" as well.
+    kind : str
+        "rank", "scaled", "normal", "level" or "code"; of objects "characters", "words", "items", or
+        the name of a registered kind of sample. "level" is the code of a number that is there as
+        "rank", "scaled" and "normal" as well.
     alike : int
         The number of the columns of one range that a "scaled" one belongs to, or -1.
     """
@@ -69,8 +72,38 @@ class Feature:
 
     @property
     def holds_objects(self) -> bool:
-        """Whether it has strings or sets instead of numbers."""
-        return self.kind in OBJECTS
+        """Whether it has strings, sets or other samples instead of numbers."""
+        return self.kind not in NUMBERS
+
+    @property
+    def samples(self) -> Kind:
+        """The kind of its objects."""
+        return kind_of_view(self.kind)
+
+
+def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
+    """The numbers of the columns of the matrix that are of one of these kinds."""
+    return [j for j, feature in enumerate(features) if feature.kind in kinds]
+
+
+class EncodedTable(ReadTable):
+    """A table as it was read, and as a `TableEncoder` has encoded it.
+
+    Attributes
+    ----------
+    matrix : EncodedColumns
+    features : list of Feature
+        That of the encoder itself: by it the encoder knows the rows that it has encoded.
+    """
+
+    def __init__(
+        self, columns: dict[Any, np.ndarray], matrix: EncodedColumns, features: list[Feature]
+    ):
+        super().__init__(columns)
+        self.matrix, self.features = matrix, features
+
+    def __getitem__(self, rows: Any) -> EncodedTable:
+        return EncodedTable(super().__getitem__(rows).columns, self.matrix[rows], self.features)
 
 
 class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
@@ -81,9 +114,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : list of Column, optional
-        As `infer_columns` returns them; None infers them in ``fit``.
+        The columns as `infer_columns` returns them. None infers them in ``fit``.
     rare : int, default=3
-        In categories with more than 20 levels, levels with fewer training rows than this share one
+        Levels with fewer training rows than this, in categories of more than 20 levels, share one
         code.
 
     Attributes
@@ -123,7 +156,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         ValueError
             No column can be used; the message says why for each column.
         """
-        table = X if isinstance(X, dict) else read_columns(X)
+        table = read_columns(X)
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
@@ -134,17 +167,13 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
             values = table[column.name]
-            if column.kind == "category":
+            if column.of.levelled:
                 self._fit_category(column.name, values)
-                continue
-            if column.kind in ("text", "set"):
+            elif column.of.samples is not None:
                 self._fit_objects(column, values)
-                continue
-            for label, numbers in _number_series(column, values).items():
+            for label, numbers in column.of.series(column, values).items():
                 known = numbers[~np.isnan(numbers)]
-                if (
-                    column.kind == "number" or len(np.unique(known)) > 1
-                ):  # for example more than one year
+                if column.of.numeric or len(np.unique(known)) > 1:  # more than one year, say
                     self._fit_number(column.name, label, numbers)
         if not self.features_:
             reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
@@ -187,7 +216,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         a piece that stays on one side of a board is on the same board.
         """
         ranges: dict[tuple, list[str]] = {}
-        whole = {str(c.name) for c in self.columns_ if c.kind == "number"}
+        whole = {str(c.name) for c in self.columns_ if c.of.numeric}
         for label, (_, quantiles, *_) in self.numbers_.items():
             least, largest = quantiles[0], quantiles[-1]
             if label in whole and least < np.median(quantiles) < largest:
@@ -220,16 +249,10 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.features_.append(Feature(name, str(name), "code"))
 
     def _fit_objects(self, column: Column, values: np.ndarray) -> None:
-        cells = _cells(column, values)
-        if column.kind == "set":
-            views = {str(column.name): "items"}
-        else:
-            views = {str(column.name): "characters"}
-            if sum(map(len, map(words, cells))) >= WORDS * len(cells):
-                views[f"{column.name}: words"] = "words"
-        for label, kind in views.items():
-            self.known_[label] = encode_cells(kind, cells)[:0]
-            self.features_.append(Feature(column.name, label, kind))
+        cells = column.of.cells(column, values)
+        for label, view in column.of.views(column, cells).items():
+            self.known_[label] = encode_cells(view, cells)[:0]
+            self.features_.append(Feature(column.name, label, view))
 
     def transform(self, X: Any) -> EncodedColumns:
         """Encode a table that has the training columns in any order; other columns are ignored.
@@ -242,8 +265,14 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             Columns are missing, or a column of numbers or dates has none now; the message names
             them.
         """
+        return self.encoded(X).matrix
+
+    def encoded(self, X: Any) -> EncodedTable:
+        """A table with its encoded rows; the same one, if this encoder has encoded it before."""
         check_is_fitted(self)
-        table = X if isinstance(X, dict) else read_columns(X)
+        if isinstance(X, EncodedTable) and X.features is self.features_:
+            return X
+        table = read_columns(X)
         absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
             many = len(absent) > 1
@@ -252,24 +281,25 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 f"{'are' if many else 'is'} lacking; there are {list(table)[:50]}. Add what is "
                 f"lacking, or fit again without {'these columns' if many else 'this column'}."
             )
+        return EncodedTable(table, self._encode(table), self.features_)
+
+    def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
         out: list[np.ndarray] = []
         objects: dict[int, Any] = {}
         for column in used_columns(self.columns_):
             values = table[column.name]
-            if column.kind in ("text", "set"):
-                cells = _cells(column, values)
+            if column.of.samples is not None:
+                cells = column.of.cells(column, values)
                 for feature in self.features_:
                     if feature.source == column.name:
                         known = self.known_[feature.label]
                         objects[len(out)] = encode_cells(feature.kind, cells, known)
                         out.append(np.zeros(len(values)))
-                continue
-            if column.kind == "category":
+            elif column.of.levelled:
                 codes, levels = self._codes(column.name, values), self.levels_[column.name]
                 objects[len(out)] = _categories(codes, len(levels) + 1)
                 out.append(codes)
-                continue
-            for label, numbers in _number_series(column, values).items():
+            for label, numbers in column.of.series(column, values).items():
                 if label not in self.numbers_:
                     continue
                 _refuse_unreadable(column, values, numbers)
@@ -298,7 +328,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         They were not in the training table, or were rare. All of them count as one level.
         """
         check_is_fitted(self)
-        table = X if isinstance(X, dict) else read_columns(X)
+        table = read_columns(X)
         found = {
             name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
             for name, levels in self.levels_.items()
@@ -327,38 +357,6 @@ def _is_part(part: tuple[float, float], whole: tuple[float, float]) -> bool:
 def _categories(codes: np.ndarray, count: int) -> Categories:
     """A column of codes below ``count``, in the form that kernels on categories read."""
     return Categories(codes.astype(np.int32)[:, None], [[*range(count)]])
-
-
-def _cells(column: Column, values: np.ndarray) -> list:
-    """The cells of a column as texts, or as lists of items."""
-    if column.kind == "text":
-        return as_texts(values, column.name)
-    return as_items(values, column.separator, column.name)
-
-
-def _number_series(column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
-    """Label -> numbers of a column; a date column has several."""
-    if column.kind == "number":
-        return {str(column.name): as_numbers(values, column.decimal)}
-    dates = as_dates(values, column.order)
-    missing = np.isnat(dates)
-    return {
-        f"{column.name}: {part}": np.where(missing, np.nan, number)
-        for part, number in date_parts(dates).items()
-    }
-
-
-def date_parts(dates: np.ndarray) -> dict[str, np.ndarray]:
-    """The numbers that are read from dates, by their names; of a missing date any numbers."""
-    days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
-    return {
-        "elapsed days": seconds / 86400,
-        "year": days.astype("datetime64[Y]").astype(int) + 1970,
-        "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
-        "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
-        "hour": seconds % 86400 // 3600,
-        "minute": seconds % 3600 // 60,
-    }
 
 
 def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.columns import level_text
+from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
 from mercer.tables.values import missing_values
 

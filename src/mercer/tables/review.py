@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.columns import Column, level_text
+from mercer.tables.column_kinds import level_text
+from mercer.tables.columns import Column
 from mercer.tables.spellings import MISSING_TEXTS
-from mercer.tables.values import as_dates, as_numbers, missing_values
+from mercer.tables.values import as_numbers, missing_values
 
 __all__ = [
     "Finding",
@@ -124,7 +125,7 @@ def find_leaks(
         return []
     found = []
     for column in columns:
-        if column.kind not in ("number", "category", "date", "duplicate", "identifier"):
+        if column.of.samples is not None or column.left_out:
             continue
         how = _tells(column, values[column.name], y, task)
         if how:
@@ -144,10 +145,10 @@ def _tells(column: Column, values: np.ndarray, y: np.ndarray, task: str) -> str:
     """How a column tells the target; "" if it does not."""
     missing = missing_values(values)
     numbers = None
-    if column.kind == "number" or (values.dtype.kind == "f" and column.kind != "category"):
-        numbers = as_numbers(values, column.decimal)
-    elif column.kind == "date":
-        numbers = as_numbers(as_dates(values, column.order))
+    if column.of.ordered:
+        numbers = as_numbers(column.of.read(values, column))
+    elif values.dtype.kind == "f" and not column.of.levelled:
+        numbers = values
     if numbers is not None:
         known = ~np.isnan(numbers)
         if known.sum() >= max(FEWEST_ROWS, 0.5 * len(y)):
@@ -233,9 +234,9 @@ def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> 
     """Dates that rise from row to row: rows held out at random lie between those learnt from."""
     found = []
     for column in columns:
-        if column.kind != "date":
+        if not column.of.in_time:
             continue
-        dates = as_dates(values[column.name], column.order)
+        dates = column.of.read(values[column.name], column)
         steps = np.diff(dates[~np.isnat(dates)]).astype("timedelta64[s]").astype(np.int64)
         if len(steps) < FEWEST_ROWS or column.distinct < 0.1 * len(dates):
             continue
@@ -259,9 +260,9 @@ def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fin
     found = []
     for column in columns:
         name = str(column.name)
-        if column.kind != "number" or column.distinct < 3 or not CODE_NAME.fullmatch(name):
+        if not column.of.numeric or column.distinct < 3 or not CODE_NAME.fullmatch(name):
             continue
-        numbers = as_numbers(values[column.name], column.decimal)
+        numbers = column.of.read(values[column.name], column)
         if np.array_equal(numbers, np.round(numbers), equal_nan=True):
             found.append(
                 Finding(
@@ -287,7 +288,7 @@ def find_variants(columns: list[Column], values: dict[Any, np.ndarray]) -> list[
     """
     found = []
     for column in columns:
-        if column.kind != "category" or values[column.name].dtype != object:
+        if not column.of.levelled or values[column.name].dtype != object:
             continue
         alike = defaultdict(set)
         for value in set(values[column.name].tolist()):
@@ -321,7 +322,7 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
     found = []
     for column in columns:
         cells = values[column.name]
-        if column.kind == "category" and cells.dtype == object:
+        if column.of.levelled and cells.dtype == object:
             counts = Counter(v for v in cells.tolist() if isinstance(v, str))
             marks = {v: c for v, c in counts.items() if v.strip().lower() in MISSING_WORDS}
             if marks:
@@ -334,8 +335,8 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
                         "own, apart from empty fields.",
                     )
                 )
-        if column.kind == "number":
-            found += _far_numbers(column, as_numbers(cells, column.decimal))
+        if column.of.numeric:
+            found += _far_numbers(column, column.of.read(cells, column))
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
-from mercer.tables.values import as_dates, as_numbers, missing_values
+from mercer.tables.values import ReadTable, missing_values
 
 __all__ = ["Surprises"]
 
@@ -29,7 +29,7 @@ class Surprises:
     Examples
     --------
     >>> table = {"size": np.arange(9.0) % 7, "colour": np.array(["red", "blue", "red"] * 3, object)}
-    >>> surprises = Surprises(TableEncoder().fit(table))
+    >>> surprises = Surprises(TableEncoder().fit(ReadTable(table)))
     >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})
     >>> for sentence in surprises.sentences():
     ...     print(sentence)
@@ -51,19 +51,15 @@ class Surprises:
     def see(self, table: dict[Any, np.ndarray]) -> None:
         """Count what a block of new rows holds; its columns are as `read_columns` returns them."""
         for column in used_columns(self.encoder.columns_):
-            if column.name in table and column.kind in ("number", "date"):
+            if column.name in table and column.of.ordered:
                 self._see_numbers(column, table[column.name])
-        for name, levels in self.encoder.unseen(table).items():
+        for name, levels in self.encoder.unseen(ReadTable(table)).items():
             self.levels.setdefault(name, set()).update(levels)
 
     def _see_numbers(self, column: Column, values: np.ndarray) -> None:
         name = column.name
-        if column.kind == "number":
-            read = as_numbers(values, column.decimal)
-            lost = np.isnan(read)
-        else:
-            read = as_dates(values, column.order)
-            lost = np.isnat(read)
+        read = column.of.read(values, column)
+        lost = missing_values(read)
         gone = missing_values(values)
         if values.dtype == object:
             gone |= np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
@@ -77,7 +73,7 @@ class Surprises:
         self.far[name] += int(far.sum())
         if far.any():
             self.examples.setdefault((name, "far"), read[far][0])
-        if column.kind == "number" and values.dtype == object:
+        if column.of.numeric and values.dtype == object:
             texts = [v for v in values.tolist() if isinstance(v, str)]
             for text in texts:
                 signs = signs_of([text])
@@ -101,7 +97,7 @@ class Surprises:
         """What a user should know of the new rows, a sentence each."""
         said = []
         for column in used_columns(self.encoder.columns_):
-            if column.kind in ("number", "date"):
+            if column.of.ordered:
                 said += [f"{column.name}: {what}" for what in self._numbers_said(column)]
             if column.name in self.levels:
                 levels = sorted(self.levels[column.name])
@@ -125,7 +121,7 @@ class Surprises:
             )
         if far:
             example = self.examples[name, "far"]
-            example = str(example)[:10] if column.kind == "date" else f"{example:.6g}"
+            example = str(example)[:10] if column.of.in_time else f"{example:.6g}"
             low, high = column.low, column.high
             low, high = (f"{v:.6g}" if isinstance(v, float) else v for v in (low, high))
             said.append(
@@ -155,7 +151,7 @@ def _far(column: Column, read: np.ndarray) -> np.ndarray:
     """Which values are farther from the training range than the range is wide."""
     if column.low is None:
         return np.zeros(len(read), dtype=bool)
-    if column.kind == "date":
+    if column.of.in_time:
         low, high = (np.datetime64(day, "s").astype(float) for day in (column.low, column.high))
         high += 86400  # the last day ends here
         read = np.where(np.isnat(read), np.nan, read.astype(np.int64))

@@ -9,21 +9,68 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Set
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_objects, describe, is_missing_value
+from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
 from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
 __all__ = [
+    "ReadTable",
     "as_dates",
     "as_numbers",
+    "histogram",
     "is_object_list",
     "missing_values",
     "read_columns",
+    "short",
 ]
+
+
+class ReadTable:
+    """A table whose columns were read; what takes a table takes it, and does not read it again.
+
+    Attributes
+    ----------
+    columns : dict
+        Name -> values, as `read_columns` returns them.
+
+    Examples
+    --------
+    >>> table = ReadTable.of([["a", 1], ["b", None]])
+    >>> table.shape, table[[0]].columns
+    ((2, 2), {0: array(['a'], dtype=object), 1: array([1.])})
+    """
+
+    def __init__(self, columns: dict[Any, np.ndarray]):
+        self.columns = columns
+
+    @classmethod
+    def of(cls, X: Any) -> ReadTable:
+        """Any table, read if it was not."""
+        return X if isinstance(X, ReadTable) else cls(read_columns(X))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, rows: Any) -> ReadTable:
+        """Some of the rows."""
+        return ReadTable({name: values[rows] for name, values in self.columns.items()})
+
+    def replaced(self, name: Any, values: np.ndarray) -> ReadTable:
+        """The same table with other values in a column."""
+        return ReadTable({**self.columns, name: values})
+
+    def without(self, names: Collection) -> ReadTable:
+        """The same table without some of its columns."""
+        return ReadTable({n: values for n, values in self.columns.items() if n not in names})
 
 
 def read_columns(X: Any) -> dict[Any, np.ndarray]:
@@ -47,6 +94,8 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     import narwhals as nw
     from narwhals.dependencies import is_into_dataframe
 
+    if isinstance(X, ReadTable):
+        return X.columns
     if is_object_list(X):
         columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
         rows = len(columns[0])
@@ -75,17 +124,18 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
 
 def is_object_list(X: Any) -> bool:
-    """Whether each row of X is one string or one set, instead of a row of values."""
-    kinds: tuple = (str, bytes, Set)
-    column: Any = X
+    """Whether each row of X is one sample, such as a string or a set, and no row of values."""
+    column, lists = X, True  # in a column a list is a set, elsewhere a row of values
     if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
-        column, kinds = column.to_pylist(), (*kinds, list)
+        column = X.to_pylist()
     elif len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):
-        column, kinds = column.to_list(), (*kinds, list)
-    elif not isinstance(X, (list, tuple)) and not (isinstance(X, np.ndarray) and X.ndim == 1):
+        column = X.to_list()
+    elif isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1):
+        lists = False
+    else:
         return False
     first = next((item for item in column if not is_missing_value(item)), None)
-    return isinstance(first, kinds)
+    return kind_that_holds(first) is not None or (lists and isinstance(first, list))
 
 
 def _series_values(series: Any, name: Any) -> np.ndarray:
@@ -212,3 +262,22 @@ def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
             date = np.datetime64(utc(v), "s")
         known[v] = np.datetime64("NaT", "s") if date is None else date
     return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")
+
+
+def short(value: Any) -> str:
+    """A value for messages, in 30 characters at most."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 30 else text[:27] + "..."
+
+
+def histogram(values: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.histogram`, which fails for numbers that are huge, or hardly differ."""
+    low, high = float(values.min()), float(values.max())
+    size = max(abs(low), abs(high)) or 1.0  # differences overflow without it
+    span = high / size - low / size
+    shares = (values / size - low / size) / span if span else np.full(len(values), 0.5)
+    counts, grid = np.histogram(shares, bins, (0.0, 1.0))
+    edges = size * (low / size + span * grid) if span else low + grid - 0.5
+    return counts, edges

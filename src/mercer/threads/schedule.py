@@ -33,7 +33,7 @@ def blas_limit(n: int) -> Iterator[None]:
     compute. Where other processes use the cores they wait ten times as long, up to 1,500 rows and
     more.
     """
-    if n >= 1500 or getattr(_here, "limited", False):  # to set a limit takes time
+    if n >= 1500 or getattr(_here, "limited", False):  # setting a limit takes time
         yield
         return
     with blas_threads(1):

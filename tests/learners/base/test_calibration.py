@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,6 +18,7 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import LinearSVC
 
 import mercer
+from lanes import examples
 from mercer.learners.base import calibration
 from mercer.learners.base.calibration import calibrate, fit_softmax
 
@@ -165,7 +166,7 @@ finite = st.floats(allow_nan=False, width=64)
 hostile = arrays(np.float64, st.integers(2, 12), elements=finite)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(f=hostile, new=hostile, method=st.sampled_from(METHODS), seed=st.integers(0, 99))
 def test_the_more_probable_of_two_classes_is_the_predicted_one(f, new, method, seed):
     codes = np.random.default_rng(seed).integers(0, 2, len(f))
@@ -179,7 +180,7 @@ def test_the_more_probable_of_two_classes_is_the_predicted_one(f, new, method, s
     assert (np.diff(P[np.argsort(new), 1]) >= -1e-15).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     scores=arrays(np.float64, st.tuples(st.integers(3, 12), st.just(3)), elements=finite),
     method=st.sampled_from(METHODS),
@@ -292,6 +293,7 @@ DATA = {
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("method", METHODS)
 def test_as_good_as_scikit_learns_out_of_sample(data, method):

@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from learners.margin.machines import IRIS, WINE, values
 from mercer import SVC, NuSVC
-from mercer.gram import FeatureGram, PairGram, PairGrams, TiledGram
+from mercer.gram import FeatureGram, TiledGram
 from mercer.kernels import RBF, Kernel
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
+from mercer.solvers.rows import PairGram, PairGrams
 
 RNG = np.random.default_rng(0)
 

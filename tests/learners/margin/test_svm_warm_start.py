@@ -90,7 +90,7 @@ def test_ctrl_c_keeps_the_best_so_far(Machine, monkeypatch):
     t = target(Machine, Y)
     model = Machine(**parameters(Machine), warm_start=True)
     with monkeypatch.context() as patch:
-        patch.setattr("mercer.gram.row_sources._native.smo_solve", interrupted)
+        patch.setattr("mercer.solvers.rows.row_sources._native.smo_solve", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, t)
     assert not model.converged_

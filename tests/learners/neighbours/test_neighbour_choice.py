@@ -25,6 +25,7 @@ def refitted(model, y):
     return r2_score(y, answers) if y.dtype.kind == "f" else np.mean(answers == y)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize(
     ("Learner", "y"), [(KNeighborsClassifier, LABELS), (KNeighborsRegressor, NUMBERS)]
@@ -42,6 +43,7 @@ def test_scores_of_k_are_those_of_n_refits(Learner, y, weights):
     assert_array_equal(model.predict(X + 0.1), fixed.predict(X + 0.1))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("k", [6, None, "auto"])
 @pytest.mark.parametrize("weights", ["rectangular", "quartic", "gaussian"])
 @pytest.mark.parametrize(

@@ -473,6 +473,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", [None, "number", "category", "date", "text", "set"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_columns_of_strange_cells_are_reported(name, kind):

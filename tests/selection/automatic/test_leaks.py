@@ -64,6 +64,7 @@ def aside(request, monkeypatch):
         monkeypatch.setattr(rungs, "SMALL_ROWS", 10)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
 def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, aside):

@@ -10,7 +10,7 @@ from mercer import KernelClassifier, KernelRegressor, load, save
 from mercer.kernels import Spectrum
 from mercer.samples import EncodedColumns, Sets, Strings, as_samples
 from mercer.selection.automatic.candidates.candidate import TEXTS, Candidate, candidates
-from mercer.tables.cells import as_items, as_texts, separator_of, words
+from mercer.tables.cells import as_items, as_texts, separator_of, words_of
 from mercer.tables.encoding import Feature, TableEncoder
 
 RANDOM = np.random.default_rng(0)
@@ -38,8 +38,8 @@ TABLE = pd.DataFrame(
 
 
 def test_words_are_lower_case_and_marks_stand_alone():
-    assert words("It's £5, Ça va?") == ["it", "'", "s", "£", "5", ",", "ça", "va", "?"]
-    assert words(" \n") == words("") == []
+    assert words_of("It's £5, Ça va?") == ["it", "'", "s", "£", "5", ",", "ça", "va", "?"]
+    assert words_of(" \n") == words_of("") == []
 
 
 def test_cells_as_texts_and_items():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from lanes import examples
 from mercer.gram import DenseGram, LocalGram, gram, grow_leaves, pivoted_cholesky
 from mercer.kernels import RBF, Laplacian
 from mercer.solvers import CholeskySolver, LocalSolver
@@ -24,7 +25,7 @@ def dense(K):
     return DenseGram(K.dense().astype(np.float64), symmetric=True)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.integers(1, 60), st.integers(1, 10), st.integers(2, 20), st.integers(0, 99),
     st.sampled_from([1e-4, 0.1, 30.0]), st.booleans(), st.sampled_from([0, 1, 3]),

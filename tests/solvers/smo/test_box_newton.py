@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from lanes import examples
 from mercer.solvers.smo.box_newton import newton_steps
 
 DTYPES = [np.float32, np.float64]
@@ -67,7 +68,7 @@ def test_without_bounds_in_the_way_it_is_the_solution(split, dtype):
     assert_allclose(alpha, solution, atol=1e-4 if dtype == np.float32 else 1e-10)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     n=st.integers(1, 40),
     rank=st.integers(1, 40),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
+from lanes import examples
 from mercer.gram import DenseGram
 from mercer.kernels import RBF
 from mercer.solvers.smo.dual import DualProblem
@@ -154,7 +155,7 @@ def starts(draw):
     return problem, None if alpha is None else np.array(alpha)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(starts())
 def test_starts_are_made_feasible(start):
     problem, alpha = start

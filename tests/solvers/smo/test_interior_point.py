@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from lanes import examples
 from mercer import _native
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.interior_point import interior_point
@@ -75,7 +76,7 @@ def test_rows_of_single_precision():
         assert violation < 1e-2  # the rounding of K times the size of α
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     kind=st.sampled_from(KINDS),
     n=st.integers(2, 30),

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from mercer import _native
-from mercer.gram import DenseGram, PairGram
-from mercer.gram.row_sources import PairRows
+from mercer.gram import DenseGram
 from mercer.kernels import RBF
+from mercer.solvers.rows import PairGram, PairRows
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo import SmoSolver
 

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import _native
-from mercer.gram import DenseGram, FeatureGram, TiledGram, row_sources
+from mercer.gram import DenseGram, FeatureGram, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.solvers.result import Reason
+from mercer.solvers.rows import rounding
 from mercer.solvers.smo import SmoSolver, smo, smo_state
 from mercer.solvers.smo.dual import DualProblem
 from mercer.threads import Stop
@@ -30,7 +31,7 @@ SHARP = {"tol": 1e-4, "working_set": 32, "whole": 0}
 @pytest.fixture(autouse=True)
 def rows_one_by_one(monkeypatch):
     """Small problems go the way of large ones."""
-    monkeypatch.setattr(row_sources, "SMALL", 0)
+    monkeypatch.setattr(rounding, "SMALL", 0)
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ def test_an_interruption_between_two_steps_of_a_round(name, at, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr("mercer.gram.row_sources._native.smo_add_rows", interrupted)
+    monkeypatch.setattr("mercer.solvers.rows.row_sources._native.smo_add_rows", interrupted)
     problem = PROBLEMS[name]
     try:
         result = SmoSolver(working_set=16, whole=0, n_jobs=1).solve(TiledGram(RBF(0.5), X), problem)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, nnls
 
-from mercer.gram import CombinedGram, DenseGram, gram, row_sources
+from mercer.gram import CombinedGram, DenseGram, Place, gram
 from mercer.kernels import RBF, Linear
 from mercer.solvers import (
     AlignmentWeights,
@@ -17,6 +17,7 @@ from mercer.solvers import (
     inner_products,
     nonnegative_minimum,
 )
+from mercer.solvers.rows import rounding
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.weights import kernel_products, margin_machines
 from mercer.solvers.weights.kernel_products import entries
@@ -220,7 +221,7 @@ def hinge(tol=1e-9):
 
 
 def hinge_value(mu, machines):
-    return machines.solve(CombinedGram(GRAMS, mu, memory=10**9).held(), None).value
+    return machines.solve(CombinedGram(GRAMS, mu, Place(10**9)).held(), None).value
 
 
 def test_simple_is_the_minimum_of_a_generic_solver():
@@ -247,7 +248,7 @@ def test_simple_is_the_minimum_of_a_generic_solver():
 def test_derivatives_are_those_of_differences():
     machines = hinge()
     mu = RNG.dirichlet(np.ones(T))
-    K = CombinedGram(GRAMS, mu, memory=10**9).held()
+    K = CombinedGram(GRAMS, mu, Place(10**9)).held()
     S, second = machines.derivatives(GRAMS, mu, machines.solve(K, None), second=True)
     step = 1e-4
     for t in range(T):
@@ -266,7 +267,7 @@ def test_few_free_variables_are_followed_where_memory_is_short(monkeypatch):
 
 def test_many_rows_are_not_rounded(monkeypatch):
     """Values of machines on rows in float32 differ by more than steps near the minimum gain."""
-    monkeypatch.setattr(row_sources, "ROUNDED_ROWS", 2)
+    monkeypatch.setattr(rounding, "ROUNDED_ROWS", 2)
     assert MarginWeights(tol=1e-6).solve(GRAMS, hinge(1e-7)).converged
 
 

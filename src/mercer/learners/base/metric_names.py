@@ -29,7 +29,7 @@ from mercer.distances import (
     check_weights,
 )
 from mercer.kernels import Kernel
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 
 __all__ = ["as_distance", "effective_metric"]
 
@@ -139,7 +139,7 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
         w = given.pop("w", None)
         constructor = constructor if w is None else partial(Binary, name, w)
     elif name == "hamming":
-        w = np.ones(columns) if given.get("w") is None else as_numbers("w", given["w"])
+        w = np.ones(columns) if given.get("w") is None else float_array("w", given["w"])
         check_weights(w, shares=True)
         given["w"] = w / w.sum()
     elif name == "seuclidean":
@@ -148,7 +148,7 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
                 "metric='seuclidean' needs metric_params={'V': the variance of each column}; "
                 "metric='mahalanobis' learns variances and covariances."
             )
-        V = as_numbers("V", given["V"])
+        V = float_array("V", given["V"])
         if not (V > 0).all():
             raise ValueError(f"V={given['V']!r}: give variances > 0.")
         given["V"] = 1 / V

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import SMALL, GramOperator, PairGrams, RowSource
+from mercer.gram import GramOperator
 from mercer.learners.base import (
     Method,
     Training,
@@ -31,7 +31,8 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
-from mercer.solvers import Reason, solve_all, worst
+from mercer.solvers import Reason, RowSource, solve_all, worst
+from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
 

@@ -23,7 +23,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 from mercer.threads import blas_limit, fitting
 
 __all__ = ["KernelDiscriminant"]
@@ -237,7 +237,7 @@ class KernelDiscriminant(
     def _checked_priors(self, shares: np.ndarray) -> np.ndarray:
         if self.priors is None:
             return shares
-        priors = as_numbers("priors", self.priors)
+        priors = float_array("priors", self.priors)
         if priors.shape != shares.shape or not ((priors >= 0) & np.isfinite(priors)).all():
             raise ValueError(
                 f"priors={self.priors!r}: give a number >= 0 for each of the {len(shares)} classes."

@@ -20,9 +20,9 @@ class CanonicalCorrelationDisplay:
     Parameters
     ----------
     correlations : array-like of shape (n_components,)
-        On the training rows.
+        Correlations on the training rows.
     held_out : array-like of shape (n_components,), optional
-        On rows held out; NaN where it is not known.
+        Correlations on rows held out; NaN where one is not known.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ class EmbeddingDisplay:
     labels : array-like of shape (n,), optional
         Classes, each with a colour and a mark of its own, or numbers for a colour scale.
     names : pair of str
-        Of the axes.
+        Names of the axes.
     classes : array-like, optional
         The classes in ascending order; by default the labels, unless these are floats.
 

@@ -20,7 +20,7 @@ class GramDisplay:
     Parameters
     ----------
     K : array-like of shape (n, n)
-        In the order in which it is drawn.
+        The matrix, in the order in which it is drawn.
     classes : array-like of shape (g,), optional
         The classes, in the order of their blocks; None for a numeric target.
     sizes : array-like of shape (g,), optional

@@ -56,7 +56,7 @@ class InfluenceDisplay:
     Attributes
     ----------
     rows, surprise, given, expected, suspected, influence
-        In decreasing order of surprise.
+        One entry for each row, in decreasing order of surprise.
     ax_, figure_, points_
         The matplotlib objects that `plot` drew.
 
@@ -115,7 +115,7 @@ class InfluenceDisplay:
         X, y : the rows that the estimator was fitted to
             At most ``max_samples`` random rows are used.
         folds : int
-            Of models without a closed form.
+            Number of folds, for models without a closed form.
         time : float, optional
             About how many seconds this may take: fewer rows are used.
         """
@@ -209,7 +209,7 @@ def _closed_form(
     except np.linalg.LinAlgError:  # a tiny penalty, and rows that are equal
         inverse = scipy.linalg.pinvh(K)
     diagonal = np.maximum(inverse.diagonal(), np.finfo(float).tiny)
-    residual = inverse @ (Y - offset) / diagonal[:, None]  # of each row, without the row
+    residual = inverse @ (Y - offset) / diagonal[:, None]  # residuals left out
     moved = np.linalg.norm(np.eye(n) - penalty * inverse, axis=0)
     influence = np.linalg.norm(residual, axis=1) * moved / np.sqrt(n)
     outputs = Y - residual

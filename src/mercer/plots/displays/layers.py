@@ -20,7 +20,7 @@ class LayerDisplay:
     Parameters
     ----------
     errors : list of dict
-        For each layer: ranking -> (width -> share of errors); empty where nothing was chosen.
+        One dict for each layer, ranking -> (width -> share of errors); empty if nothing was chosen.
     chosen : list of (str, int)
         The ranking and the width of each layer.
 

@@ -22,7 +22,7 @@ class MistakeDisplay:
     Parameters
     ----------
     proof : Proof
-        Of one machine, as in ``margin_report(X, y).proofs``.
+        The proof of one machine, as in ``margin_report(X, y).proofs``.
 
     Attributes
     ----------

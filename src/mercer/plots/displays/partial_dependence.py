@@ -12,15 +12,15 @@ from sklearn.base import is_classifier
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import EncodedRows, Rows, rows_of
-from mercer.tables import as_dates, as_numbers, date_parts, missing_values
+from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import blas_threads
 
 __all__ = ["Dependence", "PartialDependenceDisplay"]
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-DATE_PARTS = 2  # of a date that are shown, those that change the predictions most
-LEVELS = 12  # most values of a column that is no number
-FLAT = 0.1  # of the predictions' standard deviation: smaller changes are none
+DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
+LEVELS = 12  # most values of a column that is not numeric
+FLAT = 0.1  # share of the predictions' standard deviation below which nothing changes
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
 
@@ -52,6 +52,11 @@ class Dependence:
     low: np.ndarray
     high: np.ndarray
     direction: str
+
+    @property
+    def of(self) -> ColumnKind:
+        """The kind, as an object."""
+        return column_kind(self.kind)
 
     @property
     def span(self) -> float:
@@ -142,7 +147,7 @@ class PartialDependenceDisplay:
         unknown = [name for name in names if name not in rows.kinds]
         if unknown:
             raise ValueError(
-                f"columns={columns!r}: {unknown[0]!r} is no column that the estimator uses; it "
+                f"columns={columns!r}: {unknown[0]!r} is not a column that the estimator uses; it "
                 f"uses {list(rows.kinds)[:20]}."
             )
         found = []
@@ -151,7 +156,8 @@ class PartialDependenceDisplay:
             for name in names:
                 if found and not clock.left():
                     break
-                date = rows.kind(name) == "date"
+                kind = rows.kind(name)
+                date = kind is not None and kind.in_time
                 if date and isinstance(rows, EncodedRows) and isinstance(some, EncodedRows):
                     found += _date_dependences(estimator, rows, some, name, grid, spread)
                     continue
@@ -181,7 +187,7 @@ class PartialDependenceDisplay:
         for ax in self.axes_[len(self.dependences) :]:
             ax.set_visible(False)
         for ax, each in zip(self.axes_, self.dependences):
-            if each.kind == "category":
+            if each.of.levelled:
                 at = np.arange(len(each.values))
                 bars = [each.mean - each.low, each.high - each.mean]
                 ax.errorbar(at, each.mean, np.maximum(bars, 0), fmt="o", **kwargs)
@@ -189,7 +195,7 @@ class PartialDependenceDisplay:
             else:
                 ax.fill_between(each.values, each.low, each.high, alpha=0.2, lw=0)
                 ax.plot(each.values, each.mean, **kwargs)
-                ax.tick_params(axis="x", rotation=30 if each.kind == "date" else 0)
+                ax.tick_params(axis="x", rotation=30 if each.of.in_time else 0)
             ax.set(xlabel=str(each.column))
             ax.set_ylabel(f"P({each.answer})" if each.answer else "Prediction")
         return self
@@ -234,7 +240,7 @@ def _all_answers(
 def _date_dependences(
     model: Any, rows: EncodedRows, some: EncodedRows, name: Any, grid: int, spread: float
 ) -> list[Dependence]:
-    """Of the parts of a date that the model reads, those that change the predictions most."""
+    """The parts of a date that the model reads and that change the predictions most."""
     dates = as_dates(rows.cells(name))
     known = np.flatnonzero(~np.isnat(dates))
     read = {rows.features[j].label for j in rows.parts.get(name, [])}
@@ -269,23 +275,23 @@ def _described(
     mean = means[:, shown]
     answer = str(model.classes_[shown]) if is_classifier(model) else ""
     flat = np.ptp(mean) <= FLAT * spread
-    direction = "hardly changes" if flat else _direction(kind, values, mean)
+    direction = "hardly changes" if flat else _direction(column_kind(kind), values, mean)
     return Dependence(name, answer, kind, values, mean, low, high, direction)
 
 
 def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
     """The kind of a column, values of it, and a row that has each of them."""
     cells, kind = rows.cells(name), rows.kind(name)
-    if kind in ("number", "date"):
-        order: np.ndarray = as_numbers(cells) if kind == "number" else as_dates(cells)
-        known = np.flatnonzero(~(np.isnan(order) if kind == "number" else np.isnat(order)))
+    if kind is not None and kind.ordered:
+        order = kind.read(cells)
+        known = np.flatnonzero(~missing_values(order))
         known = known[np.argsort(order[known], kind="stable")]
-        if kind == "number":
+        if kind.numeric:
             known = known[np.isfinite(order[known])]
         values = order[known]
         distinct = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
         if len(distinct) > grid:  # evenly between the outer quantiles, so that a curve is smooth
-            numbers = values.astype(np.float64 if kind == "number" else np.int64).astype(float)
+            numbers = values.astype(np.int64 if kind.in_time else np.float64).astype(float)
             low, high = np.quantile(numbers, [OUTER, 1 - OUTER]) / 2  # halves do not overflow
             wanted = 2 * np.linspace(low, high, grid)
             places = np.searchsorted(numbers, wanted).clip(max=len(numbers) - 1)
@@ -293,15 +299,15 @@ def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
             distinct = distinct[np.concatenate([[True], np.diff(numbers[distinct]) > 0])]
         found = known[distinct] if len(known) else known
         shown = order[found]
-        return kind, shown.tolist() if kind == "number" else list(shown), found
+        return kind.name, shown.tolist() if kind.numeric else list(shown), found
     present = np.flatnonzero(~missing_values(cells))
     texts = [str(value) for value in cells[present].tolist()]
     frequent = [text for text, _ in Counter(texts).most_common(LEVELS)]
     return "category", frequent, present[[texts.index(text) for text in frequent]]
 
 
-def _direction(kind: str, values: list, mean: np.ndarray) -> str:
-    if kind == "category":
+def _direction(kind: ColumnKind, values: list, mean: np.ndarray) -> str:
+    if kind.levelled:
         return f"highest for {values[int(mean.argmax())]}, lowest for {values[int(mean.argmin())]}"
     net = (mean[-1] - mean[0]) / np.ptp(mean)
     if abs(net) < CLEAR:

@@ -22,7 +22,7 @@ from mercer.threads import blas_limit
 __all__ = ["RelevanceDisplay"]
 
 PILOT = 300  # rows of the fit that says how long others take
-FITS = 12.0  # that there should be time for: ten columns, all columns, and the choice of them
+FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choice of them
 MOVED = 200  # rows whose predictions choose the columns
 
 
@@ -323,7 +323,7 @@ def _affordable(
     refit: Callable, train: Rows, y: np.ndarray, unseen: Rows, clock: Clock, classifier: bool,
     random: Any,
 ) -> np.ndarray:  # fmt: skip
-    """As many training rows as ten fits in the time that is left allow, by one fit to a few."""
+    """The number of training rows for which ten fits are in time, judged by one fit to a few."""
     n = len(y)
     if n <= PILOT:
         return np.arange(n)

@@ -28,7 +28,7 @@ class SpectrumDisplay:
     Attributes
     ----------
     eigenvalues : ndarray of shape (n,)
-        In decreasing order.
+        Eigenvalues in decreasing order.
     ax_, figure_, line_
         The matplotlib objects that `plot` drew.
 

@@ -1,4 +1,5 @@
-"""The report: measure.py computes its contents, save.py writes the page, words.py the kernels."""
+"""The report: measure.py computes its contents, save.py writes the page, kernel_words.py its
+sentences about kernels."""
 
 from mercer.plots.report.contents import plain
 from mercer.plots.report.save import ReportData, report_data, save_report, write_report

@@ -14,12 +14,12 @@ from mercer.selection.automatic import Classification, Metric, Recipe, Regressio
 
 __all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"]
 
-SHARES = (0.125, 0.25, 0.5)  # of the training rows, for the learning curve
+SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
 FEWEST = 30  # training rows of its smallest fit
-HELPS = 0.08  # of the error that twice the rows must have saved, if more rows are to help
+HELPS = 0.08  # share of the error that twice the rows must have saved if more are to help
 GROWTH = 2.5  # the time of a fit may grow with this power of the rows
 PILOT = 300  # rows of the fit that says whether there is time for others
-MANY = 0.02  # of the rows that were looked at
+MANY = 0.02  # share of the rows that were looked at
 LISTED = 12  # suspected rows that are listed
 
 

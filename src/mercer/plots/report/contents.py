@@ -29,9 +29,10 @@ from mercer.plots.report.failures import (
     Segment,
     WorstRow,
 )
+from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.plots.report.words import KernelWords
 from mercer.selection.automatic import METRICS, side
+from mercer.tables import column_kind
 
 __all__ = [
     "ColumnSummary",
@@ -128,7 +129,8 @@ class ColumnSummary:
     """A column: its inferred kind and the reason, and the distribution of its values.
 
     ``counts`` has the rows in twelve equal intervals from ``low`` to ``high`` for numbers and for
-    lengths of texts; for other kinds the rows of the most frequent ``levels`` or items.
+    sizes of texts and other samples; for other kinds the rows of the most frequent ``levels`` or
+    items. ``shown`` says it in words.
     """
 
     name: str
@@ -141,6 +143,7 @@ class ColumnSummary:
     low: float | None = None
     high: float | None = None
     levels: list[str] = field(default_factory=list)
+    shown: str = ""
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class ReportData:
     dependences : list of Dependence
         How the predictions change with the values of the most relevant columns.
     texts : list of TextPieces
-        For each text column, the words that change the predictions most.
+        The words of each text column that change the predictions most.
     segments, worst : list of Segment, list of WorstRow
         Parts of the held-out rows, and rows, that are predicted worst.
     learning, suspicion : LearningCurve, Suspicion or None
@@ -314,7 +317,14 @@ class ReportData:
     def without_values(self) -> ReportData:
         """The same without values of single rows: cells, targets, residuals, levels and ranges."""
         columns = [
-            replace(c, levels=[], low=None, high=None, counts=[] if c.levels else c.counts)
+            replace(
+                c,
+                levels=[],
+                low=None,
+                high=None,
+                counts=[] if c.levels else c.counts,
+                shown=f"{c.distinct:,} different",
+            )
             for c in self.columns
         ]
         suspicion = self.suspicion
@@ -328,10 +338,10 @@ class ReportData:
         worst = [replace(row, truth="", predicted="", cells=[]) for row in self.worst]
         segments = [
             s for s in self.segments
-            if all(c.kind == "number" for c in self.columns if c.name == s.column)
+            if all(column_kind(c.kind).numeric for c in self.columns if c.name == s.column)
         ]  # fmt: skip
         dependences = [replace(d, values=_rounded(d.values)) for d in self.dependences
-                       if d.kind == "number"]  # fmt: skip
+                       if d.of.numeric]  # fmt: skip
         target = self.target_summary
         if target.edges is not None:
             target = replace(target, edges=_widened(target.edges))

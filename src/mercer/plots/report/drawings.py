@@ -43,7 +43,7 @@ DRAWN = 600  # points of a cloud
 SHADES = 8  # colours of classes, or of the values of a target
 LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206
 LOWER = 146  # the bottom of a low chart
-NEAR = 0.05  # to 0 or 1: an axis of probabilities begins or ends there
+NEAR = 0.05  # an axis of probabilities that comes so near to 0 or 1 reaches it
 
 
 def spectrum_drawing(spectrum: SpectrumDisplay) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
     low, high = padded(float(drawn.min()), float(drawn.max()))
     if dependence.answer:
         low, high = (low if low > NEAR else 0.0), (high if high < 1 - NEAR else 1.0)
-    if dependence.kind == "category":
+    if dependence.of.levelled:
         axis = Axis(low, high, 0, 100)
         rows = [
             {"name": name, "mean": m, "at": axis.at(m), "from": axis.at(a), "to": axis.at(b)}
@@ -225,7 +225,7 @@ def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
         ]  # fmt: skip
         return {"rows": rows, "low": low, "high": high}
     values = np.array(dependence.values)
-    if dependence.kind == "date":
+    if dependence.of.in_time:
         values = values.astype("datetime64[s]").astype(np.int64).astype(float)
     x, y = Axis(values[0], values[-1], LEFT, RIGHT), Axis(low, high, LOWER, TOP, count=4)
     at = [x.at(v) for v in values.tolist()]
@@ -237,7 +237,7 @@ def dependence_drawing(dependence: Dependence) -> dict[str, Any]:
     return {
         "x": x, "y": y, "line": list(zip(at, mean)),
         "band": [*zip(at, upper), *zip(at[::-1], lower[::-1])],
-        "ends": ends if dependence.kind == "date" else None,
+        "ends": ends if dependence.of.in_time else None,
     }  # fmt: skip
 
 

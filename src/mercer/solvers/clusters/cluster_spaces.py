@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.gram import FactoredGram, GramOperator, RowSource
+from mercer.gram import FactoredGram, GramOperator
+from mercer.solvers.rows import row_source
 from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["Centres", "ClusterSpace", "Sums"]
@@ -69,7 +70,7 @@ class Sums(ClusterSpace):
     def __init__(self, K: GramOperator, clusters: int, cache_bytes: int, n_jobs: int | None):
         self.K, self.diag = K, np.asarray(K.diag(), np.float64)
         self.room = _rounding(self.diag, np.float64)  # in which sums are taken
-        self.source: RowSource = K.row_source(cache_bytes, 1e-7, n_jobs)
+        self.source = row_source(K, cache_bytes, 1e-7, n_jobs)
         self.sums = np.zeros((clusters, K.shape[0]))
         self.labels: np.ndarray | None = None
 

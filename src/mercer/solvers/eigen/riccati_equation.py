@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.samples import as_numbers, is_number
+from mercer.samples import float_array, is_number
 from mercer.solvers.result import ConvergenceWarning
 
 __all__ = ["riccati"]
@@ -105,7 +105,7 @@ def _by_scipy(A: np.ndarray, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -
 
 def _positive(name: str, M: Any) -> np.ndarray:
     """A symmetric positive semidefinite matrix of float64, or an error that names it."""
-    M = as_numbers(name, M)
+    M = float_array(name, M)
     if M.ndim != 2 or M.shape[0] != M.shape[1] or not M.size:
         raise ValueError(f"{name} has shape {M.shape}: give a square matrix of at least one row.")
     _check_finite(name, M)
@@ -130,7 +130,7 @@ def _checked_a(A: Any, n: int) -> tuple[np.ndarray, float | None]:
         if not np.isfinite(A):
             raise ValueError(f"A={A!r}: give a finite number, or a matrix.")
         return float(A) * np.eye(n), float(A)
-    A = as_numbers("A", A)
+    A = float_array("A", A)
     if A.shape != (n, n):
         raise ValueError(f"A has shape {A.shape}, wanted {(n, n)} as of U, or a number.")
     _check_finite("A", A)

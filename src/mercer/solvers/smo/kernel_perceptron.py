@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mercer import _native
-from mercer.gram import SMALL, GramOperator, RowSource
+from mercer.gram import GramOperator
 from mercer.solvers.result import Reason, Result
+from mercer.solvers.rows import SMALL, row_source
 from mercer.threads import raise_if_stopped
 
 __all__ = ["Machines", "PerceptronResult", "PerceptronSolver", "Watch"]
@@ -279,7 +280,7 @@ class _Kept:
         self.solver, self.machines = solver, machines
         self.Y, self.steps = np.ascontiguousarray(Y.T, float), np.ascontiguousarray(steps.T, float)
         room = ROUNDING if K.held_bytes else 0.0  # a matrix that was given is not copied
-        self.source: RowSource = K.row_source(solver.cache_bytes, room, solver.n_jobs)
+        self.source = row_source(K, solver.cache_bytes, room, solver.n_jobs)
         n = K.shape[0]
         self.f = np.zeros((len(self.Y), n))  # without the bias
         # as many at once as a block of K may take, a quarter of the memory for rows

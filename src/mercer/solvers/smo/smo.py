@@ -8,7 +8,7 @@ that violate optimality most, solves its subproblem on a block of K that stays i
 g with the rows of K whose variables changed (Thunder SVM: Wen et al., JMLR 2018; second-order
 steps: Fan, Chen & Lin, JMLR 2005). In a small problem the working set has all variables. Variables
 that stay at their bounds are left out (shrinking: Joachims 1998) and checked again before the end.
-The work of a round is in smo_state.py; the sources of rows of K are in mercer.gram.row_sources.
+The work of a round is in smo_state.py; the sources of rows of K are in the room rows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from math import isqrt
 
 import numpy as np
 
-from mercer.gram import SMALL, GramOperator, RowSource, require, rounding_room
+from mercer.gram import GramOperator, require
 from mercer.solvers.result import Reason, Result
+from mercer.solvers.rows import SMALL, RowSource, rounding_room, row_source
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo_state import State
 from mercer.threads import stopping
@@ -92,7 +93,7 @@ class SmoSolver:
     def rows_of(self, K: GramOperator, C: np.ndarray) -> RowSource:
         """Rows of K for several problems with upper bounds C."""
         room = rounding_room(self.tol, C) if self.rounded else 0.0
-        return K.row_source(self.cache_bytes, room, self.n_jobs)
+        return row_source(K, self.cache_bytes, room, self.n_jobs)
 
     def solve(
         self,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer import _native
-from mercer.gram import GramOperator, RowSource, add_products
+from mercer.gram import GramOperator
+from mercer.solvers.rows import RowSource, add_products
 from mercer.solvers.smo.box_newton import STEPS, newton_steps
 from mercer.solvers.smo.dual import LAST_DIGITS, DualProblem
 from mercer.solvers.smo.interior_point import interior_point

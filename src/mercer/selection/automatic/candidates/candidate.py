@@ -14,7 +14,6 @@ from mercer.kernels import (
     RBF,
     Convex,
     FromDistance,
-    Jaccard,
     Kernel,
     Laplacian,
     Match,
@@ -22,7 +21,7 @@ from mercer.kernels import (
     TableKernel,
 )
 from mercer.samples import Table
-from mercer.tables import OBJECTS, Feature
+from mercer.tables import Feature, read_as
 
 __all__ = ["Candidate", "candidates"]
 
@@ -90,7 +89,8 @@ class Candidate:
     learn : bool
         Whether the weights of the columns, or which columns count, are learnt.
     text : str
-        The way to read texts, a key of ``TEXTS``; empty if there are no texts to read.
+        The way to read texts, a key of ``TEXTS``; without texts, the other samples that are read,
+        such as "sets".
     columns : {"scaled", "normal", "levels", "codes", "differences", "pairs"}
         How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
         values as categories too ("levels") or instead ("codes"), columns of one range by the
@@ -130,9 +130,9 @@ class Candidate:
     @property
     def kernel_name(self) -> str:
         """The kernel in words; candidates with the same one differ in the machine."""
-        text = f", {self.text}" if self.text else ""
+        text = f", {self.text}" if self.text in TEXTS else ""
         if self.family == "objects":
-            return self.text or "sets"
+            return self.text
         if self.family == "interactions":
             width = "" if self.scale == 1 else f", scale {self.scale:g}"
             weights = "learnt" if self.learn else "equal"
@@ -173,8 +173,8 @@ class Candidate:
         ``learnt`` is the kernel on the numbers of a "metric" whose metric is known, and ``only``
         are the columns of a "screened" one.
         """
-        ranks = [j for j, f in enumerate(features) if f.kind == "rank"]
-        codes = [j for j, f in enumerate(features) if f.kind == "code"]
+        ranks = read_as(features, "rank")
+        codes = read_as(features, "code")
         parts: list = []
         if self.family in ("interactions", "additive", "many"):
             parts += [(Laplacian(self.scale), [j]) for j in ranks]
@@ -213,10 +213,10 @@ class Candidate:
 
     def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
         """The columns of numbers that a radial kernel reads, and those of their levels."""
-        levels = [j for j, f in enumerate(features) if f.kind == "level"]
+        levels = read_as(features, "level")
         coded = {features[j].label for j in levels} if self.columns == "codes" else set()
         kind = "normal" if self.columns == "normal" else "scaled"
-        read = [j for j, f in enumerate(features) if f.kind == kind and f.label not in coded]
+        read = [j for j in read_as(features, kind) if features[j].label not in coded]
         return read, levels if self.columns in WITH_LEVELS else []
 
     def suits(self, features: list[Feature]) -> bool:
@@ -232,7 +232,7 @@ class Candidate:
     def _of_all(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
         """Kernels of several widths on all numbers, and on all categories."""
         numbers, _ = self._numbers(features)
-        codes = [j for j, f in enumerate(features) if f.kind == "code"]
+        codes = read_as(features, "code")
         width = len(numbers) + len(codes)
         parts: list[tuple[Kernel, list]] = []
         for scale in WIDTHS:
@@ -243,20 +243,29 @@ class Candidate:
         return parts
 
     def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
-        """Kernels with k(x, x) = 1 on the columns of texts and sets."""
-        characters, words = TEXTS.get(self.text, (0, 0))
-        lengths = {"characters": characters, "words": words}
+        """Kernels with k(x, x) = 1 on the columns of texts, sets and other samples."""
+        lengths: dict[str, int] = dict(zip(("characters", "words"), TEXTS.get(self.text, (0, 0))))
+        spoken = {features[j].source for j in read_as(features, "words")}
         parts: list[tuple[Kernel, list]] = []
-        alone = {f.source for f in features if f.kind == "characters"}
-        alone -= {f.source for f in features if f.kind == "words"}
         for j, f in enumerate(features):
             # a text of single words has only characters
-            longest = lengths.get(f.kind, 0) or (5 if f.source in alone else 0)
-            if f.kind == "items":
-                parts.append((Jaccard(), [j]))
-            elif f.kind in lengths and longest:
+            longest = lengths.get(f.kind, 0) or (0 if f.source in spoken else 5)
+            if f.kind in lengths and longest:
                 parts.append((_substrings(longest), [j]))
+            elif f.holds_objects and f.kind not in lengths:
+                parts.append((_kernel_of(f), [j]))
         return parts
+
+
+def _kernel_of(feature: Feature) -> Kernel:
+    """The kernel that suits the samples of a column best, with k(x, x) = 1."""
+    kernels = feature.samples.make_kernels()
+    if not kernels:
+        raise TypeError(
+            f"{feature.source}: the kind {feature.samples.name!r} names no kernels, which a column "
+            "of a table needs: set its attribute `kernels`."
+        )
+    return kernels[0]
 
 
 def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]:
@@ -290,7 +299,7 @@ def candidates(
     vector machines. Texts are read in several ways. For few classes ridge machines come early where
     they are ``local`` in the second rung.
     """
-    objects = {f.source for f in features if f.kind in OBJECTS}
+    objects = {f.source for f in features if f.holds_objects}
     kinds = Counter(f.kind for f in features)
     kinds["alike"] = sum(f.alike >= 0 for f in features)
     numbers = kinds["rank"] + kinds["code"]
@@ -397,5 +406,6 @@ def _readings(features: list[Feature]) -> list[str]:
     """The ways to read the texts of a table; one empty string if there are no texts."""
     kinds = {f.kind for f in features}
     if "characters" not in kinds:
-        return [""]
+        named = {f.samples.name for f in features if f.holds_objects}
+        return [" and ".join(sorted(named))]
     return [t for t, (_, words) in TEXTS.items() if not words or "words" in kinds]

@@ -14,7 +14,7 @@ from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.interactions import learn_interactions
 from mercer.selection.automatic.candidates.screening import foremost
 from mercer.selection.automatic.candidates.sums import learn_sum
-from mercer.tables import Feature
+from mercer.tables import Feature, read_as
 from mercer.threads import count_jobs
 
 __all__ = [
@@ -100,7 +100,7 @@ def learn_kernel(
         kernel = candidate.kernel(features, found.kernel)
         return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
     if candidate.family == "screened":
-        columns = [j for j, f in enumerate(features) if f.kind in ("scaled", "code")]
+        columns = read_as(features, "scaled", "code")
         kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
         return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
     kernel, X = candidate.bound(features, M)

@@ -22,9 +22,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
-from mercer.kernels import Spectrum
-from mercer.samples import EncodedColumns, Strings
-from mercer.tables import Feature
+from mercer.samples import EncodedColumns, kind_of
+from mercer.tables import Feature, read_as
 from mercer.threads import blas_threads
 
 __all__ = ["SPARSE", "baseline_names", "fit_baseline"]
@@ -42,7 +41,7 @@ MANY_LEVELS = 1000  # of all categories: leave-one-out takes their cube, conjuga
 
 def baseline_names(features: list[Feature]) -> tuple[str, ...]:
     """The names of the baselines that suit the columns of a table."""
-    columns = sum(f.kind in ("scaled", "code") for f in features)
+    columns = len(read_as(features, "scaled", "code"))
     return "trivial", SPARSE if columns > SPARSE_FROM else "linear (spline)"
 
 
@@ -69,12 +68,11 @@ def fit_baseline(
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MOST_ROWS])
         M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
     if name == "trivial" or len(y) < 5 or np.all(y == y[0]):
-        model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
-        return model.fit(np.empty((len(M), 0)), y, weights)
+        return _fit_trivial(M, y, task, weights)
     if name == SPARSE:
         return _fit_sparse(features, M, y, task, weights)
-    scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
-    codes = [j for j, f in enumerate(features) if f.kind == "code"]
+    scaled = read_as(features, "scaled")
+    codes = read_as(features, "code")
     splines = SplineTransformer(n_knots=6, knots="quantile", include_bias=False)
     levels = {j: len(np.unique(M.numbers[:, j])) for j in (*scaled, *codes)}
     columns: Any = ColumnTransformer(
@@ -86,7 +84,10 @@ def fit_baseline(
     )
     columns = make_pipeline(FunctionTransformer(_numbers), columns)
     texts = [(f.label, make_pipeline(_Counts(j), TfidfTransformer(sublinear_tf=True)))
-             for j, f in enumerate(features) if j in _read(features)]  # fmt: skip
+             for j, f in enumerate(features)
+             if j in _read(features) and _counter(M.objects[j]) is not None]  # fmt: skip
+    if not (levels or texts):
+        return _fit_trivial(M, y, task, weights)
     if texts:
         columns = FeatureUnion([("columns", columns), *texts] if levels else texts)
     # the matrices are small: several threads of BLAS would wait for each other
@@ -106,9 +107,20 @@ def fit_baseline(
     return Pipeline([("columns", columns), ("learner", learner)])
 
 
+def _fit_trivial(M: EncodedColumns, y: np.ndarray, task: str, weights: Any):
+    model = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+    return model.fit(np.empty((len(M), 0)), y, weights)
+
+
+def _counter(cells: Any) -> Any:
+    """What counts the parts of the training cells; None where their kind has no such baseline."""
+    kind = kind_of(cells)
+    return None if kind is None else kind.counter(cells)
+
+
 def _fit_sparse(features: list[Feature], M: EncodedColumns, y: np.ndarray, task: str, weights: Any):
-    scaled = [j for j, f in enumerate(features) if f.kind == "scaled"]
-    codes = [j for j, f in enumerate(features) if f.kind == "code"]
+    scaled = read_as(features, "scaled")
+    codes = read_as(features, "code")
     most = max(1000, SPARSE_VALUES // (len(scaled) + len(codes)))
     if len(y) > most:
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
@@ -139,12 +151,10 @@ def _steps(X: Any, y: np.ndarray) -> int:
 
 
 def _read(features: list[Feature]) -> list[int]:
-    """Columns of words and items, and of characters where the text has no words."""
-    spoken = {f.source for f in features if f.kind == "words"}
-    return [
-        j for j, f in enumerate(features)
-        if f.holds_objects and (f.kind != "characters" or f.source not in spoken)
-    ]  # fmt: skip
+    """Columns of words, items and other samples, and of characters of texts without words."""
+    spoken = {features[j].source for j in read_as(features, "words")}
+    again = [j for j in read_as(features, "characters") if features[j].source in spoken]
+    return [j for j, f in enumerate(features) if f.holds_objects and j not in again]
 
 
 def _numbers(M: EncodedColumns) -> np.ndarray:
@@ -152,24 +162,18 @@ def _numbers(M: EncodedColumns) -> np.ndarray:
 
 
 class _Counts(TransformerMixin, BaseEstimator):
-    """How often each symbol or item of the training cells stands in each cell of a column."""
+    """How often each part of the training cells stands in each cell of a column."""
 
     def __init__(self, column: int):
         self.column = column
 
     def fit(self, M: EncodedColumns, y: Any = None) -> _Counts:
-        cells = M.objects[self.column]
-        self.kernel_ = None
-        if isinstance(cells, Strings):
-            self.kernel_ = Spectrum(3 if cells.form == "text" else 1, vocabulary=cells)
+        self.counter_ = _counter(M.objects[self.column])
         return self
 
     def transform(self, M: EncodedColumns) -> sp.csr_array:
         """Counts, (n, symbols), sparse."""
-        cells = M.objects[self.column]
-        if self.kernel_ is not None:
-            return sp.csr_array(self.kernel_.features(cells))
-        return cells.indicators(cells.known)
+        return sp.csr_array(self.counter_.features(M.objects[self.column]))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "kernel_")
+        return hasattr(self, "counter_")

@@ -36,7 +36,7 @@ from mercer.selection.automatic.scores import Metric, decision_weights
 from mercer.selection.automatic.trials.fold_fits import FoldFits
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from mercer.selection.automatic.trials.resume import Known
-from mercer.tables import Feature, Related
+from mercer.tables import Feature, Related, read_as
 
 __all__ = ["Trials"]
 
@@ -114,7 +114,7 @@ class Trials:
         self.partners: list[tuple[Candidate, float]] = []
         self.held = HeldPredictions(task, int(HELD_SHARE * memory))
         self.finals = Finals(features, M, budget, memory, Costs(task.pairs, self.Y.shape[1]))
-        columns = sum(f.kind not in ("scaled", "normal", "level") for f in self.features)
+        columns = len(self.features) - len(read_as(self.features, "scaled", "normal", "level"))
         self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
         self.learnt = LearntKernels(
             features, M, self.Y, weights, budget=budget, memory=memory, seed=seed, n_jobs=n_jobs

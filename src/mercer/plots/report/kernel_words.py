@@ -36,8 +36,8 @@ class KernelWords:
         One or two sentences.
     parameters : list of (symbol or name, value)
     parts : list of dict
-        For a table: ``columns``, ``formula``, ``weight`` (None if parts have no weights), and
-        ``map``, a sentence about the learnt map of these columns, or "".
+        The parts of a kernel of tables: ``columns``, ``formula``, ``weight`` (None if parts have no
+        weights), and ``map``, a sentence about the learnt map of these columns, or "".
     code : str
         The kernel as Python code.
     """

@@ -2,13 +2,25 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram import DenseGram, FeatureGram, PairGram, TiledGram, pivoted_cholesky, row_sources
-from mercer.gram.row_sources import CachedRows, FactorRows, HeldRows, PairRows, add_products
+from lanes import examples
+from mercer.gram import DenseGram, FeatureGram, GramOperator, TiledGram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
+from mercer.solvers import row_source
+from mercer.solvers.rows import (
+    ROUNDED_ROWS,
+    CachedRows,
+    FactorRows,
+    HeldRows,
+    PairGram,
+    PairRows,
+    add_products,
+    rounding,
+    row_sources,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -110,7 +122,7 @@ def test_rows_are_computed_once_while_the_cache_holds_them():
     assert_allclose(g - before, K[:, 45:55].sum(axis=1), atol=1e-12)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 10_000), capacity=st.sampled_from([1, 5, 40, 400]))
 def test_narrowing_keeps_what_is_known(seed, capacity):
     """Rows of the cache stay those of K, however often some are left out."""
@@ -159,19 +171,62 @@ def test_only_a_cache_can_narrow():
 
 def test_which_source():
     dense, tiled = DenseGram(K, symmetric=True), TiledGram(RBF(0.5), X)
-    assert isinstance(dense.row_source(0, 0.0, 1), HeldRows)
-    assert isinstance(FeatureGram(X).row_source(0, 0.0, 1), FactorRows)
-    held = tiled.row_source(2**30, 0.0, 1)  # it is small, and there is room
+    assert isinstance(row_source(dense, 0, 0.0, 1), HeldRows)
+    assert isinstance(row_source(FeatureGram(X), 0, 0.0, 1), FactorRows)
+    held = row_source(tiled, 2**30, 0.0, 1)  # it is small, and there is room
     assert isinstance(held, HeldRows)
     assert_allclose(held.values, K, atol=1e-12)
-    assert isinstance(tiled.row_source(150 * 150 * 8 - 1, 0.0, 1), CachedRows)
+    assert isinstance(row_source(tiled, 150 * 150 * 8 - 1, 0.0, 1), CachedRows)
+
+
+class Products(GramOperator):
+    """An operator that says nothing but what it must."""
+
+    symmetric = True
+
+    def __init__(self, F):
+        self.F, self.shape, self.dtype = F, (len(F), len(F)), F.dtype
+
+    def block(self, i, j):
+        return self.F[i] @ self.F[j].T
+
+    def diag(self):
+        return (self.F**2).sum(axis=1)
+
+
+def test_an_operator_of_a_users_own_has_a_source():
+    assert isinstance(row_source(Products(X), 150 * 150 * 8, 0.0, 1), HeldRows)
+    few, g = row_source(Products(X), 10 * 150 * 8, 0.0, 1), np.zeros(150)
+    assert isinstance(few, CachedRows)
+    few.add(np.array([3, 7]), np.array([1.0, -2.0]), g)
+    assert_allclose(g, L[:, 3] - 2 * L[:, 7], atol=1e-12)
+
+
+def test_an_operator_of_a_users_own_may_choose_another():
+    class Known(Products):
+        pass
+
+    row_source.register(Known, lambda K, cache_bytes, room, n_jobs: HeldRows(L, n_jobs))
+    assert row_source(Known(X), 0, 0.0, 1).values is L
+    assert isinstance(row_source(Products(X), 0, 0.0, 1), CachedRows)
+
+
+@pytest.mark.parametrize("room", [0.0, 1e-6])
+def test_a_part_is_copied_as_rounded_as_the_tolerance_allows(room, monkeypatch):
+    monkeypatch.setattr(rounding, "ROUNDED_ROWS", 100)
+    chosen = np.arange(140)[::-1]
+    part, size = DenseGram(K, symmetric=True).part(chosen), 4 if room else 8
+    held = row_source(part, 140 * 140 * size, room, 1)
+    assert held.values.dtype.itemsize == size
+    assert_allclose(held.values, K[np.ix_(chosen, chosen)], rtol=1e-7 if room else 0)
+    assert isinstance(row_source(part, 140 * 140 * size - 1, room, 1), CachedRows)
 
 
 def test_the_budget_of_the_cache():
     for numbers, rows in ((10 * 150, 10), (10 * 150 + 149, 10), (1, 1), (10**6, 150)):
         source = CachedRows(TiledGram(RBF(0.5), X), numbers * 8, 0.0, 1)
         assert source.values.shape == (rows, 150)
-    n = row_sources.ROUNDED_ROWS
+    n = ROUNDED_ROWS
     large = TiledGram(RBF(0.5), RNG.normal(size=(n, 2)))
     for room, dtype in ((1e-6, np.float32), (1e-8, np.float64)):
         source = CachedRows(large, 100 * n * 8, room, 1)
@@ -218,11 +273,11 @@ def test_sums_do_not_depend_on_the_threads(n_jobs, monkeypatch):
 
 def test_a_part_of_a_matrix_is_copied_only_if_the_cache_holds_it():
     part = DenseGram(K, symmetric=True).part(np.arange(100))
-    assert isinstance(part.row_source(100 * 100 * 8, 0.0, 1), HeldRows)
-    assert isinstance(part.row_source(100 * 100 * 8 - 1, 0.0, 1), CachedRows)
+    assert isinstance(row_source(part, 100 * 100 * 8, 0.0, 1), HeldRows)
+    assert isinstance(row_source(part, 100 * 100 * 8 - 1, 0.0, 1), CachedRows)
 
 
 def test_working_sets_of_a_factor_fit_the_cache():
     F = FeatureGram(np.zeros((3000, 2)))
-    assert F.row_source(2**30, 0.0, 1).least_set == 2048
-    assert F.row_source(8 * 1000**2, 0.0, 1).least_set == 1000
+    assert row_source(F, 2**30, 0.0, 1).least_set == 2048
+    assert row_source(F, 8 * 1000**2, 0.0, 1).least_set == 1000

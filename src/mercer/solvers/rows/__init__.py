@@ -1,0 +1,29 @@
+"""Rows of K that SMO, the perceptron and k-means read many times, and K of pairs of classes."""
+
+from mercer.solvers.rows.by_operator import row_source
+from mercer.solvers.rows.cached import CachedRows
+from mercer.solvers.rows.factor import FactorRows
+from mercer.solvers.rows.pairs import PairGram, PairGrams, PairRows
+from mercer.solvers.rows.rounding import (
+    ROUNDED_ROWS,
+    SMALL,
+    rounding_room,
+    rounds_to_float32,
+)
+from mercer.solvers.rows.row_sources import HeldRows, RowSource, add_products
+
+__all__ = [
+    "ROUNDED_ROWS",
+    "SMALL",
+    "CachedRows",
+    "FactorRows",
+    "HeldRows",
+    "PairGram",
+    "PairGrams",
+    "PairRows",
+    "RowSource",
+    "add_products",
+    "rounding_room",
+    "rounds_to_float32",
+    "row_source",
+]

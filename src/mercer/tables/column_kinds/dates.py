@@ -1,0 +1,81 @@
+"""Columns of dates, and what is read of a date."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution
+from mercer.tables.column_kinds.numbers import BINS, FILLED
+from mercer.tables.spellings import order_of
+from mercer.tables.values import as_dates, histogram, short
+
+__all__ = ["DateColumns", "date_parts"]
+
+ORDERS = {"ymd": "year first", "dmy": "the day before the month", "mdy": "the month before the day"}
+
+
+class DateColumns(ColumnKind):
+    """Dates with or without times of day, which may be written as texts."""
+
+    name = "date"
+    in_time = True
+    gap = FILLED
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        if len(present) and np.isnat(as_dates(present)).all():
+            raise ValueError(
+                f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
+                f"{short(present[0])}."
+            )
+
+    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+        return {"order": order_of(texts)}
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        dates = self.read(values, column)
+        dates = dates[~np.isnat(dates)].astype("datetime64[D]")
+        return str(dates.min()), str(dates.max()), []
+
+    def said(self, column: Any) -> str:
+        return ORDERS[column.order] if column.order not in ("", "ymd") else ""
+
+    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        return as_dates(values, "" if column is None else column.order)
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        dates = self.read(values, column)
+        missing = np.isnat(dates)
+        return {
+            f"{column.name}: {part}": np.where(missing, np.nan, number)
+            for part, number in date_parts(dates).items()
+        }
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        dates = as_dates(values)  # of texts too, some of which may be none
+        dates = np.sort(dates[~np.isnat(dates)])
+        if not len(dates):
+            return Distribution([])
+        counts = histogram(dates.astype("int64").astype(float), BINS)[0].tolist()
+        return Distribution(counts, levels=[str(date)[:10] for date in dates[[0, -1]]])
+
+    def levels_in_words(self, levels: list[str], distinct: int) -> str:
+        return self.range_in_words(*levels)
+
+
+def date_parts(dates: np.ndarray) -> dict[str, np.ndarray]:
+    """The numbers that are read from dates, by their names; of a missing date any numbers."""
+    days, seconds = dates.astype("datetime64[D]"), dates.astype("int64")
+    return {
+        "elapsed days": seconds / 86400,
+        "year": days.astype("datetime64[Y]").astype(int) + 1970,
+        "month": days.astype("datetime64[M]").astype(int) % 12 + 1,
+        "day of week": (days.astype(int) + 3) % 7,  # day 0, 1970-01-01, was a Thursday
+        "hour": seconds % 86400 // 3600,
+        "minute": seconds % 3600 // 60,
+    }

@@ -1,0 +1,61 @@
+"""Which kinds of columns there are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.samples import all_kinds, kind_in_cells
+from mercer.tables.column_kinds.dates import DateColumns
+from mercer.tables.column_kinds.interface import ColumnKind
+from mercer.tables.column_kinds.levels import LevelColumns
+from mercer.tables.column_kinds.numbers import NumberColumns
+from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
+from mercer.tables.column_kinds.unused import UnusedColumns
+
+__all__ = ["column_kind", "column_kinds", "object_column"]
+
+_KINDS = {
+    kind.name: kind
+    for kind in (
+        NumberColumns(),
+        LevelColumns(),
+        DateColumns(),
+        TextColumns(),
+        SetColumns(),
+        UnusedColumns("identifier", given=True, identifies=True),
+        UnusedColumns("drop", given=True),
+        *map(UnusedColumns, ("dropped", "constant", "duplicate", "empty")),
+    )
+}
+
+
+def column_kinds() -> list[ColumnKind]:
+    """All kinds of columns, those of registered kinds of samples last."""
+    return [*_KINDS.values(), *_registered()]
+
+
+def column_kind(name: str) -> ColumnKind:
+    """The kind of column with this name.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    found = _KINDS.get(name) or next((k for k in _registered() if k.name == name), None)
+    if found is None:
+        raise ValueError(
+            f"there is no kind of column {name!r}: import the module that registers it "
+            "(mercer.samples.register_kind)."
+        )
+    return found
+
+
+def object_column(present: np.ndarray) -> ColumnKind | None:
+    """The kind of column whose known values all are samples of a registered kind; or None."""
+    kind = kind_in_cells(present.tolist()) if present.dtype == object else None
+    return None if kind is None else ObjectColumns(kind)
+
+
+def _registered() -> list[ColumnKind]:
+    return [ObjectColumns(kind) for kind in all_kinds() if kind.column and not kind.judged]

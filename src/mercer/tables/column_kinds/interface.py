@@ -1,0 +1,135 @@
+"""`ColumnKind`: what a column of a table is, in one object for each kind of column."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections import Counter
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.samples import Kind
+
+__all__ = ["ColumnKind", "Distribution", "level_text"]
+
+
+class Distribution(NamedTuple):
+    """How the values of a column are spread, for a report.
+
+    Attributes
+    ----------
+    counts : list of int
+        Rows in equal intervals from the smallest to the largest value or size; or the rows of each
+        of the most frequent levels or items.
+    low, high : float or None
+        The ends of these intervals.
+    levels : list of str
+        The levels or items; of dates the first and the last.
+    """
+
+    counts: list[int]
+    low: float | None = None
+    high: float | None = None
+    levels: list[str] = []  # noqa: RUF012 - never written to
+
+
+class ColumnKind(ABC):
+    """Abstract: a kind of column. ``column`` is a `Column` of it, ``values`` are its cells.
+
+    Attributes
+    ----------
+    name : str
+        What `Column.kind` says.
+    used : bool
+        Whether models read such columns.
+    given : bool
+        Whether a user may say that a column is of this kind.
+    numeric, in_time : bool
+        Whether the values are numbers, or points in time.
+    levelled : bool
+        Whether the values are levels that are equal or not.
+    identifies : bool
+        Whether the values tell rows from each other, and nothing else.
+    items : bool
+        Whether a value is a set of items, which may be written as a text with separators.
+    samples : Kind or None
+        The kind of the samples that stand in the cells.
+    gap : str
+        What becomes of missing values: the sentence goes on with the names of the columns.
+    """
+
+    name: str
+    used: bool = True
+    given: bool = True
+    numeric: bool = False
+    in_time: bool = False
+    levelled: bool = False
+    identifies: bool = False
+    items: bool = False
+    samples: Kind | None = None
+    gap: str = ""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the values have an order, and differences."""
+        return self.numeric or self.in_time
+
+    # --- how a column is judged -----------------------------------------------------------------
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        """Raise ValueError if no value of a column is of this kind."""
+        return
+
+    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+        """How values that are written as texts are written: fields of a `Column`."""
+        return {}
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        """The smallest and the largest value, and the most frequent levels."""
+        return None, None, []
+
+    def said(self, column: Any) -> str:
+        """How the values of a column are written, where there is more than one way."""
+        return ""
+
+    # --- what it becomes --------------------------------------------------------------------------
+
+    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        """Numbers or dates of an ordered column; NaN or NaT where a value cannot be read."""
+        raise TypeError(f"a column of the kind {self.name!r} has no order.")
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        """The numbers that a model reads of an ordered column, by their labels."""
+        return {}
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        """The samples in the cells of a column."""
+        return values.tolist()
+
+    def views(self, column: Any, cells: list) -> dict[str, str]:
+        """The ways in which a model reads such samples, by their labels."""
+        return {}
+
+    # --- how it is shown --------------------------------------------------------------------------
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        """How the values are spread."""
+        return Distribution([])
+
+    def range_in_words(self, low: str, high: str) -> str:
+        """The range of the values, or of the sizes of the samples."""
+        return f"{low} to {high}"
+
+    def levels_in_words(self, levels: list[str], distinct: int) -> str:
+        """The most frequent values where there is no range."""
+        return f"{distinct:,} levels"
+
+
+def level_text(value: Any) -> str:
+    """A level as text, so that 1.0 and 1 are the same one."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        return f"{value:.12g}"
+    return str(value)

@@ -1,0 +1,67 @@
+"""Columns of numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution
+from mercer.tables.spellings import decimal_of, signs_of, spelled_number
+from mercer.tables.values import as_numbers, histogram, short
+
+__all__ = ["BINS", "FILLED", "NumberColumns"]
+
+BINS = 12  # of the distribution of a column
+FILLED = (
+    "Missing numbers are filled with the median, and that they were missing is a column of its own"
+)
+
+
+class NumberColumns(ColumnKind):
+    """Numbers, which may be written as texts."""
+
+    name = "number"
+    numeric = True
+    gap = FILLED
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        if len(present) and np.isnan(as_numbers(present)).all():
+            raise ValueError(
+                f"kind: {name}='number', but no value is a number; the first is "
+                f"{short(present[0])}."
+            )
+
+    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+        numbers = (t for t in texts if spelled_number(t) is not None)
+        return {"decimal": decimal_of(texts) or decimal, "signs": signs_of(numbers)}
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        numbers = self.read(values, column)
+        numbers = numbers[~np.isnan(numbers)]
+        if not len(numbers):
+            return None, None, []
+        return float(numbers.min()), float(numbers.max()), []
+
+    def said(self, column: Any) -> str:
+        how = ["with a decimal comma"] * (column.decimal == ",")
+        how += [f"with {column.signs}, which is left away"] * bool(column.signs)
+        return " and ".join(how)
+
+    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        return as_numbers(values, "" if column is None else column.decimal)
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        return {str(column.name): self.read(values, column)}
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        numbers = as_numbers(values)
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
+            return Distribution([])
+        counts = histogram(numbers, BINS)[0].tolist()
+        return Distribution(counts, float(numbers.min()), float(numbers.max()))

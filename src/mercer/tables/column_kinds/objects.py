@@ -1,0 +1,142 @@
+"""Columns with one sample in each cell: texts, sets, and every kind of sample that is registered
+with a name for its columns (`mercer.samples.register_kind`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import Kind, kind_named
+from mercer.tables.cells import as_items, as_texts, items_of, words_of
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
+from mercer.tables.column_kinds.numbers import BINS
+from mercer.tables.values import histogram, missing_values, short
+
+__all__ = ["ObjectColumns", "SetColumns", "TextColumns"]
+
+WORDS = 2  # if texts have fewer words on average, their characters are enough
+
+
+class ObjectColumns(ColumnKind):
+    """Samples of a kind, one in each cell.
+
+    Parameters
+    ----------
+    samples : Kind
+    """
+
+    def __init__(self, samples: Kind):
+        self.samples: Kind = samples
+        self.name = samples.column
+        self.gap = f"A missing {self.name} counts as the empty one"
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        strange = [value for value in present.tolist() if not self.samples.holds(value)]
+        if strange:
+            raise ValueError(
+                f"kind: {name}={self.name!r}, but the column holds {short(strange[0])}: give "
+                f"{self.samples.looks}."
+            )
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        sizes = self._sizes(values[~missing_values(values)].tolist())
+        return (min(sizes), max(sizes), []) if sizes else (None, None, [])
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        empty = self.samples.empty
+        missing = missing_values(values)
+        if empty is None and missing.any():
+            raise ValueError(
+                f"column {column.name!r}: the {self.name} in row {int(missing.argmax())} is "
+                "missing. Fill it in, or leave out the row."
+            )
+        return [empty if gone else value for value, gone in zip(values.tolist(), missing)]
+
+    def views(self, column: Any, cells: list) -> dict[str, str]:
+        return {str(column.name): self.samples.name}
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        sizes = self._sizes(self._shown(column, values))
+        if not sizes:
+            return Distribution([])
+        counts = histogram(np.array(sizes), BINS)[0].tolist()
+        return Distribution(counts, min(sizes), max(sizes))
+
+    def range_in_words(self, low: str, high: str) -> str:
+        return f"{low} to {high} {self.samples.size_of}"
+
+    def _shown(self, column: Any, values: np.ndarray) -> list:
+        return values[~missing_values(values)].tolist()
+
+    def _sizes(self, cells: list) -> list[float]:
+        return [float(self.samples.size(cell)) for cell in cells] if self.samples.size_of else []
+
+
+class TextColumns(ObjectColumns):
+    """Texts: their characters, and their words where they have several."""
+
+    def __init__(self):
+        super().__init__(kind_named("strings"))
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        """Every value can be written as a text."""
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        lengths = self._sizes([level_text(value) for value in counts])
+        return (min(lengths), max(lengths), []) if lengths else (None, None, [])
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        return as_texts(values, column.name)
+
+    def views(self, column: Any, cells: list) -> dict[str, str]:
+        views = {str(column.name): "characters"}
+        if sum(map(len, map(words_of, cells))) >= WORDS * len(cells):
+            views[f"{column.name}: words"] = "words"
+        return views
+
+    def _shown(self, column: Any, values: np.ndarray) -> list:
+        return [text for text in as_texts(values, column.name) if text]
+
+
+class SetColumns(ObjectColumns):
+    """Sets of items, which may be written as texts."""
+
+    items = True
+
+    def __init__(self):
+        super().__init__(kind_named("sets"))
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        """Every text can be split into items."""
+
+    def extent(
+        self, column: Any, values: np.ndarray, counts: Counter
+    ) -> tuple[Any, Any, list[str]]:
+        items: Counter = Counter()
+        for value, c in counts.items():
+            for item in set(items_of(value, column.separator)):
+                items[level_text(item)] += c
+        return None, None, [item for item, _ in items.most_common(10)]
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        return as_items(values, column.separator, column.name)
+
+    def views(self, column: Any, cells: list) -> dict[str, str]:
+        return {str(column.name): "items"}
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        found = Counter(
+            shown_level(item) for items in self.cells(column, values) for item in set(items)
+        )
+        common = found.most_common(MOST_SHOWN)
+        return Distribution([c for _, c in common], levels=[item for item, _ in common])
+
+    def levels_in_words(self, levels: list[str], distinct: int) -> str:
+        return f"most often {', '.join(levels[:3])}"

@@ -1,0 +1,90 @@
+"""Two lanes of tests: the quick one after every change, the full one for what takes longer.
+
+A test marked ``full`` is left to the full lane. Of a test marked ``thinned`` the quick lane takes
+only as many combinations of its arguments as show every value of every argument. Of scikit-learn's
+suite it takes one estimator of each class, and of the suite on objects one kind of samples for each
+class and one class for each kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+QUICK = "not full"  # the marks of the quick lane, as in pyproject.toml
+
+
+def few(count: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases of a test, of which the quick lane takes the first ones."""
+    several = [case if isinstance(case, tuple) else (case,) for case in cases]
+    full = [pytest.param(*case, marks=pytest.mark.full) for case in several[count:]]
+    return [pytest.param(*case) for case in several[:count]] + full
+
+
+def examples(count: int) -> Any:
+    """So many examples of a generated test in the full lane, and fewer in the quick one."""
+    return settings(max_examples=max(5, count * settings.default.max_examples // 100))
+
+
+def leave_to_the_full_lane(items: Iterable[Any]) -> None:
+    """Mark as ``full`` what the quick lane does without."""
+    functions = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("full"):
+            functions[item.path, item.cls, item.originalname].append(item)
+    for cases in functions.values():
+        shown = shown_by(cases[0])
+        if shown is not None:
+            seen = dict(map(shown, cases))
+            chosen = covering(seen)
+            for item in cases:
+                if shown(item)[0] not in chosen:
+                    item.add_marker(pytest.mark.full)
+
+
+def shown_by(item: Any) -> Any:
+    """A function of a test's cases: what is chosen together, and the values that it shows.
+
+    None if the quick lane takes every case.
+    """
+    arguments = item.callspec.params
+    if item.get_closest_marker("thinned"):
+        return combination
+    if {"check", "estimator"} <= set(arguments):
+        return estimator_of_suite
+    return estimator_on_objects if hasattr(arguments.get("check"), "__wrapped__") else None
+
+
+def combination(item: Any) -> tuple[Hashable, tuple]:
+    values = tuple(str(value) for value in item.callspec.params.values())
+    return values, values
+
+
+def estimator_of_suite(item: Any) -> tuple[Hashable, tuple]:
+    estimator = item.callspec.params["estimator"]
+    return str(estimator), (type(estimator),)
+
+
+def estimator_on_objects(item: Any) -> tuple[Hashable, tuple]:
+    task = item.callspec.params["check"].args[0]
+    kind = type(task.X[0])
+    return (str(task.estimator), kind), (type(task.estimator), kind)
+
+
+def covering(values: Mapping[Hashable, tuple]) -> set[Hashable]:
+    """Keys whose tuples show every value at its place, and none much more often than others."""
+    times: Counter = Counter()
+    chosen = set()
+
+    def unseen(key: Hashable) -> int:
+        return sum(not times[place] for place in enumerate(values[key]))
+
+    while rest := [key for key in values if unseen(key)]:
+        best = max(rest, key=lambda k: (unseen(k), -sum(times[p] for p in enumerate(values[k]))))
+        chosen.add(best)
+        times.update(enumerate(values[best]))
+    return chosen
