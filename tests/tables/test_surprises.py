@@ -6,7 +6,7 @@ import pytest
 
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.surprises import Surprises
-from mercer.tables.values import read_columns
+from mercer.tables.values import ReadTable, read_columns
 
 N = 40
 TRAINING = pd.DataFrame(
@@ -68,6 +68,6 @@ def test_a_column_that_cannot_be_read_at_all_and_signs_that_are_new():
 
 
 def test_ranges_of_the_largest_numbers_do_not_overflow():
-    surprises = Surprises(TableEncoder().fit({"x": 1.7e308 * np.linspace(-1, 1, N)}))
+    surprises = Surprises(TableEncoder().fit(ReadTable({"x": 1.7e308 * np.linspace(-1, 1, N)})))
     surprises.see({"x": np.array([1.7e308, -1e300, np.nan])})
     assert not surprises.far["x"]

@@ -28,6 +28,7 @@ from mercer.selection.automatic import default_metric, task_of
 from mercer.tables import (
     Column,
     Finding,
+    ReadTable,
     Surprises,
     TableEncoder,
     column_notices,
@@ -156,7 +157,7 @@ def _test_findings(
     compared = {c.name: values[c.name] for c in columns if c.used}
     found = find_shared_rows(compared, new) if compared else []
     if any(column.used for column in columns):
-        surprises = Surprises(TableEncoder(columns).fit(values))
+        surprises = Surprises(TableEncoder(columns).fit(ReadTable(values)))
         surprises.see(new)
         found += [Finding("test", None, f"{test}: {s}") for s in surprises.sentences()]
     return found
@@ -191,8 +192,8 @@ def _facts(columns: list[Column]) -> list[dict]:
 
 def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -> MercerCheck:
     """Mercer's condition for a kernel on the numbers of a table, standardised."""
-    encoder = TableEncoder(columns).fit(values)
-    M = encoder.transform(values)
+    encoder = TableEncoder(columns).fit(ReadTable(values))
+    M = encoder.transform(ReadTable(values))
     numbers = read_as(encoder.features_, "scaled")
     if not numbers:
         raise ValueError(f"--kernel {kernel}: {table} has no columns of numbers to compare.")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from mercer.cli.errors import TableError, check_columns
 from mercer.cli.options import FitOptions
-from mercer.tables import as_dates, as_numbers, read_columns
+from mercer.tables import ReadTable, as_dates, as_numbers, level_text, missing_values
 
 __all__ = ["Extras", "read_extras"]
 
@@ -28,15 +27,15 @@ class Extras:
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
-def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.DataFrame, Extras]:
+def read_extras(X: ReadTable, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
     """The columns to predict from, and those of --group, --time-column and --weight."""
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
     for option, name in given.items():
-        check_columns(option, [] if name is None else [name], path, X.columns, options.target)
+        check_columns(option, [] if name is None else [name], path, list(X.columns), options.target)
     weights = groups = times = None
     if options.weight is not None:
-        (values,) = read_columns(X.select(pl.col(options.weight).alias("w"))).values()
+        values = X.columns[options.weight]
         weights = as_numbers(values)
         bad = ~(np.isfinite(weights) & (weights >= 0))
         if bad.any() or not weights.any():
@@ -46,37 +45,37 @@ def read_extras(X: pl.DataFrame, options: FitOptions, path: str) -> tuple[pl.Dat
                 ">= 0, some of them > 0."
             )
     if options.group is not None:
-        column = X[options.group]
-        if column.null_count():
+        values = X.columns[options.group]
+        lacking = int(missing_values(values).sum())
+        if lacking:
             raise TableError(
-                f"--group {options.group}: {column.null_count()} rows have no group: give each a "
-                "group of its own, or leave them out."
+                f"--group {options.group}: {lacking} rows have no group: give each a group of its "
+                "own, or leave them out."
             )
-        groups = np.array([str(value) for value in column.to_list()], dtype=object)
+        groups = np.array([level_text(value) for value in values.tolist()], dtype=object)
         if len(set(groups)) < 2:
             raise TableError(
                 f"--group {options.group}: all rows are of one group; give two or more."
             )
     if options.time_column is not None:
-        times = _times(X[options.time_column], options.time_column)
+        times = _times(X.columns[options.time_column], options.time_column)
     left = [name for name in (options.group, options.weight) if name is not None]
     if set(left) == set(X.columns):
         raise TableError("no column is left to predict from beside the group and the weight.")
-    return X.drop(left), Extras(weights, groups, times)
+    return X.without(left), Extras(weights, groups, times)
 
 
-def _times(column: pl.Series, name: str) -> np.ndarray:
+def _times(values: np.ndarray, name: str) -> np.ndarray:
     """Numbers, or seconds since 1970, which sort by time."""
-    (values,) = read_columns(column.alias("t").to_frame()).values()
-    numbers = as_numbers(values) if column.dtype.is_numeric() else None
-    if numbers is None:
+    numbers = values
+    if values.dtype.kind != "f":
         dates = as_dates(values)
         numbers = np.where(np.isnat(dates), np.nan, dates.astype("datetime64[s]").astype(float))
     lacking = np.isnan(numbers)
     if lacking.any():
         raise TableError(
             f"--time-column {name}: row {int(np.argmax(lacking)) + 1} has "
-            f"{values[np.argmax(lacking)]!r}, which is no date and no number: mend or leave out "
-            "such rows."
+            f"{values[np.argmax(lacking)]!r}, which is neither a date nor a number: mend or leave "
+            "out such rows."
         )
     return numbers

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.options import FitOptions
 from mercer.cli.origin import note_origin
@@ -26,7 +28,6 @@ from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save, skops_io
 from mercer.plots.report import ReportData, plain, report_data, write_report
-from mercer.samples import EncodedColumns
 from mercer.selection.automatic import (
     Budget,
     Deadline,
@@ -68,7 +69,7 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
         steps = Steps(bar, timed=options.trials is None, kept=kept)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
-        outcome = with_report(outcome, problem, split, options, steps, budget)
+        outcome = with_report(outcome, problem, options, steps, budget)
     spent = budget.spent()
     steps.take(
         "results", "the results are not shown",
@@ -92,30 +93,31 @@ def search_and_refit(
     model = _estimator(problem, options, budget)
     model.progress = None if screen.quiet else steps.bar
     extras = split.extras
-    encoded = model.fit_and_encode(
+    train = model.fit_and_encode(
         split.X_train, split.y_train, extras.weights, groups=extras.groups, times=extras.times,
         resume=None if options.resume is None else _earlier(options.resume, model),
     )  # fmt: skip
     model.progress = None
     if model.interrupted_ is not None:
         steps.left_out.append(f"the {model.interrupted_} was cut short")
-    before = (
-        None if options.compress is None else _compress(model, encoded, split, options.compress)
-    )
-    score = _score(model, encoded, split, options, steps)
+    split = replace(split, X_train=train)
+    before = None
+    if options.compress is not None:
+        split, before = _compress(model, split, options.compress)
+    split, score = _score(model, split, options, steps)
     if options.compress is not None:
         model.notices_.append(_loss(before, score, options.compress))
-    del encoded  # the fit to all rows needs the memory
-    final = _refit(model, problem, split, options, steps, budget) or model
+    final, table = _refit(model, problem, split, options, steps, budget)
     rows = split.numbers[0] if final is model else problem.rows
     note_origin(final, options.target, rows)
-    return Outcome(model, score, final, len(rows), doubts=split.doubts)
+    if final is not model:
+        table = table[np.searchsorted(rows, split.numbers[0])]
+    return Outcome(model, score, final, len(rows), split, table)
 
 
 def with_report(
     outcome: Outcome,
     problem: Problem,
-    split: Split,
     options: FitOptions,
     steps: Steps,
     budget: Budget,
@@ -123,7 +125,7 @@ def with_report(
     """The same with what the report shows, after it is written; whatever fails costs no more."""
     if outcome.score is None:
         return outcome
-    step = partial(_report, outcome, problem, split, options, budget)
+    step = partial(_report, outcome, problem, options, budget)
     try:
         return replace(outcome, report=steps.take("report", "there is no report", step))
     except Exception as error:
@@ -196,20 +198,21 @@ def _earlier(file: Path, model: Any) -> Any:
 
 
 def _score(
-    model: Any, encoded: EncodedColumns, split: Split, options: FitOptions, steps: Steps
-) -> HeldOut | None:
-    """The score on the rows that are held out; None without any, or where it was interrupted.
+    model: Any, split: Split, options: FitOptions, steps: Steps
+) -> tuple[Split, HeldOut | None]:
+    """The split with encoded rows, and the score on those that are held out.
 
-    ``encoded`` are the training rows.
+    It is None without any, or where it was interrupted.
     """
     if split.X_held is None:
-        return None
-    return steps.take(
-        "score", "there is no score and no report",
-        lambda: score_held_out(
-            model, (encoded, split.y_train), (split.X_held, split.y_held), options.seed
-        ),
-    )  # fmt: skip
+        return split, None
+
+    def scored() -> tuple[Split, HeldOut]:
+        both = replace(split, X_held=model.encode_table(split.X_held))
+        train, held = (both.X_train, both.y_train), (both.X_held, both.y_held)
+        return both, score_held_out(model, train, held, options.seed)
+
+    return steps.take("score", "there is no score and no report", scored) or (split, None)
 
 
 def _refit(
@@ -219,12 +222,16 @@ def _refit(
     options: FitOptions,
     steps: Steps,
     budget: Budget,
-) -> Any:
-    """The winner fitted to all rows; None where it was fitted to all, or there is no time."""
+) -> tuple[Any, Any]:
+    """The winner fitted to all rows, and these rows.
+
+    The model as it is, and its own rows, where these are all, or there is no time.
+    """
+    alone = model, split.X_train
     if options.test is not None or split.X_held is None:
-        return None
+        return alone
     if model.interrupted_ == "final fit":
-        return None  # who cut that one short wants no longer one
+        return alone  # who cut that one short wants no longer one
     n, fitted = len(problem.y), len(split.y_train)
     timed = options.trials is None
     wanted = CARE * model.refit_seconds(n / fitted)
@@ -234,36 +241,39 @@ def _refit(
     )
     if timed and wanted > budget.left() - steps.kept * budget.limit:
         model.notices_.append(no_time)
-        return None
+        return alone
     deadline = Deadline(budget if timed else Budget(), -steps.kept)
 
-    def refitted() -> Any:
-        final = copy(model)
+    def refitted() -> tuple[Any, Any]:
+        final, rows = copy(model), None
         try:
             with deadline:
-                final.refit(problem.X, problem.y, problem.extras.weights)
+                rows = final.refit_and_encode(problem.X, problem.y, problem.extras.weights)
                 if options.compress is not None:
-                    final.compress(problem.X, options.compress)
+                    final.compress(rows, options.compress)
         except KeyboardInterrupt:
             if not deadline.is_over():  # else it was the clock that stopped a solver
                 raise
         if deadline.is_over():  # a solver may have returned what it had
             raise Stopped
-        return final
+        return final, rows
 
     try:
         without = f"the model is fitted on {fitted} of the {n} rows"
-        return steps.take("final fit on all rows", without, refitted)
+        return steps.take("final fit on all rows", without, refitted) or alone
     except Stopped:
         model.notices_.append(no_time)
-        return None
+        return alone
 
 
-def _compress(model: Any, encoded: EncodedColumns, split: Split, rank: int) -> float | None:
-    """Compress a model; returns the score that it had on the rows that are held out."""
-    before = None if split.X_held is None else score_alone(model, (split.X_held, split.y_held))
-    model.compress(encoded, rank)
-    return before
+def _compress(model: Any, split: Split, rank: int) -> tuple[Split, float | None]:
+    """Compress a model; returns the encoded rows, and the score that it had on those held out."""
+    before = None
+    if split.X_held is not None:
+        split = replace(split, X_held=model.encode_table(split.X_held))
+        before = score_alone(model, (split.X_held, split.y_held))
+    model.compress(split.X_train, rank)
+    return split, before
 
 
 def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
@@ -277,14 +287,14 @@ def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
     )
 
 
-def _report(
-    outcome: Outcome, problem: Problem, split: Split, options: FitOptions, budget: Budget
-) -> ReportData:
+def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Budget) -> ReportData:
     """Measure what the report shows, and write it."""
+    split = outcome.split
     wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT)
     data = report_data(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
-        scored=outcome.score, final=outcome.final, final_rows=outcome.final_rows,
+        scored=outcome.score, final=outcome.final, final_X=outcome.final_X,
+        final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
         seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],

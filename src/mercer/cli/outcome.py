@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import mercer
 from mercer.cli.errors import counted
 from mercer.cli.options import FitOptions
-from mercer.cli.problem import Problem
+from mercer.cli.problem import Problem, Split
 from mercer.cli.screen import (
     columns_facts,
     columns_table,
@@ -23,6 +23,7 @@ from mercer.cli.screen import (
 from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
 from mercer.selection.automatic import METRICS, RARE, HeldOut
+from mercer.tables import EncodedTable
 
 __all__ = ["Outcome", "show_files", "show_outcome", "summary"]
 
@@ -41,21 +42,24 @@ class Outcome:
         The model to keep: fitted again to all rows, where that was possible.
     final_rows : int
         How many rows it is fitted to.
+    split : Split
+        The rows of ``model`` and those that are held out, as it has encoded them.
+    final_X : EncodedTable
+        The rows of ``model`` as ``final`` has encoded them.
     report : ReportData or None
         What the report shows that was written.
     unreported : str
         Why there is no report, if it failed.
-    doubts : list of str
-        What speaks against the score, beside what speaks against the table.
     """
 
     model: Any
     score: HeldOut | None
     final: Any
     final_rows: int
+    split: Split
+    final_X: EncodedTable
     report: ReportData | None = None
     unreported: str = ""
-    doubts: list[str] = field(default_factory=list)
 
 
 def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Terminal) -> None:
@@ -119,7 +123,7 @@ def _show_rare(score: HeldOut, model: Any, screen: Terminal) -> None:
 
 def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
     """A reminder of what has long left the screen, or stands in the report only."""
-    doubts, where = [*problem.doubts, *outcome.doubts], "the lines with ! above"
+    doubts, where = [*problem.doubts, *outcome.split.doubts], "the lines with ! above"
     if outcome.report is not None:
         told = [sentence for fine, sentence in outcome.report.trust if not fine]
         where = where if len(told) == len(doubts) else "“Can this be trusted?” in the report"
@@ -173,7 +177,7 @@ def summary(
         "task_reason": problem.why,
         "rows_without_target": problem.dropped,
         "columns": columns_facts(model.columns_),
-        "notices": [*problem.notices, *problem.doubts, *outcome.doubts, *model.notices_],
+        "notices": [*problem.notices, *problem.doubts, *outcome.split.doubts, *model.notices_],
         "leaderboard": model.leaderboard_,
         "winner": model.winner_name_,
         "solver": model.solver_,

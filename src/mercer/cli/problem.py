@@ -22,11 +22,14 @@ from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
 from mercer.tables import (
     Column,
+    ReadTable,
     Related,
+    as_dates,
+    as_numbers,
     find_leaks,
     find_order_in_time,
     infer_columns,
-    read_columns,
+    level_text,
     review_target,
 )
 
@@ -61,7 +64,7 @@ class Problem:
         What a review of the table found that speaks against a score.
     """
 
-    X: pl.DataFrame
+    X: ReadTable
     y: np.ndarray
     task: str
     why: str
@@ -87,11 +90,11 @@ class Split:
     on the one after a fit to the other.
     """
 
-    X_train: pl.DataFrame
+    X_train: ReadTable
     y_train: np.ndarray
     extras: Extras
     numbers: tuple[np.ndarray, np.ndarray]
-    X_held: pl.DataFrame | None = None
+    X_held: ReadTable | None = None
     y_held: Any = None
     doubts: list[str] = field(default_factory=list)
 
@@ -100,14 +103,14 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    X, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
+    others, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
     dropped = frame.height - len(numbers)
     task, why = task_of(y, options.task)
     check_task(task, y, options.target)
     with of_option():
         metric = metric_named(options.metric or default_metric(task, y), task).name
     name = options.train.name if not options.more else tables.label
-    sizes = f"{counted(X.height, 'row')}, {counted(X.width, 'column')}"
+    sizes = f"{counted(others.height, 'row')}, {counted(others.width, 'column')}"
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
@@ -115,21 +118,21 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)
     screen.print()
-    X, extras = read_extras(X, options, tables.label)
+    X, extras = read_extras(ReadTable.of(others), options, tables.label)
+    del frame, others
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
-        screen.print(f"{X.height - len(rows)} rows of weight 0 are left out.")
+        screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
     for option, names in (("--kind", options.kinds), ("--drop", options.drop)):
-        check_columns(option, names, tables.label, X.columns, options.target)
-    values = read_columns(X)
-    columns = columns_of(values, options.kinds, options.drop, tables)
+        check_columns(option, names, tables.label, list(X.columns), options.target)
+    columns = columns_of(X.columns, options.kinds, options.drop, tables)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
     findings = [
         *review_target(y, task, options.target, accuracy=metric == "accuracy"),
-        *find_leaks(used, values, y, task),
-        *(find_order_in_time(used, values) if related is None and options.test is None else []),
+        *find_leaks(used, X.columns, y, task),
+        *(find_order_in_time(used, X.columns) if related is None and options.test is None else []),
     ]
     notices, doubts = tables.notes, [finding.text for finding in findings]
     for notice in notices:
@@ -171,39 +174,49 @@ def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split
 
 def _few_rows(split: Split) -> list[str]:
     """What to say where the score hangs on some rows."""
-    if split.X_held is None or split.X_held.height >= FEW_HELD:
+    if split.X_held is None or len(split.X_held) >= FEW_HELD:
         return []
     return [
-        f"Only {split.X_held.height} rows are there to score on, so the score says little: trust "
+        f"Only {len(split.X_held)} rows are there to score on, so the score says little: trust "
         "the models' scores in cross-validation more, or collect more rows."
     ]
 
 
 def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
-    """What to say of rows that are on both sides, if that is no chance.
+    """What to say of rows that are on both sides, if that is not by chance.
 
     ``given`` says whether the rows to score on are a table of the user's.
 
     Where no column has many values, as in a table of a few categories, rows are equal by chance.
     """
     train, held = split.X_train, split.X_held
-    if held is None or not any(c.used and c.distinct > MANY * train.height for c in columns):
+    if held is None or not any(c.used and c.distinct > MANY * len(train) for c in columns):
         return []
-    names = [c.name for c in columns if c.used and not train[c.name].dtype.is_nested()]
-    known = [train[name] for name in names]
-    new = [held[name].cast(train[name].dtype, strict=False) for name in names]
-    count = int(np.isin(_row_hashes(new), _row_hashes(known)).sum())
-    if count < SHARED * held.height:
+    names = [column.name for column in columns if column.used]
+    kinds = {name: train.columns[name].dtype.kind for name in names}
+    count = int(np.isin(_row_hashes(held, kinds), _row_hashes(train, kinds)).sum())
+    if count < SHARED * len(held):
         return []
     remedy = " of one table" if given else ", or keep copies together with --group"
     return [
-        f"{count} of the {held.height} rows to score on are equal to rows that the model learns "
+        f"{count} of the {len(held)} rows to score on are equal to rows that the model learns "
         f"from. If these are copies, the score is too good: leave them out{remedy}."
     ]
 
 
-def _row_hashes(columns: list[pl.Series]) -> np.ndarray:
-    return pl.DataFrame({str(i): c for i, c in enumerate(columns)}).hash_rows().to_numpy()
+def _row_hashes(table: ReadTable, kinds: dict[Any, str]) -> np.ndarray:
+    """A number for each row, the same for rows that read alike as columns of these kinds."""
+    found: dict[str, Any] = {}
+    for i, (name, kind) in enumerate(kinds.items()):
+        cells = table.columns[name]
+        if kind == "f":
+            found[str(i)] = as_numbers(cells)
+        elif kind == "M":
+            found[str(i)] = as_dates(cells)
+        else:
+            texts = [None if v is None else level_text(v) for v in cells.tolist()]
+            found[str(i)] = pl.Series(texts, dtype=pl.String)
+    return pl.DataFrame(found).hash_rows().to_numpy()
 
 
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
@@ -211,12 +224,12 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     if options.test is not None:
         X_held, y_held, numbers = _read_test(problem, options.test, options, screen)
         return Split(X, y, extras, (problem.rows, numbers), X_held, y_held)
-    if X.height < FEWEST_ROWS:
+    if len(X) < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
-    related = Related.read(extras.groups, extras.times, X.height)
+    related = Related.read(extras.groups, extras.times, len(X))
     if related is None:
-        rows, others = hold_out(X.height, y, problem.task, seed=options.seed)
+        rows, others = hold_out(len(X), y, problem.task, seed=options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
@@ -240,14 +253,14 @@ def _check_parts(
 
 def _read_test(
     problem: Problem, test: Path, options: FitOptions, screen: Terminal
-) -> tuple[pl.DataFrame, Any, np.ndarray]:
+) -> tuple[ReadTable, Any, np.ndarray]:
     """The table of --test, its targets, which the model can be scored on, and its row numbers."""
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
-    X, y, rows = read_target(frame, options.target, str(test), varied=False)
+    others, y, rows = read_target(frame, options.target, str(test), varied=False)
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):
         screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
-    check_test_table(X, y, problem.columns, problem.y, problem.task, test)
-    return X, y, rows
+    check_test_table(others, y, problem.columns, problem.y, problem.task, test)
+    return ReadTable.of(others), y, rows

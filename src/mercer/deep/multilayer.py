@@ -26,7 +26,7 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.estimator import estimator
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
     check_count,
@@ -366,7 +366,7 @@ class MultilayerKernelMachine(
         check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)
+        Place(self.memory, self.n_jobs)  # which checks them
 
     def __sklearn_is_fitted__(self) -> bool:
         return "learner_" in vars(self)

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
+from mercer.tables import ReadTable
 
 __all__ = ["bound_kernel", "is_precomputed", "kernel_machine", "sample_gram", "sample_rows", "take"]
 
@@ -100,8 +101,8 @@ def sample_rows(n: int, max_samples: int, random_state: Any = 0) -> np.ndarray:
 
 
 def take(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a data frame or a list."""
-    return _safe_indexing(X, rows)
+    """Some rows of an array, a data frame, a list or a table that was read."""
+    return X[rows] if isinstance(X, ReadTable) else _safe_indexing(X, rows)
 
 
 def _length(X: Any) -> int:

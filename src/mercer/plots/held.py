@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
-from mercer.tables import ColumnKind, as_numbers, column_kind, read_columns
+from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
 __all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
 
@@ -63,18 +63,18 @@ class Rows(ABC):
 class EncodedRows(Rows):
     """Rows of a table that an automatic estimator has encoded."""
 
-    def __init__(self, table: dict, data: EncodedColumns, kinds: dict, features: list):
-        self.table, self.data, self.kinds, self.features = table, data, kinds, features
+    def __init__(self, table: EncodedTable, kinds: dict):
+        self.table, self.kinds = table, kinds
+        self.data, self.features = table.matrix, table.features
         self.parts: dict[Any, list[int]] = {}  # column of the table -> encoded columns
-        for j, feature in enumerate(features):
+        for j, feature in enumerate(table.features):
             self.parts.setdefault(feature.source, []).append(j)
 
     def __getitem__(self, rows: np.ndarray) -> EncodedRows:
-        table = {name: cells[rows] for name, cells in self.table.items()}
-        return EncodedRows(table, self.data[rows], self.kinds, self.features)
+        return EncodedRows(self.table[rows], self.kinds)
 
     def cells(self, column: Any) -> np.ndarray:
-        return self.table[column]
+        return self.table.columns[column]
 
     def with_cells(
         self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
@@ -129,11 +129,7 @@ def rows_of(model: Any, X: Any) -> Rows:
     if not hasattr(model, "encoder_"):
         return RawRows(X)
     kinds = {column.name: column.of for column in model.columns_ if column.used}
-    table = read_columns(X)
-    names = list(getattr(model, "feature_names_in_", []))
-    if names and not any(isinstance(name, str) for name in table):
-        table = dict(zip(names, table.values()))
-    return EncodedRows(table, model.encode(X), kinds, model.encoder_.features_)
+    return EncodedRows(model.encode_table(X), kinds)
 
 
 def typical_row(cells: np.ndarray, kind: ColumnKind | None) -> int:

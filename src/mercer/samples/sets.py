@@ -57,6 +57,7 @@ class SetsKind(Kind):
     encoded = (Sets,)
     coded = discrete = True
     column = "set"
+    judged = True
     empty = ()
     distance = "mercer.distances:Jaccard"
     kernels = ("mercer.kernels:Jaccard",)

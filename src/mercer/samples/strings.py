@@ -71,6 +71,7 @@ class StringsKind(Kind):
     encoded = (Strings,)
     coded = discrete = True
     column = "text"
+    judged = True
     empty = ""
     size_of = "characters"
     distance = "mercer.distances:Edit"

@@ -6,10 +6,10 @@ review.py says what is wrong with a table before a fit.
 """
 
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
-from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts
+from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, used_columns
-from mercer.tables.encoding import Feature, TableEncoder, read_as, unreadable
+from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
 from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
@@ -33,6 +33,7 @@ from mercer.tables.spellings import (
 )
 from mercer.tables.surprises import Surprises
 from mercer.tables.values import (
+    ReadTable,
     as_dates,
     as_numbers,
     histogram,
@@ -48,9 +49,11 @@ __all__ = [
     "POINT_NUMBER",
     "Column",
     "ColumnKind",
+    "EncodedTable",
     "Feature",
     "Finding",
     "KeepsRecords",
+    "ReadTable",
     "Related",
     "Surprises",
     "TableEncoder",
@@ -74,6 +77,7 @@ __all__ = [
     "is_missing_mark",
     "is_object_list",
     "items_of",
+    "level_text",
     "listed",
     "missing_values",
     "read_as",

@@ -32,9 +32,9 @@ from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, used_columns
 from mercer.tables.records import KeepsRecords
 from mercer.tables.spellings import is_missing_mark
-from mercer.tables.values import missing_values, read_columns
+from mercer.tables.values import ReadTable, missing_values, read_columns
 
-__all__ = ["Feature", "TableEncoder", "read_as", "unreadable"]
+__all__ = ["EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"]
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -84,6 +84,26 @@ class Feature:
 def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
     """The numbers of the columns of the matrix that are of one of these kinds."""
     return [j for j, feature in enumerate(features) if feature.kind in kinds]
+
+
+class EncodedTable(ReadTable):
+    """A table as it was read, and as a `TableEncoder` has encoded it.
+
+    Attributes
+    ----------
+    matrix : EncodedColumns
+    features : list of Feature
+        That of the encoder itself: by it the encoder knows the rows that it has encoded.
+    """
+
+    def __init__(
+        self, columns: dict[Any, np.ndarray], matrix: EncodedColumns, features: list[Feature]
+    ):
+        super().__init__(columns)
+        self.matrix, self.features = matrix, features
+
+    def __getitem__(self, rows: Any) -> EncodedTable:
+        return EncodedTable(super().__getitem__(rows).columns, self.matrix[rows], self.features)
 
 
 class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
@@ -136,7 +156,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         ValueError
             No column can be used; the message says why for each column.
         """
-        table = X if isinstance(X, dict) else read_columns(X)
+        table = read_columns(X)
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, tuple] = {}
@@ -245,8 +265,14 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             Columns are missing, or a column of numbers or dates has none now; the message names
             them.
         """
+        return self.encoded(X).matrix
+
+    def encoded(self, X: Any) -> EncodedTable:
+        """A table with its encoded rows; the same one, if this encoder has encoded it before."""
         check_is_fitted(self)
-        table = X if isinstance(X, dict) else read_columns(X)
+        if isinstance(X, EncodedTable) and X.features is self.features_:
+            return X
+        table = read_columns(X)
         absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
             many = len(absent) > 1
@@ -255,6 +281,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 f"{'are' if many else 'is'} lacking; there are {list(table)[:50]}. Add what is "
                 f"lacking, or fit again without {'these columns' if many else 'this column'}."
             )
+        return EncodedTable(table, self._encode(table), self.features_)
+
+    def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
         out: list[np.ndarray] = []
         objects: dict[int, Any] = {}
         for column in used_columns(self.columns_):
@@ -299,7 +328,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         They were not in the training table, or were rare. All of them count as one level.
         """
         check_is_fitted(self)
-        table = X if isinstance(X, dict) else read_columns(X)
+        table = read_columns(X)
         found = {
             name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
             for name, levels in self.levels_.items()

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
-from mercer.tables.values import missing_values
+from mercer.tables.values import ReadTable, missing_values
 
 __all__ = ["Surprises"]
 
@@ -29,7 +29,7 @@ class Surprises:
     Examples
     --------
     >>> table = {"size": np.arange(9.0) % 7, "colour": np.array(["red", "blue", "red"] * 3, object)}
-    >>> surprises = Surprises(TableEncoder().fit(table))
+    >>> surprises = Surprises(TableEncoder().fit(ReadTable(table)))
     >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})
     >>> for sentence in surprises.sentences():
     ...     print(sentence)
@@ -53,7 +53,7 @@ class Surprises:
         for column in used_columns(self.encoder.columns_):
             if column.name in table and column.of.ordered:
                 self._see_numbers(column, table[column.name])
-        for name, levels in self.encoder.unseen(table).items():
+        for name, levels in self.encoder.unseen(ReadTable(table)).items():
             self.levels.setdefault(name, set()).update(levels)
 
     def _see_numbers(self, column: Column, values: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mercer.samples import as_objects, describe, is_missing_value, kind_that_hol
 from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
 __all__ = [
+    "ReadTable",
     "as_dates",
     "as_numbers",
     "histogram",
@@ -25,6 +27,50 @@ __all__ = [
     "read_columns",
     "short",
 ]
+
+
+class ReadTable:
+    """A table whose columns were read; what takes a table takes it, and does not read it again.
+
+    Attributes
+    ----------
+    columns : dict
+        Name -> values, as `read_columns` returns them.
+
+    Examples
+    --------
+    >>> table = ReadTable.of([["a", 1], ["b", None]])
+    >>> table.shape, table[[0]].columns
+    ((2, 2), {0: array(['a'], dtype=object), 1: array([1.])})
+    """
+
+    def __init__(self, columns: dict[Any, np.ndarray]):
+        self.columns = columns
+
+    @classmethod
+    def of(cls, X: Any) -> ReadTable:
+        """Any table, read if it was not."""
+        return X if isinstance(X, ReadTable) else cls(read_columns(X))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, rows: Any) -> ReadTable:
+        """Some of the rows."""
+        return ReadTable({name: values[rows] for name, values in self.columns.items()})
+
+    def replaced(self, name: Any, values: np.ndarray) -> ReadTable:
+        """The same table with other values in a column."""
+        return ReadTable({**self.columns, name: values})
+
+    def without(self, names: Collection) -> ReadTable:
+        """The same table without some of its columns."""
+        return ReadTable({n: values for n, values in self.columns.items() if n not in names})
 
 
 def read_columns(X: Any) -> dict[Any, np.ndarray]:
@@ -48,6 +94,8 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     import narwhals as nw
     from narwhals.dependencies import is_into_dataframe
 
+    if isinstance(X, ReadTable):
+        return X.columns
     if is_object_list(X):
         columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
         rows = len(columns[0])

@@ -148,9 +148,7 @@ def test_the_message_says_what_a_solver_has():
 
     check_solver(Other(), ["auto"], ["count"])
     check_solver("auto", ["auto"], ["count"])
-    with pytest.raises(
-        ValueError, match=r"a dataclass with solve\(\) and the field penalty"
-    ):
+    with pytest.raises(ValueError, match=r"a dataclass with solve\(\) and the field penalty"):
         check_solver(Other(), ["auto"], ["penalty"])
     with pytest.raises(ValueError, match=r"how=Other, which is a class: give .* such as Other\(\)"):
         check_solver(Other, ["auto"], argument="how")

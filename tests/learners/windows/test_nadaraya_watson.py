@@ -268,7 +268,7 @@ def test_wrong_samples():
         NadarayaWatson().fit([[1.0]], [1.0])
     with pytest.raises(TypeError, match="degree=1 needs vectors"):
         NadarayaWatson(1.0, degree=1, metric=Edit()).fit(["a", "b"], [0.0, 1.0])
-    with pytest.raises(TypeError, match="no weighted sum over features"):
+    with pytest.raises(TypeError, match="not a weighted sum over features"):
         NadarayaWatson("features", metric=Edit()).fit(["a", "b"], [0.0, 1.0])
     model = NadarayaWatson().fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):

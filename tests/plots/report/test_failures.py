@@ -18,6 +18,7 @@ from sklearn.metrics import (
 import mercer
 from mercer.plots import save_report
 from mercer.plots.clock import Clock
+from mercer.plots.held import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
 from mercer.plots.report.drawings import calibration_drawing
 from mercer.plots.report.failures import (
@@ -31,6 +32,7 @@ from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
+from mercer.tables import column_kind
 from plots.displays.test_influence import planted
 
 
@@ -103,20 +105,21 @@ def test_a_part_with_more_errors_is_found_and_nothing_else():
     errors = (random.uniform(size=n) < 0.05).astype(float)
     south = (X["place"] == "south").to_numpy()
     errors[south] = random.uniform(size=south.sum()) < 0.4
-    kinds = {"size": "number", "place": "category", "noise": "number"}
-    (first, *others) = weak_segments(X, list(X), kinds, errors)
+    named = {"size": "number", "place": "category", "noise": "number"}
+    kinds = {name: column_kind(kind) for name, kind in named.items()}
+    (first, *others) = weak_segments(RawRows(X), list(X), kinds, errors)
     assert (first.column, first.part, first.rows) == ("place", "south", south.sum())
     assert first.error == errors[south].mean()
     assert first.others == errors[~south].mean()
     assert len(others) <= 1
-    assert weak_segments(X, list(X), kinds, np.zeros(n)) == []
+    assert weak_segments(RawRows(X), list(X), kinds, np.zeros(n)) == []
 
 
 def test_the_worst_rows_are_those_of_the_least_probable_truth():
     y, P = chances()
     X = pd.DataFrame({"p": P[:, 1]})
     numbers = np.arange(len(y)) + 1000
-    rows = worst_rows(X, y, P, np.array(["fine", "fraud"]), ["p"], numbers)
+    rows = worst_rows(RawRows(X), y, P, np.array(["fine", "fraud"]), ["p"], numbers)
     chance = np.where(y == "fraud", P[:, 1], P[:, 0])
     assert [row.row - 1000 for row in rows] == np.argsort(chance, kind="stable")[:8].tolist()
     assert all(row.truth != row.predicted for row in rows)

@@ -173,11 +173,11 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
     """A small table has no rows to spare, so that it is learnt again, from as many as in a fold."""
     search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=1000.0)
     learnt, plain = Candidate("interactions", learn=True), Candidate("gaussian")
-    assert search.clock.final_learning(plain) == 0
-    assert search.clock.final_learning(learnt) > 0
+    assert search.forecast.final_learning(plain) == 0
+    assert search.forecast.final_learning(learnt) > 0
     search.finals.costs.observe("ridge, learning", 0.01, 0.1)
-    before = search.clock.final_learning(learnt)
-    assert search.clock.reserve(learnt, 1e-3) >= before
+    before = search.forecast.final_learning(learnt)
+    assert search.forecast.reserve(learnt, 1e-3) >= before
     winner, final = search.run(1)
     assert winner == learnt
     assert final["learning"] == 600  # of the 240 rows at most

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
 from mercer.samples import kind_named
-from mercer.threads import count_jobs, forget
+from mercer.threads import forget
 
 __all__ = ["DistanceLearner"]
 
@@ -52,6 +52,11 @@ class DistanceLearner(BaseEstimator):
     memory: int | float | str | None
     n_jobs: int | None
 
+    @property
+    def place(self) -> Place:
+        """Where distances are computed: ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
+
     def make_training(
         self,
         X: Any,
@@ -63,8 +68,7 @@ class DistanceLearner(BaseEstimator):
     ) -> Training:
         """Encode and check the training samples, and bind the distance to them."""
         forget(self)
-        count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        _ = self.place  # it is checked before the samples are read
         params = self.get_params(deep=False)
         columns = _count_columns(X) if isinstance(self.metric, str) else 1
         distance = as_distance(

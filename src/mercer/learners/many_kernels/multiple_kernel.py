@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, in_megabytes, memory_budget
+from mercer.gram import GramOperator, Place
 from mercer.learners.base import (
     KernelLearner,
     Training,
@@ -263,11 +263,9 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
         needed = 4 * 8 * training.X.shape[0] ** 2
-        if needed > memory_budget(self.memory, needed):
-            raise MemoryError(
-                f"memory={self.memory!r} is too small for method={method!r} and "
-                f"{training.X.shape[0]:,} rows: give memory={in_megabytes(needed)} or more, or "
-                'method="alignf".'
-            )
+        place = Place(self.memory)
+        if not place.holds(needed):
+            what = f"method={method!r} and {training.X.shape[0]:,} rows"
+            place.refuse(needed, what, ', or method="alignf"')
         machine = RidgeMachine(self._targets(training), self.alpha, training.weights, self.memory)
         return self._margin_weights().solve(grams, machine)

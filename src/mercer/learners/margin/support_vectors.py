@@ -19,9 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import (
     GramOperator,
     LowRankGram,
-    gram,
     in_single_precision,
-    memory_budget,
 )
 from mercer.kernels import Kernel
 from mercer.learners.base import (
@@ -179,11 +177,8 @@ class SupportVectorMachine(KernelLearner, ABC):
         return K, low
 
     def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
-        def operator(X: Any) -> GramOperator:
-            return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
-
         if fit_path is not None:
-            return fit_path.shared(lambda: operator(X).held())
+            return fit_path.shared(lambda: self.gram_between(X).held())
         vectors = isinstance(X, np.ndarray) or sp.issparse(X)
         room = rounding_room(self._tolerance(), bounds)
         if X.shape[0] >= ROUNDED_ROWS:
@@ -193,7 +188,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             wide = X.astype(np.float64)
             fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
             X = X if fine else wide
-        K = operator(X)
+        K = self.gram_between(X)
         # K of many vectors is not kept: to compute some of its rows again costs less
         keep = self._reads_again() and not self.kernel_.linear
         return K.held() if keep and (X.shape[0] <= SMALL or not vectors) else K
@@ -223,7 +218,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def _cache_bytes(self, n: int, share: float) -> int:
         """Bytes of the memory budget for rows of K; the rest is for blocks and results."""
-        budget = memory_budget(self.memory, 32 * n * n / share)  # all of K fits in a quarter of it
+        budget = self.place.budget(32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
     def _solve(

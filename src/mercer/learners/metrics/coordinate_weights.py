@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
 from mercer.estimator import estimator
-from mercer.gram import in_megabytes, memory_budget
+from mercer.gram import Place
 from mercer.learners.base import (
     check_count,
     check_seed,
@@ -74,11 +74,8 @@ def weighted_terms(
     if n <= k:
         raise ValueError(f"n_neighbors={k} needs {k + 1} samples or more, but n_samples={n}.")
     needed = 20 * n * n
-    if needed > memory_budget(memory, needed):
-        raise MemoryError(
-            f"memory={memory!r} is too small for the distances of {n:,} rows: give "
-            f"memory={in_megabytes(needed)} or more, or a smaller max_samples."
-        )
+    if not (place := Place(memory)).holds(needed):
+        place.refuse(needed, f"the distances of {n:,} rows", ", or a smaller max_samples")
     distance = distance.bind(X, y)
     count = distance.terms(X)
     if not count:

@@ -17,11 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
 from mercer.estimator import documented, estimator
-from mercer.gram import (
-    GramOperator,
-    in_megabytes,
-    memory_budget,
-)
+from mercer.gram import GramOperator
 from mercer.kernels import ExponentialPower
 from mercer.learners.base import (
     LIMITS,
@@ -177,7 +173,7 @@ class FeatureMachine(KernelLearner):
                 self.solver_ = "low_rank"
                 low = LowRankSolver().factorise(K, w)
                 if self.alpha == "auto":  # all penalties cost little here
-                    self.alpha_, outputs = least_left_out(low, Y, w, memory_budget(self.memory))
+                    self.alpha_, outputs = least_left_out(low, Y, w, self.place.budget())
                 elif left_out:
                     outputs = low.leave_one_out(Y, [self.alpha_])[0]
                 result = low.solve(Y, self.alpha_)
@@ -213,11 +209,11 @@ class FeatureMachine(KernelLearner):
             return None
         matrices = limits.matrices + (X.dtype != np.float64)  # a factor in float64, if need be
         K = self.make_gram(X, matrices=matrices)
-        if self.fits(K, matrices):
-            solver = CholeskySolver(self.alpha_, self.memory_beside(K))
+        if K.fits(matrices):
+            solver = CholeskySolver(self.alpha_)
             return solver.factorise(K, training.weights)
         if self.solver == "cholesky":
-            self.refuse_memory(K, matrices, "an exact fit", ', or solver="low_rank"')
+            K.refuse(matrices, "an exact fit", ', or solver="low_rank"')
         return None
 
     @finite_values
@@ -275,16 +271,13 @@ class FeatureMachine(KernelLearner):
             return at_once * each + 2 * m * ROWS * d
 
         m = min(self.learning_rows, X.shape[0])
-        budget = memory_budget(self.memory, needed(m))
+        budget = self.place.budget(needed(m))
         while m > FEWEST_ROWS and needed(m) > budget:
             m = max(int(0.9 * m), FEWEST_ROWS)
         if needed(m) <= budget:
             return m
         other = ', or metric="diagonal"' if full else ""
-        raise MemoryError(
-            f"memory={self.memory!r} is too small to learn a metric of {d:,} columns: give "
-            f"memory={in_megabytes(needed(m))} or more{other}."
-        )
+        self.place.refuse(needed(m), f"learning a metric of {d:,} columns", other)
 
 
 @documented

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import memory_budget
 from mercer.learners.base import Training, check_count
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
@@ -110,7 +109,7 @@ class NeighbourPredictor(CountSearch):
         n = training.X.shape[0]
         adaptive = Weighing(self._rule, None).adaptive and self.width is None
         numbers = some_neighbours(n) if auto_k else [int(self.n_neighbors)]
-        most = max(1, min(n - 1, memory_budget(self.memory, PAIR * n * n) // (PAIR * n)))
+        most = max(1, min(n - 1, self.place.budget(PAIR * n * n) // (PAIR * n)))
         numbers = [k for k in numbers if self._rows_needed(k, adaptive) <= most]
         if not numbers:
             raise ValueError(
@@ -208,10 +207,7 @@ class NeighbourPredictor(CountSearch):
         T = self._targets.columns()
         if self._weights is not None:
             T *= self._weights[:, None]
-        return window_sums(
-            self.distance_, Z, X, T, self._rule, widths, reduce,
-            memory=self.memory, n_jobs=self.n_jobs,
-        )  # fmt: skip
+        return window_sums(self.distance_, Z, X, T, self._rule, widths, reduce, place=self.place)
 
 
 def _is_auto(value: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, gram, in_single_precision, memory_budget
+from mercer.gram import GramOperator, in_single_precision
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     KernelLearner,
@@ -202,7 +202,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         n = training.X.shape[0]
         old = n - len(y)  # support vectors, which come first and are not visited
         machines, self._start = self._machines.widened(n), self._start.widened(n)
-        K = gram(self.kernel_, training.X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(training.X)
         self.gram_ = K.describe()
         labels, sizes = (np.pad(each, ((old, 0), (0, 0))) for each in (labels, sizes))
         result = self._solver(K).stream(K, labels, sizes, machines, np.arange(old, n))
@@ -231,7 +231,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         return PerceptronSolver(
             self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
-            self.budget, max(memory_budget(self.memory, rows) // 2, 1), self.n_jobs,
+            self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
         )  # fmt: skip
 
     def _rounded(self, X: Any) -> Any:
@@ -333,7 +333,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
-        K = gram(self.kernel_, encoded, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(encoded)
         return self._report(K, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values

@@ -13,7 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimator import estimator
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import Linear
 from mercer.learners.base import (
     check_flag,
@@ -328,7 +328,7 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         """
         check_is_fitted(self)
         X, y, w = self._rows(X, y, None, reset=False)
-        K = gram(Linear(), X, n_jobs=self.n_jobs)
+        K = gram(Linear(), X, place=Place(n_jobs=self.n_jobs))
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:

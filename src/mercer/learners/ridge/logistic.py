@@ -161,20 +161,20 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         if not limits.exact(solver, training.X.shape[0]):
             return None
         K = self.make_gram(training.X, fit_path, matrices=limits.matrices)
-        if self.fits(K, limits.matrices):
+        if K.fits(limits.matrices):
             return K
         if self.solver == "exact":
             what, other = "an eigendecomposition", ', or solver="low_rank"'
-            self.refuse_memory(K, limits.matrices, what, other)
+            K.refuse(limits.matrices, what, other)
         return None
 
     def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
         self.keep_support(training.X)
-        w, memory = training.weights, self.memory_beside(K)
+        w = training.weights
 
         def factor() -> FeatureGram:
             """K = T Tᵀ."""
-            return EigenSolver(memory=memory).factorise(K).features()
+            return EigenSolver().factorise(K).features()
 
         low = factor() if fit_path is None else fit_path.shared(factor, "factor")
         result = solver.solve(low, Y, w)

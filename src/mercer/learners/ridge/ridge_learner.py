@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.gram import GramOperator, Leaves, LocalGram, gram, memory_budget
+from mercer.gram import GramOperator, Leaves, LocalGram
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
@@ -160,8 +160,7 @@ class RidgeLearner(KernelLearner):
             matrices += 1  # a nearly singular K of float32 is factorised in float64
         K = self.make_gram(training.X, fit_path, matrices=matrices)
         self.keep_support(training.X)
-        held, indefinite = self.fits(K, matrices), self._indefinite()
-        memory = self.memory_beside(K) if held else self.memory
+        held, indefinite = K.fits(matrices), self._indefinite()
         self.solver_ = solver_name(self.solver)
         if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
             self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
@@ -170,15 +169,15 @@ class RidgeLearner(KernelLearner):
         elif self.solver_ == "conjugate_gradient":
             self._refuse_indefinite("conjugate_gradient")
             limit = 1000 if self.max_iter is None else self.max_iter
-            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs, memory)
+            nystroem = NystroemPreconditioner(self.rank, self.random_state)
             result = ConjugateGradientSolver(penalty, self.tol, limit, nystroem).solve(K, y, w)
         elif not held:
             other = "" if indefinite else ', or solver="conjugate_gradient"'
-            self.refuse_memory(K, matrices, "a Cholesky factorisation", other)
+            K.refuse(matrices, "a Cholesky factorisation", other)
         elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
-            result = fit_path.solve(K, y, w, penalty, memory)
+            result = fit_path.solve(K, y, w, penalty)
         else:
-            result = solve_densely(K, y, w, penalty, memory)
+            result = solve_densely(K, y, w, penalty)
         return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
 
     def _solve_low_rank(
@@ -199,16 +198,16 @@ class RidgeLearner(KernelLearner):
         if self.solver == "local":
             return self._solve_locally(training, y)
         X, w, n = training.X, training.weights, training.X.shape[0]
-        limits, factor, budget = LIMITS["leave one out"], None, memory_budget(self.memory)
+        limits, factor, budget = LIMITS["leave one out"], None, self.place.budget()
         if limits.exact(self.solver, n):
             K = self.make_gram(X, matrices=limits.matrices)
-            if self.fits(K, limits.matrices):
-                factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
+            if K.fits(limits.matrices):
+                factor = EigenSolver().factorise(K, w)
                 self.keep_support(X)
                 self.solver_ = "eigenpairs"
             elif self.solver != "auto":
                 what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
-                self.refuse_memory(K, limits.matrices, what, other)
+                K.refuse(limits.matrices, what, other)
         if factor is None:
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)
@@ -226,13 +225,13 @@ class RidgeLearner(KernelLearner):
         low = self.make_low_rank_gram(X, LIMITS["local ridge"].rank, held=2, fit_path=fit_path)
 
         def made() -> LocalGram:
-            return local_gram(low, self.leaf_rows, self.memory, self.random_state)
+            return local_gram(low, self.leaf_rows, self.random_state)
 
         K = made() if fit_path is None else fit_path.shared(made, "local")
         self.keep_support(X)
         self.centres_, self.leaves_ = np.asarray(K.centres), K.leaves
         self.solver_, self.gram_ = "local", K.describe()
-        jobs = leaf_jobs(K, self.memory, self.n_jobs)
+        jobs = leaf_jobs(K)
         if penalty is None:
             self.alpha_ = self._penalty_of_leaves(K, training, y, jobs)
             solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
@@ -283,12 +282,12 @@ class RidgeLearner(KernelLearner):
     def _penalty_of_few(self, training: Training, y: np.ndarray) -> float:
         """The λ that 1,400 rows choose among many, or fewer if memory is short."""
         n, one = training.X.shape[0], LIMITS["leave one out"].matrices * 8
-        most = int(min(PENALTY_ROWS, np.sqrt(memory_budget(self.memory, one * n**2) / one)))
+        most = int(min(PENALTY_ROWS, np.sqrt(self.place.budget(one * n**2) / one)))
         some = np.sort(check_random_state(self.random_state).permutation(n)[: max(most, 2)])
         w = None if training.weights is None else training.weights[some]
-        K = gram(self.kernel_, training.X[some], memory=self.memory, n_jobs=self.n_jobs).held()
-        factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
-        return least_left_out(factor, y[some], w, memory_budget(self.memory))[0]
+        K = self.gram_between(training.X[some]).held()
+        factor = EigenSolver().factorise(K, w)
+        return least_left_out(factor, y[some], w, self.place.budget())[0]
 
     def expansions(self, X: Any) -> Iterator[Expansion]:
         """f at new samples as sums over stored ones; each sample is in one of the parts.
@@ -301,12 +300,11 @@ class RidgeLearner(KernelLearner):
         X = self.encode_new(X)
 
         def cross(rows: np.ndarray, stored: np.ndarray) -> GramOperator:
-            some, known = X[rows], self.X_fit_[stored]
-            return gram(self.kernel_, some, known, memory=self.memory, n_jobs=self.n_jobs)
+            return self.gram_between(X[rows], self.X_fit_[stored])
 
         everything, stored = np.arange(X.shape[0]), np.arange(self.X_fit_.shape[0])
         if self.solver_ != "local" or self.leaves_.count == 1:
-            K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+            K = self.gram_between(X, self.X_fit_)
             yield Expansion(everything, stored, K, self.dual_coef_)
             return
         leaves, centres = self.leaves_, self.centres_

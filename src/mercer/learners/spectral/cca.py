@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import DenseGram, memory_budget
+from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
 from mercer.learners.base import LIMITS, check_count, check_seed, finite_fit, finite_values
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
@@ -292,7 +292,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _view(self, kernel: Any) -> View:
         named = not isinstance(kernel, Kernel)
-        half = memory_budget(self.memory) // 2
+        half = Place(self.memory).budget() // 2
         return View(
             kernel,
             gamma=self.gamma if named else None,

@@ -18,9 +18,7 @@ from mercer.gram import (
     CentredGram,
     GramOperator,
     ShiftedGram,
-    gram,
     in_single_precision,
-    memory_budget,
 )
 from mercer.kernels import Kernel
 from mercer.learners.base import (
@@ -225,7 +223,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         self.correction_ = self.correction_effect_ = 0.0
         exact = limits.exact("low_rank" if self.solver == "mini_batch" else self.solver, n)
         if self.kernel_.linear and not self.correction and not is_value(self.solver):
-            K = gram(self.kernel_, training.X, memory=self.memory, n_jobs=self.n_jobs)
+            K = self.gram_between(training.X)
             self.gram_, self.solver_ = K.describe(), "Lloyd in the primal"
             return K, True
         if not exact and not self.correction:
@@ -249,7 +247,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
 
     def _cache_bytes(self, K: GramOperator) -> int:
         rows = 4 * K.shape[0] ** 2 * np.dtype(K.dtype).itemsize
-        return max(memory_budget(self.memory, rows) // 2, 1)
+        return max(K.place.budget(rows) // 2, 1)
 
     def _numbers(self, K: GramOperator, n: int) -> list[int]:
         """The numbers of clusters to try."""

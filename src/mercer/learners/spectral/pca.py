@@ -14,7 +14,6 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import gram
 from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     check_count,
@@ -225,7 +224,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
                 'kernel="precomputed" does not say k(x, x) of a new sample, which its '
                 "reconstruction error needs: give a kernel object and the samples themselves."
             )
-        K = gram(self.kernel_, encoded, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(encoded, self.X_fit_)
         products = np.asarray(K @ np.column_stack([self.projection_, self.mean_coef_]), np.float64)
         scores = products[:, :-1] + self.offset_
         squares = self.kernel_.diag(encoded) - 2 * products[:, -1] + self._mean_square

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mercer.gram import FactoredGram, gram
+from mercer.gram import FactoredGram
 from mercer.learners.base import KernelLearner, Limits, check_solver, is_value, solver_name
 from mercer.learners.spectral.components import (
     Components,
@@ -85,16 +85,14 @@ class PrincipalLearner(KernelLearner):
             self.solver_ = solver_name(self.solver)
             return components_by_value(self.make_gram(X), self.solver).positive()
         n = X.shape[0]
-        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "exact"
         if "factor" in K.cheap and cast(FactoredGram, K).rank <= min(n, limits.rank):
             return components_of_factor(cast(FactoredGram, K), n).positive()
         if self.solver == "auto" and n > limits.exact_rows:
             return None
-        if self.fits(K, limits.matrices):
+        if K.fits(limits.matrices):
             return components_of_matrix(K.held(), n).positive()
         if self.solver == "exact":
-            self.refuse_memory(
-                K, limits.matrices, "an eigendecomposition", ', or solver="low_rank"'
-            )
+            K.refuse(limits.matrices, "an eigendecomposition", ', or solver="low_rank"')
         return None

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import FeatureGram, GramOperator, ScaledGram, memory_budget
+from mercer.gram import FeatureGram, GramOperator, ScaledGram
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
@@ -149,7 +149,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         E = pairs.coef[:, :m] * _inverse_root(degrees)[:, None]
         E *= np.where((E**3).sum(axis=0) < 0, -1.0, 1.0)  # else the signs would be those of chance
         unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, by which k-means tells no samples
-        cache = max(memory_budget(self.memory, 8 * E.size) // 2, 1)
+        cache = max(self.place.budget(8 * E.size) // 2, 1)
         rows = np.flatnonzero(degrees > 0)  # a sample that is not even like itself is in no cut
         means = KMeansSolver(
             k, ITERATIONS, self.n_init, None, seed, cache, self.n_jobs

@@ -203,8 +203,7 @@ class KernelDensity(DistanceLearner):
         )
         logs = window_totals(
             self.distance_, X, X, w[:, None], SHAPES[self.kernel], widths,
-            _logarithm, left_out=np.ones(len(rows)), nearest=False, memory=self.memory,
-            n_jobs=self.n_jobs,
+            _logarithm, left_out=np.ones(len(rows)), nearest=False, place=self.place,
         )  # fmt: skip
         likelihoods = (logs - np.log(others)) @ w / w.sum() - d * np.log(widths)
         self.log_likelihoods_ = dict(zip(widths.tolist(), likelihoods.tolist(), strict=True))
@@ -217,8 +216,7 @@ class KernelDensity(DistanceLearner):
         X = self.encode_new(X)
         logs = window_totals(
             self.distance_, X, self.X_fit_, self._weights[:, None], SHAPES[self.kernel],
-            np.array([self.bandwidth_]), _logarithm, nearest=False, memory=self.memory,
-            n_jobs=self.n_jobs,
+            np.array([self.bandwidth_]), _logarithm, nearest=False, place=self.place,
         )  # fmt: skip
         return logs[0] - np.log(self._total) - self.log_volume_
 

@@ -137,7 +137,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
             raise ValueError(f"width={self.width!r} leaves a row out, but n_samples=1: give h.")
         if self.width == "features":
             self.distance_ = learn_feature_widths(
-                training.X, y.reshape(n, -1), w, self.distance_, self.n_jobs
+                training.X, y.reshape(n, -1), w, self.distance_, self.place
             )
         rows = dense_rows(training.X) if self.degree else None
         self._smoother = Smoother(y.reshape(n, -1), w, rows)
@@ -277,7 +277,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         share = np.minimum(self._weights, 1) / self._weights if left_out else None
         return window_totals(
             self.distance_, X, Z, V, shape, widths, reduce, Q=Q, left_out=share,
-            memory=self.memory, n_jobs=self.n_jobs,
+            place=self.place,
         )  # fmt: skip
 
     def _points(self, X: Any) -> np.ndarray | None:

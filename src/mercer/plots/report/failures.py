@@ -19,7 +19,7 @@ from sklearn.metrics import (
 
 from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
-from mercer.plots.held import RawRows
+from mercer.plots.held import Rows
 from mercer.selection.automatic import wilson
 from mercer.tables import ColumnKind, as_numbers, missing_values
 
@@ -296,12 +296,12 @@ def _reach(residual: np.ndarray, level: float) -> float:
     return float(np.sort(residual)[min(place, len(residual) - 1)])
 
 
-def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
+def weak_segments(rows: Rows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
     """The parts of held-out rows, by the values of one column, in which errors are clearly larger.
 
     Parameters
     ----------
-    X : table of the held-out rows
+    rows : the held-out rows
     columns : list
         Names of columns.
     kinds : dict
@@ -311,7 +311,7 @@ def weak_segments(X: Any, columns: list, kinds: dict, errors: np.ndarray) -> lis
     """
     if not columns:  # samples that are no table have none either
         return []
-    rows, found = RawRows(X), []
+    found = []
     for name in columns:
         for part, members in _parts(rows.cells(name), kinds.get(name)):
             inside, outside = errors[members], errors[~members]
@@ -348,13 +348,17 @@ def _parts(cells: np.ndarray, kind: ColumnKind | None) -> list[tuple[str, np.nda
 
 
 def worst_rows(
-    X: Any, y: np.ndarray, predicted: np.ndarray, classes: Any, columns: list, numbers: np.ndarray
+    rows: Rows,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    classes: Any,
+    columns: list,
+    numbers: np.ndarray,
 ) -> list[WorstRow]:
     """The rows with the largest errors: the smallest probability of the true class, or residual.
 
     ``numbers`` are the row numbers that are shown, from 0; ``columns`` those whose cells are.
     """
-    cells = RawRows(X).cells if columns else None
     if classes is None:
         error, said = np.abs(y - predicted), [brief(float(v)) for v in predicted]
         truth = [brief(float(v)) for v in y]
@@ -365,7 +369,7 @@ def worst_rows(
         truth, said = [str(v) for v in y], [str(v) for v in answers]
         wrong = answers != y
     order = np.argsort(-error, kind="stable")[:WORST]
-    shown = [] if cells is None else [cells(name) for name in columns]
+    shown = [rows.cells(name) for name in columns]
     return [
         WorstRow(int(numbers[i]), truth[i], said[i], float(error[i]), [_cell(c[i]) for c in shown])
         for i in order

@@ -31,6 +31,7 @@ from mercer.plots.fitted import (
     sample_gram,
     sample_rows,
 )
+from mercer.plots.held import rows_of
 from mercer.plots.report.advice import learning_curve, suspects
 from mercer.plots.report.contents import (
     Contender,
@@ -84,6 +85,7 @@ def report_data(
     holdout: tuple[Any, Any],
     scored: HeldOut | None = None,
     final: Any = None,
+    final_X: Any = None,
     final_rows: int | None = None,
     metric: str | None = None,
     target: str = "target",
@@ -114,6 +116,8 @@ def report_data(
         it.
     final : fitted estimator, optional
         The final fit on all rows, whose kernel the report describes; None means ``model``.
+    final_X : table, optional
+        The rows of X as ``final`` has encoded them; None encodes them.
     final_rows : int, optional
         Number of rows of the final fit; None means the rows of X.
     metric : str, optional
@@ -156,6 +160,8 @@ def report_data(
     X_test, y_test = holdout[0], np.asarray(holdout[1])
     fitted_rows = 0 if X is None else len(y)
     known = X is not None
+    if hasattr(model, "encoder_") and _is_table(X_test):  # each row is read and encoded once
+        X_test, X = model.encode_table(X_test), model.encode_table(X) if known else None
     X, y = (X, np.asarray(y)) if known else (X_test, y_test)
     task = "classification" if is_classifier(model) else "regression"
     given = getattr(model, "metric_", getattr(model, "metric", None))
@@ -173,9 +179,10 @@ def report_data(
         own = score(_decided(model, scorer, predicted))
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
     kept = model if final is None else final
+    kept_X = X if final_X is None else final_X
     columns = column_summaries(model, X)
     contenders = _contenders(model, y, score, own, scored)
-    gram, spectrum, embedding = _similarities(kept, X, y, classes, seed, clock.share(0.2))
+    gram, spectrum, embedding = _similarities(kept, kept_X, y, classes, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
     if known:
@@ -205,7 +212,7 @@ def report_data(
         spectrum=spectrum,
         gram=gram,
         embedding=embedding,
-        machines=_machines(kept, X),
+        machines=_machines(kept, kept_X),
         provenance=Provenance(
             versions(), seed, command, model_path, data_path,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -323,7 +330,7 @@ def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
 
 
 def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
-    """How predictions depend on columns with an order or levels; empty if X is no table."""
+    """How predictions depend on columns with an order or levels; empty if X is not a table."""
     objects = [c.name for c in getattr(model, "columns_", []) if c.of.samples is not None]
     shown = [name for name in columns if name not in objects]
     if not _is_table(X) or not shown:
@@ -340,6 +347,7 @@ def _is_table(X: Any) -> bool:
 def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
     """The weak parts of the held-out rows, and the worst rows."""
     columns = columns if _is_table(X) else []
+    rows: Any = rows_of(model, X) if columns else None
     if task == "classification":
         errors = (classes[predicted.argmax(axis=1)] != y).astype(float)
     else:
@@ -349,8 +357,8 @@ def _failures(model, X, y, predicted, classes, columns, numbers, values, task):
              if name not in kinds or not (kinds[name].samples or kinds[name].in_time)]  # fmt: skip
     shown = columns[:SHOWN_COLUMNS] if values else []
     return (
-        weak_segments(X, split, kinds, errors),
-        worst_rows(X, y, predicted, classes, shown, numbers),
+        weak_segments(rows, split, kinds, errors),
+        worst_rows(rows, y, predicted, classes, shown, numbers),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.fitted import sample_rows, take
-from mercer.tables import as_texts, read_columns, words_of
+from mercer.tables import as_texts, words_of
 
 __all__ = ["Piece", "TextPieces", "text_pieces"]
 
@@ -75,8 +75,8 @@ def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextP
         Words are taken from at most 1,000 random rows.
     column : name of a column of texts
     """
-    X = take(X, sample_rows(X.shape[0], ROWS, random_state))
-    texts = as_texts(read_columns(X)[column], column)
+    table = model.encode_table(take(X, sample_rows(X.shape[0], ROWS, random_state)))
+    texts = as_texts(table.columns[column], column)
     found = [set(words_of(text)) for text in texts]
     spoken = sum(map(len, found)) >= WORDS * len(found)
     if not spoken:
@@ -92,9 +92,9 @@ def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextP
     rows = np.array([i for piece in tried for i in holders[piece][:EACH]])
     owners = np.array([j for j, piece in enumerate(tried) for _ in holders[piece][:EACH]])
     without = [_without(texts[i], tried[j], spoken) for i, j in zip(rows, owners)]
-    before = _answers(model, X)
+    before = _answers(model, table)
     least = LEAST * max(float(before.std()), 1e-12)
-    change = before[rows] - _answers(model, _replaced(take(X, rows), column, without))
+    change = before[rows] - _answers(model, table[rows].replaced(column, np.array(without, object)))
     effects = np.stack([change[owners == j].mean(axis=0) for j in range(len(tried))])
     names = _names(model)
     best = effects.argmax(axis=1)
@@ -127,16 +127,3 @@ def _without(text: str, piece: str, spoken: bool) -> str:
         return text.replace(piece, "\0" * len(piece))
     bounded = rf"(?<!\w){re.escape(piece)}(?!\w)" if piece[0].isalnum() else re.escape(piece)
     return re.sub(bounded, "", text, flags=re.IGNORECASE)
-
-
-def _replaced(X: Any, column: Any, texts: list[str]) -> Any:
-    """X with new texts in a column."""
-    if isinstance(X, np.ndarray):
-        changed = X.astype(object)
-        changed[:, column] = texts
-        return changed
-    import narwhals as nw
-
-    frame = nw.maybe_reset_index(nw.from_native(X, eager_only=True))
-    series = nw.new_series(column, texts, dtype=nw.String, backend=nw.get_native_namespace(frame))
-    return frame.with_columns(series).to_native()

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import documented
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
@@ -42,13 +42,14 @@ from mercer.selection.automatic.scores import default_metric, metric_named
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
+    EncodedTable,
     KeepsRecords,
+    ReadTable,
     Related,
     TableEncoder,
     column_notices,
     infer_columns,
     is_object_list,
-    read_columns,
 )
 from mercer.threads import fitting, forget, paying_threads
 
@@ -150,8 +151,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     @fitting
     def fit_and_encode(
         self, X, y, sample_weight=None, *, groups=None, times=None, resume=None
-    ) -> EncodedColumns:
-        """`fit`, and return the encoded rows of X, in their order, for further use.
+    ) -> EncodedTable:
+        """`fit`, and return the rows of X as they were read and encoded, for further use.
 
         The estimator does not keep them. Rows of weight 0 are left out. After Ctrl-C this returns
         with the best model so far, if there is one: see ``interrupted_``.
@@ -169,10 +170,10 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     def _search(
         self, budget: Budget, X, y, sample_weight, groups, times, known: Known | None
-    ) -> EncodedColumns:
+    ) -> EncodedTable:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
-        memory = memory_budget(self.memory)
+        memory = Place(self.memory).budget()
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         table, task, y, weights, kept = self._read(X, y, sample_weight)
@@ -185,7 +186,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
         _check_memory(memory, n)
         self._remember_features(table)
-        self.columns_ = infer_columns(table, self._kinds(X, table), self.drop)
+        self.columns_ = infer_columns(table.columns, self._kinds(X, table), self.drop)
         self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if np.all(y == y[0]):
@@ -196,14 +197,15 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
                 "met once or twice: if they are numbers, fit a regression (--task regression)."
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
-        M = self.encoder_.transform(table)
+        rows = self.encoder_.encoded(table)
+        M = rows.matrix
         search = Trials(
             task, self.encoder_.features_, M, y, metric, weights=weights, related=related,
             budget=budget, memory=memory, seed=self._seed, n_jobs=self.n_jobs,
             progress=self.progress,
         )  # fmt: skip
         self.searched_ = fingerprint(
-            table, y, weights, related, metric.name, self._seed, self.encoder_.features_
+            table.columns, y, weights, related, metric.name, self._seed, self.encoder_.features_
         )
         if known is not None:
             search.remember(known.checked(self.searched_))
@@ -230,7 +232,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             self.decision_weights_ = search.decision_weights.get(self.winner_name_, ones)
         self.seconds_ = budget.spent()
         self.final_seconds_ = self.seconds_ - began
-        return M
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
@@ -244,13 +246,18 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         features = self.encoder_.features_
         return Fitter(task, features, M, y, weights, memory, self.n_jobs, self._seed)
 
-    @fitting
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
 
         Columns keep their inferred kinds. The kernel keeps its weights if the rows have the same
         features. The leaderboard does not change.
         """
+        self.refit_and_encode(X, y, sample_weight)
+        return self
+
+    @fitting
+    def refit_and_encode(self, X, y, sample_weight=None) -> EncodedTable:
+        """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
         features, final = self.encoder_.features_, self.schedule_[-1]
@@ -259,13 +266,13 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
             kernels = []
-        M = self.encoder_.transform(table)
-        fitter = self._fitter(task, M, y, weights, memory_budget(self.memory))
+        rows = self.encoder_.encoded(table)
+        fitter = self._fitter(task, rows.matrix, y, weights, Place(self.memory).budget())
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
         fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
         self.machine_, self._stored = mean_of(task, fitted)
-        return self
+        return rows
 
     def refit_seconds(self, times: float) -> float:
         """Seconds of a `refit` to so many times the rows of the search, told by its final fits."""
@@ -292,7 +299,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_count("rank", rank)
         M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
-            self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
+            self.machine_, self.kernel_, M, min(rank, len(M)), memory=Place(self.memory).budget(),
             n_jobs=self.n_jobs, random_state=self._seed,
         )  # fmt: skip
         self._stored, self._given = self.machine_.stored, None
@@ -300,8 +307,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple:
         """Columns, task, targets and weights of the rows of weight > 0, and a mask of these."""
-        table = read_columns(X)
-        n = len(next(iter(table.values())))
+        table = ReadTable.of(X)
+        n = len(table)
         weights = check_weights(np.empty((n, 0)), sample_weight)
         task, y = self._read_target(y, n)
         kept = np.ones(n, bool) if weights is None else weights > 0
@@ -310,7 +317,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             return table, task, y, weights, kept
         self._given = np.flatnonzero(kept)
         task, y = self._read_target(y[kept], int(kept.sum()))
-        return {name: values[kept] for name, values in table.items()}, task, y, weights[kept], kept
+        return table[kept], task, y, weights[kept], kept
 
     @property
     def kernel_(self) -> Any:
@@ -334,8 +341,12 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     def encode(self, X) -> EncodedColumns:
         """New rows as ``machine_`` reads them."""
+        return self.encode_table(X).matrix
+
+    def encode_table(self, X) -> EncodedTable:
+        """New rows as they were read and encoded, which every method takes in place of X."""
         check_is_fitted(self)
-        return self.encoder_.transform(self._read_new(X))
+        return self.encoder_.encoded(self._read_new(X))
 
     def _answers(self, X) -> np.ndarray:
         """Predictions or probabilities for raw rows."""
@@ -408,34 +419,32 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     # --- columns ------------------------------------------------------------------------------
 
-    def _remember_features(self, table) -> None:
-        self.n_features_in_ = len(table)
-        if all(isinstance(name, str) for name in table):
-            self.feature_names_in_ = np.array(list(table), dtype=object)
+    def _remember_features(self, table: ReadTable) -> None:
+        names = list(table.columns)
+        self.n_features_in_ = len(names)
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
     def _kinds(self, X, table) -> dict | None:
         """``kind``; if X is a list of strings instead of a table, the strings are texts."""
-        strings = is_object_list(X) and table[0].dtype == object and isinstance(table[0][0], str)
-        return {0: "text"} if strings and self.kind is None else self.kind
+        if self.kind is not None or not is_object_list(X):
+            return self.kind
+        cells = table.columns[0]
+        return {0: "text"} if cells.dtype == object and isinstance(cells[0], str) else None
 
-    def _read_new(self, X) -> dict:
-        table = read_columns(X)
-        numbered = not any(isinstance(name, str) for name in table)
-        if numbered and hasattr(self, "feature_names_in_"):
-            if len(table) != self.n_features_in_:
-                raise ValueError(
-                    f"X has {len(table)} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input: {list(self.feature_names_in_)}."
-                )
-            table = dict(zip(self.feature_names_in_, table.values()))
-        elif numbered and len(table) != self.n_features_in_:
+    def _read_new(self, X) -> ReadTable:
+        table = ReadTable.of(X)
+        if any(isinstance(name, str) for name in table.columns):
+            return table
+        names = list(getattr(self, "feature_names_in_", []))
+        if len(table.columns) != self.n_features_in_:
             raise ValueError(
-                f"X has {len(table)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
+                f"X has {len(table.columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input{f': {names}' if names else ''}."
             )
-        return table
+        return ReadTable(dict(zip(names, table.columns.values()))) if names else table
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 from mercer.solvers.rows import rounds_to_float32
@@ -104,7 +104,7 @@ class SharedMatrices:
         that fits leave room for.
         """
         dtype = self._precision(kernel, room)
-        K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
+        K = gram(kernel, self.samples, place=Place(n_jobs=self.n_jobs)).dense()
         if K.dtype != dtype:
             K = by_strips(K, lambda values: values, dtype, self.n_jobs)
         self._grams[key_of(kernel)] = K

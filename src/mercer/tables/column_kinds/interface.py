@@ -51,6 +51,8 @@ class ColumnKind(ABC):
         Whether the values are levels that are equal or not.
     identifies : bool
         Whether the values tell rows from each other, and nothing else.
+    items : bool
+        Whether a value is a set of items, which may be written as a text with separators.
     samples : Kind or None
         The kind of the samples that stand in the cells.
     gap : str
@@ -64,6 +66,7 @@ class ColumnKind(ABC):
     in_time: bool = False
     levelled: bool = False
     identifies: bool = False
+    items: bool = False
     samples: Kind | None = None
     gap: str = ""
 

@@ -108,6 +108,8 @@ class TextColumns(ObjectColumns):
 class SetColumns(ObjectColumns):
     """Sets of items, which may be written as texts."""
 
+    items = True
+
     def __init__(self):
         super().__init__(kind_named("sets"))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import factor_rows
+from mercer.gram import Place, factor_rows
 from mercer.learners.base import LEAF_ROWS, LIMITS, SQUARES
 from mercer.learners.ridge import affordable_leaf
 from mercer.selection.automatic.budget import Budget
@@ -103,7 +103,7 @@ class Finals:
 
     def leaf(self, rows: int) -> int:
         """Most rows of a leaf: ``rows``, or as many as the memory allows."""
-        return min(rows, affordable_leaf(self.memory, 8))
+        return min(rows, affordable_leaf(Place(self.memory), 8))
 
     def entry(self, candidate: Candidate) -> float:
         """Seconds of one value of a candidate's kernel."""
@@ -142,7 +142,7 @@ class Finals:
             seconds = self.costs.local(n, final["leaf_rows"], entry)
             return self.costs.expected("local", seconds)
         if final["rank"] is not None:
-            kept = factor_rows(final["rank"], self.memory, 4) >= n  # of float32
+            kept = factor_rows(final["rank"], Place(self.memory), 4) >= n  # of float32
             seconds = Costs.low_rank(n, final["rank"], entry, kept)
         elif final["exact"]:
             seconds = Costs.exact(n, entry)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
 from mercer.selection.automatic.candidates import Candidate, LearntKernels
@@ -118,9 +118,8 @@ class FoldFits:
             finishes.append(self.task.calibrate(outputs[own], y[own], v))
 
         with blas_limit(rank):
-            K: Any = gram(
-                kernel, X, rank=rank, memory=self.memory, random_state=self.seed, n_jobs=self.n_jobs
-            )
+            place = Place(self.memory, self.n_jobs)
+            K: Any = gram(kernel, X, place=place, rank=rank, random_state=self.seed)
             cross = RidgeFolds(K, folds, w)
             tried = affordable(PENALTIES, judged, self.memory)
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
@@ -183,7 +182,7 @@ class FoldFits:
         if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.memory / 2:
             return None
         X = kernel.encode(self.M[rows])
-        K = gram(kernel, X, memory=self.memory, n_jobs=self.n_jobs).dense()
+        K = gram(kernel, X, place=Place(self.memory, self.n_jobs)).dense()
         return Precomputed().encode(K)
 
     def learn(
