@@ -141,6 +141,13 @@ def test_what_is_no_graph_is_named():
         SharedParts().encode(as_samples(["a"], "strings"))
 
 
+def test_graphs_in_place_of_vectors_are_told_what_suits_them():
+    suiting = r"kernel=Normalised\(kernel=SharedParts\(\)\) or metric=PartsApart\(\)"
+    for model in (mercer.SVC(), mercer.KNeighborsClassifier()):
+        with pytest.raises(TypeError, match=f"compares vectors. Give a .* graphs, .* {suiting}"):
+            model.fit(GRAPHS, ACID)
+
+
 def test_names_and_types_of_samples_are_taken_once():
     with pytest.raises(ValueError, match="the kind 'graphs' has the same name"):
         register_kind(GraphKind())
@@ -156,7 +163,8 @@ def test_names_and_types_of_samples_are_taken_once():
     before = all_kinds()
     Others.encoded = ()
     remove = register_kind(Others())
-    assert kind_named("trees") in all_kinds()
+    assert kind_named("trees") is all_kinds()[0]
+    assert kind_that_holds(GRAPHS[0]).name == "trees"
     remove()
     assert all_kinds() == before
     with pytest.raises(TypeError, match=r"there is no kind of sample 'trees'.*register"):
@@ -204,6 +212,24 @@ def test_columns_are_found():
         infer_columns({"a": np.array([1.0, 2.0])}, {"a": "graph"})
 
 
+def test_a_column_of_graphs_and_others_is_no_column_of_graphs():
+    cells = np.array([None, "C"] * 3, object)
+    cells[0] = GRAPHS[0]
+    (column,) = infer_columns({"molecule": cells})
+    assert column.kind != "graph"
+
+
+def test_missing_graphs_of_a_kind_without_an_empty_one(monkeypatch):
+    gaps = TABLE.astype({"molecule": object})
+    gaps.at[4, "molecule"] = None
+    notice = "A missing graph counts as the empty one: molecule."
+    model = mercer.KernelRegressor(trials=1).fit(gaps, AGE)
+    assert notice in model.notices_
+    monkeypatch.setattr(GraphKind, "empty", None)
+    with pytest.raises(ValueError, match="column 'molecule': the graph in row 4 is missing"):
+        mercer.KernelRegressor(trials=1).fit(gaps, AGE)
+
+
 @pytest.fixture(scope="module")
 def automatic():
     return mercer.KernelClassifier(trials=3).fit(TABLE, ACID)
@@ -235,3 +261,6 @@ def test_the_report(automatic, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 to 6 vertices" in page
     assert "different graphs" in page
+    save_report(tmp_path / "report.html", automatic, TABLE, ACID, values=False)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "vertices" not in page

@@ -108,3 +108,6 @@ def test_the_same_rows_are_the_same_samples():
     training = as_samples(X)
     assert as_samples(X, like=training) is training
     assert as_samples(X.copy(), like=training) is not training
+    for model in (mercer.KernelRidge().fit(X, Y), mercer.KNeighborsRegressor().fit(X, Y)):
+        assert model.encode_new(X) is model.X_fit_
+        assert model.encode_new(X.copy()) is not model.X_fit_

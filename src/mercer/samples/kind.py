@@ -127,7 +127,7 @@ class Kind(ABC):
 
     def text(self, item: Any) -> str:
         """A sample in words, as a report shows it."""
-        return repr(item)
+        return str(item)
 
     # --- what suits it ----------------------------------------------------------------------------
 
@@ -138,6 +138,13 @@ class Kind(ABC):
     def make_kernels(self) -> list:
         """Kernels that suit such samples, the best first."""
         return [named(kernel)() for kernel in self.kernels]
+
+    def remedy(self) -> str:
+        """What to give where such samples came, and vectors were wanted."""
+        suiting = [f"kernel={kernel!r}" for kernel in self.make_kernels()]
+        suiting += [f"metric={self.make_distance()!r}"] if self.distance is not None else []
+        such = f", such as {' or '.join(suiting)}" if suiting else ""
+        return f"Give a kernel or a distance on {self.name}{such}."
 
     def counter(self, samples: Any) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is

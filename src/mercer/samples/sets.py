@@ -74,6 +74,12 @@ class SetsKind(Kind):
     def joined(self, X: Sets, more: Sets) -> Sets:
         return joined_rows(X, more)
 
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 "
+            "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
+        )
+
     def counter(self, samples: Sets) -> Any:
         """Indicators of items."""
         return named("mercer.kernels:Intersection")()

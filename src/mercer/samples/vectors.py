@@ -7,7 +7,7 @@ are taken from them keep it; what is computed from them is a plain array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.utils import InputTags, check_array
 
 from mercer.samples.columns import refuse_missing
 from mercer.samples.kind import Kind, named
+from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
 __all__ = [
@@ -58,7 +59,7 @@ class Vectors(np.ndarray):
         super().__setitem__(rows, values)
 
     def __getitem__(self, rows: Any) -> Any:
-        found = super().__getitem__(rows)
+        found = np.ndarray.__getitem__(self, rows)
         if self.checked and type(rows) is not tuple and type(found) is Vectors:
             found.checked = self.checked if found.ndim == 2 and found.flags.c_contiguous else ""
         return found
@@ -75,7 +76,7 @@ class SparseRows(sp.csr_array):
     def __getitem__(self, rows: Any) -> Any:
         found = super().__getitem__(rows)
         if type(found) is SparseRows:
-            found.checked = "" if type(rows) is tuple else self.checked
+            found.checked = self.checked
         return found
 
 
@@ -174,26 +175,13 @@ def largest_column(X: Any) -> tuple[int, float]:
     return int(sizes.argmax()), float(sizes.max())
 
 
-#: what to do with samples that are not vectors
-REMEDIES = {
-    "strings": (
-        "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
-        "short texts or EditRBF() for names. If the strings are labels, use Match() on "
-        "[[label] for label in X]."
-    ),
-    "sets": (
-        "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 matrix "
-        "with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
-    ),
-}
-
-
 def refuse_objects(X, reader):
-    """Raise an error if X holds strings, sets or columns of text, and say how to compare them."""
+    """Raise an error if X holds strings, sets, other samples that are objects, or columns of text,
+    and say how to compare them."""
     item = first_object(X)
-    if isinstance(item, (str, bytes, Set, Mapping)):
-        remedy = REMEDIES["sets" if isinstance(item, (Set, Mapping)) else "strings"]
-        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {remedy}")
+    kind = kind_named("sets") if isinstance(item, Mapping) else kind_that_holds(item)
+    if kind is not None:
+        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {kind.remedy()}")
     text = _first_text(X)
     if text is not None:
         raise TypeError(

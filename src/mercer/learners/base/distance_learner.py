@@ -120,5 +120,7 @@ def reads_missing(metric: Any) -> bool:
 
 def _count_columns(X: Any) -> int:
     """The number of columns of raw vectors; 1 where they have none."""
-    shape = getattr(X, "shape", None) or (np.shape(X[:1]) if isinstance(X, (list, tuple)) else ())
+    if isinstance(X, (list, tuple)):
+        return len(X[0]) if len(X) and isinstance(X[0], (list, tuple, np.ndarray)) else 1
+    shape = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else 1

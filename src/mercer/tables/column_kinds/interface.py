@@ -11,7 +11,11 @@ import numpy as np
 
 from mercer.samples import Kind
 
-__all__ = ["ColumnKind", "Distribution", "level_text"]
+__all__ = ["ColumnKind", "Distribution", "Extent", "level_text"]
+
+
+#: the smallest and the largest value of a column, and its most frequent levels
+Extent = tuple[Any, Any, list[str]]
 
 
 class Distribution(NamedTuple):
@@ -85,9 +89,7 @@ class ColumnKind(ABC):
         """How values that are written as texts are written: fields of a `Column`."""
         return {}
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         """The smallest and the largest value, and the most frequent levels."""
         return None, None, []
 
