@@ -28,9 +28,7 @@ class Extras:
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
-def read_extras(
-    frame: pl.DataFrame, options: FitOptions, path: str
-) -> tuple[ReadTable, Extras]:
+def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
     """The columns to predict from, and those of --group, --time-column and --weight."""
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
