@@ -267,7 +267,8 @@ def prepared(folder: Path) -> None:
 def green(tests: list[str], folder: Path, limit: float | None) -> bool | None:
     """Whether all tests pass; None if they take too long."""
     settings = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+    cache = f"cache_dir={folder / 'cache'}"
+    command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "-o", cache, *tests]
     process = subprocess.Popen(
         command, cwd=ROOT, env={"OPENBLAS_NUM_THREADS": "1", **os.environ, **settings},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,

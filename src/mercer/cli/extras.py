@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from mercer.cli.errors import TableError, check_columns
 from mercer.cli.options import FitOptions
-from mercer.tables import ReadTable, as_dates, as_numbers, level_text, missing_values
+from mercer.tables import ReadTable, as_dates, as_numbers
 
 __all__ = ["Extras", "read_extras"]
 
@@ -27,15 +28,30 @@ class Extras:
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
-def read_extras(X: ReadTable, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
+def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
     """The columns to predict from, and those of --group, --time-column and --weight."""
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
     for option, name in given.items():
-        check_columns(option, [] if name is None else [name], path, list(X.columns), options.target)
+        check_columns(option, [] if name is None else [name], path, frame.columns, options.target)
     weights = groups = times = None
+    if options.group is not None:
+        column = frame[options.group]
+        if column.null_count():
+            raise TableError(
+                f"--group {options.group}: {column.null_count()} rows have no group: give each a "
+                "group of its own, or leave them out."
+            )
+        groups = np.array([str(value) for value in column.to_list()], dtype=object)
+        if len(set(groups)) < 2:
+            raise TableError(
+                f"--group {options.group}: all rows are of one group; give two or more."
+            )
+    if {options.group, options.weight}.issuperset(frame.columns):
+        raise TableError("no column is left to predict from beside the group and the weight.")
+    table = ReadTable.of(frame if options.group is None else frame.drop(options.group))
     if options.weight is not None:
-        values = X.columns[options.weight]
+        values = table.columns[options.weight]
         weights = as_numbers(values)
         bad = ~(np.isfinite(weights) & (weights >= 0))
         if bad.any() or not weights.any():
@@ -44,25 +60,9 @@ def read_extras(X: ReadTable, options: FitOptions, path: str) -> tuple[ReadTable
                 f"--weight {options.weight}: {where if bad.any() else 'all are 0'}; give numbers "
                 ">= 0, some of them > 0."
             )
-    if options.group is not None:
-        values = X.columns[options.group]
-        lacking = int(missing_values(values).sum())
-        if lacking:
-            raise TableError(
-                f"--group {options.group}: {lacking} rows have no group: give each a group of its "
-                "own, or leave them out."
-            )
-        groups = np.array([level_text(value) for value in values.tolist()], dtype=object)
-        if len(set(groups)) < 2:
-            raise TableError(
-                f"--group {options.group}: all rows are of one group; give two or more."
-            )
     if options.time_column is not None:
-        times = _times(X.columns[options.time_column], options.time_column)
-    left = [name for name in (options.group, options.weight) if name is not None]
-    if set(left) == set(X.columns):
-        raise TableError("no column is left to predict from beside the group and the weight.")
-    return X.without(left), Extras(weights, groups, times)
+        times = _times(table.columns[options.time_column], options.time_column)
+    return table.without([options.weight]), Extras(weights, groups, times)
 
 
 def _times(values: np.ndarray, name: str) -> np.ndarray:

@@ -118,7 +118,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)
     screen.print()
-    X, extras = read_extras(ReadTable.of(others), options, tables.label)
+    X, extras = read_extras(others, options, tables.label)
     del frame, others
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
@@ -212,7 +212,7 @@ def _row_hashes(table: ReadTable, kinds: dict[Any, str]) -> np.ndarray:
         if kind == "f":
             found[str(i)] = as_numbers(cells)
         elif kind == "M":
-            found[str(i)] = as_dates(cells)
+            found[str(i)] = as_dates(cells).astype("datetime64[ms]")  # polars has no seconds
         else:
             texts = [None if v is None else level_text(v) for v in cells.tolist()]
             found[str(i)] = pl.Series(texts, dtype=pl.String)

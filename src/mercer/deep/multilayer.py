@@ -31,6 +31,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
     check_count,
     check_seed,
+    check_solver,
     check_training,
     encode_classes,
     encode_like_fitted,
@@ -99,7 +100,7 @@ class MultilayerKernelMachine(
         Number of neighbours of the classifiers that choose the widths, and of the learner.
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
-    solver : {"auto", "exact", "randomized", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "randomized", "low_rank"} or solver value, default="auto"
         The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
         the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
@@ -174,7 +175,7 @@ class MultilayerKernelMachine(
     learner: Any = "svc"
     n_neighbors: int = 5
     validation: float = 0.2
-    solver: str = "auto"
+    solver: Any = "auto"
     rank: int | None = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
@@ -362,8 +363,7 @@ class MultilayerKernelMachine(
             )
         if not (is_number(self.validation) and 0 < self.validation < 1):
             raise ValueError(f"validation={self.validation!r}: give a number in (0, 1).")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
         Place(self.memory, self.n_jobs)  # which checks them

@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 # what other rooms use, and no user needs
+from mercer.gram.build import made_here as made_here
 from mercer.gram.factors import refuse_overflow as refuse_overflow
 from mercer.gram.lapack import cholesky_factor as cholesky_factor
 from mercer.gram.lapack import inverse_diagonal as inverse_diagonal

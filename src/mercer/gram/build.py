@@ -112,6 +112,12 @@ def register(maker: Maker) -> ExitStack:
     return registered
 
 
+def made_here(kernel: Any, X: Any, place: Place) -> bool:
+    """Whether no maker from outside serves a matrix, so that it may be kept as an array here."""
+    others = _makers[: -len(_OWN)]
+    return all(maker(kernel, X, X, place) is None for maker in others)
+
+
 def _on_this_processor(maker: Maker) -> Maker:
     """The maker, which is asked for no other device."""
 
@@ -146,4 +152,5 @@ def _tiles(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator:
     return K.held() if kernel.at_once else K
 
 
-_makers: list[Maker] = [_on_this_processor(each) for each in (_known_matrix, _features, _tiles)]
+_OWN = [_on_this_processor(each) for each in (_known_matrix, _features, _tiles)]
+_makers: list[Maker] = [*_OWN]

@@ -3,8 +3,7 @@
 Learners and solvers use only this interface. ``cheap`` names the operations that are cheap for
 some operators only; `require` raises an error before a solver starts if it needs one that is not
 cheap. This file also has the operators that every operator can give: a part of it, its transpose,
-that with rows and
-columns scaled, an array in memory.
+the same with scaled rows and columns, an array in memory.
 """
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ class Skeleton:
             if _holds_objects(value.prepared):
                 parts["prepared"] = None  # texts of strings, say, which the next query makes again
             return StoredRows(parts)
-        if type(value) is np.ndarray and value.nbytes >= LARGE and not value.dtype.hasobject:
-            return self._stored(value, "array")
+        if isinstance(value, np.ndarray) and value.nbytes >= LARGE and not value.dtype.hasobject:
+            return self._stored(np.asarray(value), "array")  # samples of vectors are a subclass
         if isinstance(value, sp.csr_array):
             return SparseRows(cast(tuple, value.shape), [value.data, value.indices, value.indptr])
         if type(value) is list and len(value) >= LONG and set(map(type, value)) <= PLAIN:

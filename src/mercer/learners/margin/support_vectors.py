@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,16 @@ from mercer.gram import (
     in_single_precision,
 )
 from mercer.kernels import Kernel
-from mercer.learners.base import LIMITS, FitPath, KernelLearner, Training, finite_values
+from mercer.learners.base import (
+    LIMITS,
+    FitPath,
+    KernelLearner,
+    Training,
+    check_solver,
+    finite_values,
+    is_value,
+    solver_name,
+)
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
@@ -40,7 +49,7 @@ CONTINUED = "A fit with warm_start=True can be continued"
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.
 
-    Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
+    Subclasses write ``_bounds`` and a ``fit`` of these steps:
     `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
     `Result.conclude`.
 
@@ -63,9 +72,11 @@ class SupportVectorMachine(KernelLearner, ABC):
     warm_start : bool
         Start from the dual variables of the last fit, which must have used the same rows. This
         continues a fit that was stopped, or fits again with another C or ν.
-    solver : {"auto", "exact", "low_rank"}
+    solver : {"auto", "exact", "low_rank"} or solver value
         "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
-        more.
+        more. A value, with ``solve(K, problem, alpha) -> SmoResult`` for a `DualProblem`, solves
+        on K itself; its ``tol`` is read in the place of the learner's, and ``max_iter``,
+        ``shrinking`` and ``verbose`` are not read.
     rank : int, optional
         Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     """
@@ -78,7 +89,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     verbose: bool | int
     max_iter: int
     warm_start: bool
-    solver: str
+    solver: Any
     rank: int | None
     random_state: Any
     _n_support: np.ndarray
@@ -94,8 +105,32 @@ class SupportVectorMachine(KernelLearner, ABC):
         return WarmStarts(self, values)
 
     @abstractmethod
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
+        """Fit to samples X, and to classes or numbers y, which `OneClassSVM` does not use.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Work that fits share if they differ only in C or ν (see `new_path`).
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, y has only one class, X, y and the weights do not match,
+            or there is no solution (a hard margin between classes that overlap, or ν too large).
+        KeyboardInterrupt
+            After Ctrl-C; the learner then keeps the best machine so far.
+        """
+
     def _pair_coef(self) -> np.ndarray:
         """β at the support vectors for each machine, (support vectors, machines)."""
+        return self.dual_coef_.T
 
     # --- before the solver ----------------------------------------------------------------------
 
@@ -124,8 +159,7 @@ class SupportVectorMachine(KernelLearner, ABC):
                 f"max_iter={self.max_iter!r}: give a whole number >= 1, or -1 for the default "
                 f"limit of {MOST_ROUNDS:,} rounds."
             )
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["tol"])
         if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
@@ -139,7 +173,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def entry_room(self, training: Training) -> float:
         """The largest relative error of K's entries that ``tol`` allows."""
-        return rounding_room(self.tol, self._bounds(training))
+        return rounding_room(self._tolerance(), self._bounds(training))
 
     def _operator(
         self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
@@ -156,11 +190,12 @@ class SupportVectorMachine(KernelLearner, ABC):
                 )
             self.gram_ = K.describe()
         else:
-            if X.dtype == np.float64 and self.tol >= 1e-4:
+            if X.dtype == np.float64 and self._tolerance() >= 1e-4:
                 X = in_single_precision(self.kernel_, X, 1e-4)
             rank = LIMITS["support vectors"].rank
             K = low = self.make_low_rank_gram(X, rank, held=1, fit_path=fit_path)
-        self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
+        name = solver_name(self.solver) if is_value(self.solver) else "batch SMO"
+        self.solver_ = name + f"{', ' if low else ' '}{K.nature}".rstrip()
         if self.kernel_.positive_definite is False:
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
         return K, low
@@ -169,7 +204,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         if fit_path is not None:
             return fit_path.shared(lambda: self.gram_between(X).held())
         vectors = isinstance(X, np.ndarray) or sp.issparse(X)
-        room = rounding_room(self.tol, bounds)
+        room = rounding_room(self._tolerance(), bounds)
         if X.shape[0] >= ROUNDED_ROWS:
             X = in_single_precision(self.kernel_, X, min(1e-5, room))
         elif isinstance(X, np.ndarray) and X.dtype == np.float32:
@@ -188,8 +223,14 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     # --- the solver -----------------------------------------------------------------------------
 
-    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
+    def _tolerance(self) -> float:
+        """Largest violation of optimality: a solver value has its own."""
+        return self.solver.tol if is_value(self.solver) else self.tol
+
+    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> Any:
         """The solver for n rows; ``share`` is the part of the memory that one machine may use."""
+        if is_value(self.solver):
+            return self.solver
         return SmoSolver(
             tol=self.tol,
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
@@ -209,7 +250,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         K: GramOperator,
         problem: DualProblem,
         machine: int = 0,
-        solver: SmoSolver | None = None,
+        solver: Any = None,
         source: RowSource | None = None,
         fit_path: WarmStarts | None = None,
     ) -> SmoResult:
@@ -219,9 +260,9 @@ class SupportVectorMachine(KernelLearner, ABC):
         solution of the last fit.
         """
         solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
-        if fit_path is not None:
+        if fit_path is not None and not is_value(self.solver):
             source = source or fit_path.source(K, solver, problem.C)
-        result = solver.solve(K, problem, start, source)
+        result = solve_dual(solver, K, problem, start, source)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
         if fit_path is not None:
@@ -280,6 +321,15 @@ class SupportVectorMachine(KernelLearner, ABC):
             self._center_coef = low.lift(np.stack(weights, axis=1))
         self.keep_support(X[support] if low is None else X[low.centres])
 
+    def _store_one(self, training: Training, result: SmoResult, low: Any) -> np.ndarray:
+        """The same for a single machine; returns the numbers of its support vectors."""
+        support = np.flatnonzero(result.coef)
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = result.iterations
+        self.dual_coef_ = result.coef[support][None]
+        self._store(training, [result], support, low)
+        return support
+
     def _infeasible(self) -> str:
         return (
             "C=inf requires a hard margin, but no hyperplane in the kernel's feature space "
@@ -313,6 +363,16 @@ class SupportVectorMachine(KernelLearner, ABC):
         weights = self._linear_weights()
         weights.flags.writeable = False
         return weights
+
+
+def solve_dual(
+    solver: Any, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
+    source: RowSource | None = None,
+) -> SmoResult:  # fmt: skip
+    """The solution from α; only `SmoSolver` knows rows that several problems share."""
+    if source is None:
+        return solver.solve(K, problem, alpha)
+    return solver.solve(K, problem, alpha, source)
 
 
 class WarmStarts(FitPath):

@@ -204,7 +204,7 @@ class NuSVC(ManyClasses):
         least = LEAST_MARGIN * peak * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
-            wanted = self.tol * max(margin, least)
+            wanted = self._tolerance() * max(margin, least)
             if not result.converged or result.violation <= wanted:
                 break
             result = again(wanted, result.alpha)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
 from mercer.estimator import documented, estimator
+from mercer.gram import GramOperator
 from mercer.kernels import ExponentialPower
 from mercer.learners.base import (
     LIMITS,
@@ -25,11 +26,14 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_positive,
+    check_solver,
     different_rows,
     encode_classes,
     finite_fit,
     finite_values,
     fit_softmax,
+    is_value,
+    solver_name,
 )
 from mercer.learners.metrics.feature_metric import (
     FORMS,
@@ -38,7 +42,7 @@ from mercer.learners.metrics.feature_metric import (
     Form,
     choose_metric,
 )
-from mercer.learners.ridge import least_left_out, unit_of
+from mercer.learners.ridge import least_left_out, solve_by_value, unit_of
 from mercer.samples import is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting
@@ -49,6 +53,7 @@ SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
 SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and what stands beside
+FOLDS = 5  # that stand for leaving out one row, where the solver is a value
 ROWS = 64  # bytes for each entry of the learning rows
 
 
@@ -75,9 +80,10 @@ class FeatureMachine(KernelLearner):
     learning_rows : int
         The metric is learnt on at most so many different rows, drawn at random, and judged on at
         most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
-    solver : {"auto", "cholesky", "low_rank"}
+    solver : {"auto", "cholesky", "low_rank"} or solver value
         Solver of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
-        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``.
+        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``. A value
+        is one for `KernelRidge`; probabilities then come from five folds.
     rank : int, optional
         Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None
@@ -92,7 +98,7 @@ class FeatureMachine(KernelLearner):
     alpha: Any = "auto"
     steps: int = 4
     learning_rows: int = 1200
-    solver: str = "auto"
+    solver: Any = "auto"
     rank: int | None = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
@@ -152,13 +158,15 @@ class FeatureMachine(KernelLearner):
         X, w, unit = training.X, training.weights, unit_of(Y)
         Y, outputs = Y / unit, None
         with blas_limit(X.shape[0]):
-            factor = self._exact_factor(training)
-            if factor is not None:
+            factor = None if is_value(self.solver) else self._exact_factor(training)
+            if is_value(self.solver):
+                result, outputs = self._solve_by_value(training, Y, left_out)
+            elif factor is not None:
                 self.keep_support(X)
                 self.solver_ = "cholesky"
                 if left_out:
                     outputs = factor.leave_one_out(Y)
-                result: Result = factor.solve(Y)
+                result = factor.solve(Y)
             else:
                 K = self.make_low_rank_gram(X, LIMITS["feature machine"].rank)
                 self.keep_support(X[K.centres])
@@ -173,6 +181,26 @@ class FeatureMachine(KernelLearner):
         self.residual_ = result.gap
         result.conclude()
         return None if outputs is None else unit * outputs
+
+    def _solve_by_value(
+        self, training: Training, Y: np.ndarray, left_out: bool
+    ) -> tuple[Result, np.ndarray | None]:
+        """The solution, and outputs of fits without a fifth of the rows at a time."""
+        K, w = self.make_gram(training.X), training.weights
+
+        def solved(K: GramOperator, rows: np.ndarray) -> Result:
+            weights = None if w is None else w[rows]
+            return solve_by_value(self.solver, K, Y[rows], weights, self.alpha_)
+
+        every, outputs = np.arange(len(Y)), None
+        if left_out:
+            outputs = np.empty_like(Y)
+            for held in np.array_split(every, min(FOLDS, len(Y))):  # rows have a random order
+                others = np.setdiff1d(every, held)
+                outputs[held] = K.part(held, others) @ solved(K.part(others), others).coef
+        self.keep_support(training.X)
+        self.solver_ = solver_name(self.solver)
+        return solved(K, every), outputs
 
     def _exact_factor(self, training: Training) -> Any:
         """K + λ W⁻¹ factorised, or None if the fit is of low rank."""
@@ -220,8 +248,7 @@ class FeatureMachine(KernelLearner):
             raise ValueError(f"steps={self.steps!r}: give a whole number >= 0.")
         check_count("learning_rows", self.learning_rows, optional=False)
         check_count("rank", self.rank)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty"])
 
     def _forms(self, d: int) -> list[Form]:
         """Those of `FORMS` that the parameters leave, with the power that is asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +18,12 @@ from mercer.learners.base import (
     check_count,
     check_flag,
     check_positive,
+    check_solver,
     encode_classes,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
     weigh_classes,
 )
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
@@ -45,9 +48,11 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
     class_weight : dict or "balanced", optional
         A factor of the row weights. Note that probabilities then answer for the weighted classes.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
         "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
+        A value solves as `mercer.solvers.NewtonLogistic` does, on the factor that "auto" takes; C
+        and ``fit_intercept`` are put in the place of its fields.
     tol : float, default=1e-10
         On what a Newton step still promises, relative to the objective.
     max_iter : int, default=100
@@ -114,7 +119,10 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
             codes = np.searchsorted(self.classes_, training.y)
         Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y
-        solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
+        solver: Any = NewtonLogistic(tol=self.tol, max_iter=self.max_iter)
+        if is_value(self.solver):
+            solver = self.solver
+        solver = replace(solver, penalty=1 / self.C, fit_intercept=self.fit_intercept)
         with blas_limit(training.X.shape[0]):
             K = self._exact_gram(training, fit_path)
             if K is not None:
@@ -122,6 +130,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
             else:
                 result, coef = self._solve_low_rank(solver, training, Y, fit_path)
         self.solver_ = "low_rank" if K is None else "exact"
+        if is_value(self.solver):
+            self.solver_ = solver_name(self.solver)
         self.intercept_ = np.asarray(result.intercept)
         self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
         self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
@@ -147,7 +157,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     def _exact_gram(self, training, fit_path) -> GramOperator | None:
         """K in memory, or None if the fit is of low rank."""
         limits = LIMITS["logistic"]
-        if not limits.exact(self.solver, training.X.shape[0]):
+        solver = "auto" if is_value(self.solver) else self.solver
+        if not limits.exact(solver, training.X.shape[0]):
             return None
         K = self.make_gram(training.X, fit_path, matrices=limits.matrices)
         if K.fits(limits.matrices):
@@ -188,8 +199,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
     def _check_parameters(self) -> None:
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty", "fit_intercept"])
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter, optional=False)

@@ -134,9 +134,10 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Of the first view.
     kernel_y : the same, optional
         Of the second view; None means ``kernel``.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes both Gram matrices; "low_rank" approximates them by ``rank`` centres.
         "auto" is exact up to 1,000 rows where five n x n matrices fit half of ``memory``.
+        A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
         Centres of "low_rank"; None means 400, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None

@@ -53,9 +53,10 @@ class KernelDiscriminant(
         are always predicted from all.
     priors : array-like of shape (n_classes,), optional
         Probabilities of the classes before x is seen; None means their shares in y.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes K; "low_rank" approximates it by ``rank`` centres. "auto" is exact up to
         3,000 rows where four n x n matrices fit ``memory``.
+        A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +26,11 @@ from mercer.learners.base import (
     KernelLearner,
     Training,
     check_count,
+    check_solver,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
@@ -67,10 +70,11 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     correction : {"lingoes"}, optional
         Make a K that is not positive semidefinite so, by δ / w_i more on its diagonal; for squared
         distances d², give -d² / 2 as a precomputed K.
-    solver : {"auto", "exact", "low_rank", "mini_batch"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "mini_batch"} or solver value, default="auto"
         "low_rank" has centres in the space of ``rank`` columns that approximate K, and
         "mini_batch" changes them by some samples at a time; "auto" is exact up to 20,000 rows. A
-        linear kernel is always solved in the space of its samples.
+        linear kernel is always solved in the space of its samples. A value, with
+        ``solve(K, weights)`` and the field ``clusters``, has its own number of starts and steps.
     rank : int, optional
         Columns of the factor (None: 300, or fewer where ``memory`` holds fewer).
     batch_size : int, default=4096
@@ -167,16 +171,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         K, factored = self._operator(training)
         numbers = self._numbers(K, n)
         found: dict[int, KMeansResult] = {}
+        solver: Any = KMeansSolver(
+            1, self.max_iter, self.n_init, self._batch(), seed, self._cache_bytes(K), self.n_jobs
+        )
+        if is_value(self.solver):
+            solver = self.solver
         for k in numbers:
-            solver = KMeansSolver(
-                k,
-                self.max_iter,
-                self.n_init,
-                self._batch(),
-                seed,
-                self._cache_bytes(K),
-                self.n_jobs,
-            )
+            solver = replace(solver, clusters=k)
             found[k] = solver.solve_factor(K, w) if factored else solver.solve(K, w)
         if len(found) > 1:
             self.scores_ = {k: _silhouette(result, w) for k, result in found.items()}
@@ -204,8 +205,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         for name in ("n_init", "max_iter", "max_clusters", "batch_size"):
             check_count(name, getattr(self, name), optional=False)
         check_count("rank", self.rank)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["clusters"])
         if self.correction not in (None, "lingoes"):
             raise ValueError(f'correction={self.correction!r}: give "lingoes" or None.')
         if self.correction and self.solver in ("low_rank", "mini_batch"):
@@ -222,7 +222,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         n, limits = len(training.rows), LIMITS["k-means"]
         self.correction_ = self.correction_effect_ = 0.0
         exact = limits.exact("low_rank" if self.solver == "mini_batch" else self.solver, n)
-        if self.kernel_.linear and not self.correction:
+        if self.kernel_.linear and not self.correction and not is_value(self.solver):
             K = self.gram_between(training.X)
             self.gram_, self.solver_ = K.describe(), "Lloyd in the primal"
             return K, True
@@ -230,7 +230,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
             self.solver_ = "Lloyd, low rank" if self._batch() is None else "mini-batches, low rank"
             return self.make_low_rank_gram(training.X, limits.rank), True
         K = self.make_gram(self._rounded(training.X))
-        self.solver_ = "Lloyd"
+        self.solver_ = solver_name(self.solver) if is_value(self.solver) else "Lloyd"
         if self.correction:
             self.correction_ = _lingoes(K, training.all_weights)
             if self.correction_ > 0:

@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.kernels import Kernel, Radial
-from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
+from mercer.learners.base import (
+    check_count,
+    check_flag,
+    check_solver,
+    finite_fit,
+    finite_values,
+    is_value,
+)
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.spectral.components import Components
 from mercer.learners.spectral.pca_solvers import SOLVERS, ComponentLearner
@@ -46,11 +53,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     fit_inverse_transform : bool, default=False
         Learn the inverse by ridge regression of the samples, which must be dense vectors, on their
         scores. Radial kernels of the Euclidean distance have an inverse without it.
-    eigen_solver : {"auto", "dense", "krylov", "arpack", "randomized", "low_rank"}, default="auto"
+    eigen_solver : str or solver value, default="auto"
         "dense" decomposes all of K; "krylov" needs about six products of K with a block of vectors,
         and "arpack" is another name of it; "randomized" does as many products as
         ``iterated_power`` says, whatever the residual; "low_rank" approximates K by ``rank``
-        centres. "auto" is exact up to 100,000 rows, beyond them of low rank.
+        centres. "auto" is exact up to 100,000 rows, beyond them of low rank. A value, such as
+        ``mercer.solvers.TopEigenSolver(1)``, finds as many eigenpairs as there are components.
     tol : float >= 0, default=0
         Of "krylov": largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0 means 1e-6.
         Eigenvalues are then right to about its square.
@@ -142,7 +150,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     kernel_params: dict[str, Any] | None = None
     alpha: float = 1.0
     fit_inverse_transform: bool = False
-    eigen_solver: str = "auto"
+    eigen_solver: Any = "auto"
     tol: float = 0
     max_iter: int | None = None
     iterated_power: Any = "auto"
@@ -188,7 +196,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         if self.fit_inverse_transform:
             self._learn_inverse(support)
         self.keep_support(support)
-        if self.solver_ == "krylov":
+        if self.solver_ == "krylov" or is_value(self.eigen_solver):
             found.found.conclude()
         return self
 
@@ -321,8 +329,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     # --- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.eigen_solver not in SOLVERS:
-            raise ValueError(f"eigen_solver={self.eigen_solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.eigen_solver, SOLVERS, ["count"], argument="eigen_solver")
         for name in ("n_components", "max_iter", "rank"):
             check_count(name, getattr(self, name))
         for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):

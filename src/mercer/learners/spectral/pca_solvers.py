@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from mercer.gram import (
@@ -10,10 +11,11 @@ from mercer.gram import (
     held_for_products,
     in_single_precision,
 )
-from mercer.learners.base import LIMITS, SQUARES, KernelLearner
+from mercer.learners.base import LIMITS, SQUARES, KernelLearner, is_value, solver_name
 from mercer.learners.spectral.components import (
     Components,
     components_by_products,
+    components_by_value,
     components_of_factor,
     components_of_low_rank,
     components_of_matrix,
@@ -32,13 +34,17 @@ TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
 class ComponentLearner(KernelLearner):
     """Abstract: components by the ``eigen_solver`` that is asked for or suits."""
 
-    eigen_solver: str
+    eigen_solver: Any
     tol: float
     max_iter: int | None
     iterated_power: Any
 
     def _components(self, X: Any, count: int) -> tuple[Components, Any]:
         """The components, and the samples that they are functions of."""
+        if is_value(self.eigen_solver):
+            self.solver_ = solver_name(self.eigen_solver)
+            chosen = replace(self.eigen_solver, count=count)
+            return components_by_value(self.make_gram(X), chosen), X
         n, limits = X.shape[0], LIMITS["components"]
         indefinite = self.kernel_.positive_definite is False
         solver = "krylov" if self.eigen_solver == "arpack" else self.eigen_solver

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +20,11 @@ from mercer.learners.base import (
     KernelLearner,
     Training,
     check_count,
+    check_solver,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
 )
 from mercer.samples import is_whole
 from mercer.solvers import TopEigenSolver
@@ -56,8 +59,9 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         Starts of k-means, of which the best is kept.
     max_clusters : int >= 2, default=10
         Most clusters, where their number is chosen.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "low_rank" approximates K by ``rank`` centres; "auto" is exact up to 100,000 rows.
+        A value, such as ``mercer.solvers.TopEigenSolver(1)``, finds the eigenvectors.
     rank : int, optional
         Of "low_rank".
     random_state : int, RandomState or None
@@ -135,7 +139,8 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         )
         k, count = self._clusters(n)
         # D^-½ K D^-½ u = λ u, so that D⁻¹ K e = λ e for e = D^-½ u
-        pairs, degrees = normalised_eigenpairs(K, count, seed, self.memory)
+        chosen = replace(self.solver, count=count) if is_value(self.solver) else None
+        pairs, degrees = normalised_eigenpairs(K, count, seed, self.memory, chosen)
         if k is None:
             self.scores_ = eigengaps(pairs.values)
             k = max(self.scores_, key=lambda number: self.scores_[number])
@@ -150,6 +155,8 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
             k, ITERATIONS, self.n_init, None, seed, cache, self.n_jobs
         ).solve_factor(FeatureGram((np.rint(E / unit) * unit)[rows]), degrees[rows])
         self.solver_ = f"{pairs.solver}, {'exact' if exact else 'low rank'}"
+        if is_value(self.solver):
+            self.solver_ = solver_name(self.solver)
         self.eigenvalues_, self.embedding_ = pairs.values[:m], E
         self._centres, self._kept = np.asarray(means.centres), means.sizes > 0
         self.labels_ = self._nearest(E)
@@ -176,8 +183,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
             check_count(name, getattr(self, name), optional=False)
         for name in ("n_components", "rank"):
             check_count(name, getattr(self, name))
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["count"])
 
     def _clusters(self, n: int) -> tuple[int | None, int]:
         """The number of clusters, or None where it is chosen, and of eigenpairs."""
@@ -228,9 +234,11 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
 
 
 def normalised_eigenpairs(
-    K: GramOperator, count: int, seed: int, memory: Any = None
+    K: GramOperator, count: int, seed: int, memory: Any = None, solver: Any = None
 ) -> tuple[Eigenpairs, np.ndarray]:
     """The largest eigenpairs of D^-½ K D^-½, and the degrees D, the sums of K's rows.
+
+    ``solver`` finds them, or `TopEigenSolver` if it is None.
 
     Raises
     ------
@@ -244,7 +252,7 @@ def normalised_eigenpairs(
             "The samples need similarities with positive sums, but K has rows with sums <= 0: give "
             "a kernel that is not negative, such as RBF."
         )
-    solver = TopEigenSolver(count, SHARP, memory=memory, random_state=seed)
+    solver = solver or TopEigenSolver(count, SHARP, memory=memory, random_state=seed)
     return solver.solve(ScaledGram(K, _inverse_root(degrees))), degrees
 
 

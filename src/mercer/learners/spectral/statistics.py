@@ -272,7 +272,8 @@ def effective_dimension(
         needed = 2 * 8 * n * n
         if not K.place.holds(needed):
             K.place.refuse(needed, f"the eigenvalues of {n:,} samples", ", or rank=")
-        values = eigvalsh(np.asarray(K.dense(), np.float64))
+        whole = "dense" in K.cheap
+        values = eigvalsh(np.asarray(K.dense(), np.float64)) if whole else K.eigenpairs()[0]
     rounding = n * float(np.finfo(K.dtype).eps) * float(values.max(initial=0))
     values = np.where(values > rounding, values, 0.0)
     return float((values / (values + penalty)).sum())

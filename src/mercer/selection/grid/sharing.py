@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
-from mercer.gram import Place, gram
+from mercer.gram import Place, gram, made_here
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 from mercer.solvers.rows import rounds_to_float32
@@ -88,6 +88,10 @@ class SharedMatrices:
         """Of the matrices that are held."""
         distances = [] if self.distances is None else [self.distances[1]]
         return sum(K.nbytes for K in [*distances, *self._grams.values()])
+
+    def made_here(self, kernel: Kernel) -> bool:
+        """Whether matrices of a bound kernel are arrays of this machine, which fits can share."""
+        return made_here(kernel, self.samples, Place(self.memory, self.n_jobs))
 
     def hold_distances(self, kernel: Radial) -> None:
         """Compute the distances of a bound radial kernel between all rows."""

@@ -50,7 +50,7 @@ def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | Non
     True
     """
     if is_small(K, cache_bytes):
-        return HeldRows(K.dense(), n_jobs)
+        return HeldRows(K.dense() if "dense" in K.cheap else K.rows(slice(None)), n_jobs)
     return CachedRows(K, cache_bytes, room, n_jobs)
 
 
