@@ -250,6 +250,7 @@ def test_the_automatic_estimator_on_a_table(automatic):
     assert accuracy_score(ACID, automatic.predict(TABLE)) > 0.9
     names = {row["name"] for row in automatic.leaderboard_}
     assert "linear (spline)" in names
+    assert not any("missing" in notice.lower() for notice in automatic.notices_)
     gaps = TABLE.copy()
     gaps.loc[2, "molecule"] = None
     filled = TABLE.copy()
