@@ -23,7 +23,7 @@ help:
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
 	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
-	@echo "make mutants ROOM=samples COUNT=100 SEED=1   faults at random, and which of them no test saw"
+	@echo "make mutants ROOM=learners/ridge COUNT=100 SEED=1   faults at random, and which of them no test saw"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -38,7 +38,7 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 	@$(PIP) --no-deps $(EDITABLE) .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.wheel $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.installed
 	@$(PIP) --group $*
 	@touch $@
 
@@ -50,7 +50,7 @@ demo: build
 # with one thread of BLAS, for else that of each process takes all cores
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
 
-test: build $(VENV)/.test
+test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
 from harness import Section, interleaved, options
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import BlendedSpectrum, GappedKmer, Mismatch, Spectrum, WeightedDegree
 
 LENGTH = 100
@@ -36,7 +36,7 @@ def ours(kernel, X: list[str]) -> Callable[[], np.ndarray]:
 
     def run() -> np.ndarray:
         samples = kernel.encode(X)
-        return gram(kernel.bind(samples), samples, n_jobs=1).dense()
+        return gram(kernel.bind(samples), samples, place=Place(n_jobs=1)).dense()
 
     return run
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from harness import Section, interleaved, options
 from mercer.distances import Mahalanobis
-from mercer.gram import TiledGram
+from mercer.gram import Place, TiledGram
 from mercer.kernels import RBF, BlendedSpectrum, GappedKmer, Mismatch, Spectrum
 
 N, D, STRINGS, LENGTH = 6_000, 50, 6_000, 100
@@ -64,7 +64,7 @@ def main() -> None:
 
         def product(kernel=kernel, samples=samples) -> np.ndarray:
             encoded = kernel.encode(samples)
-            return TiledGram(kernel.bind(encoded), encoded, n_jobs=1) @ v
+            return TiledGram(kernel.bind(encoded), encoded, place=Place(n_jobs=1)) @ v
 
         runs = {"mercer": product} | ({"peer": theirs} if theirs else {})
         with threadpool_limits(1):

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from harness import Section, options
 from mercer import _native
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import AllSubsequences, GapWeighted, subsequences
 from mercer.threads import count_jobs
 
@@ -131,7 +131,7 @@ def scaled(S) -> None:
 def whole(S, jobs: int) -> None:
     limit, subsequences.RANGE = subsequences.RANGE, 0.0
     try:
-        gram(AllSubsequences(), S, n_jobs=jobs).dense()
+        gram(AllSubsequences(), S, place=Place(n_jobs=jobs)).dense()
     finally:
         subsequences.RANGE = limit
 

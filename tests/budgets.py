@@ -25,7 +25,7 @@ import mercer
 from mercer import deep
 from mercer import distances as d
 from mercer import kernels as k
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search import BruteForce
 
 MB = 10**6
@@ -261,7 +261,7 @@ class Measured(NamedTuple):
 
     def keeps(self, memory: Any) -> bool:
         """Whether the budget was kept."""
-        return self.peak <= SLACK * memory_budget(memory) + BESIDE
+        return self.peak <= SLACK * Place(memory).budget() + BESIDE
 
 
 def measured(learner: str, kind: str, n: int, memory: Any, n_jobs: int | None = None) -> Measured:

@@ -16,7 +16,7 @@ settings.load_profile("quick")
 def pytest_configure(config):
     """Tests that are named one by one run, whatever their lane; so do those that failed last."""
     named = any("::" in argument for argument in config.args)
-    failed = config.getoption("lf") and config.cache.get("cache/lastfailed", {})
+    failed = config.getoption("lf", False) and config.cache.get("cache/lastfailed", {})
     if config.option.markexpr == QUICK and (named or failed):
         config.option.markexpr = ""
 

@@ -2,10 +2,10 @@
 
 For the one who writes tests. Each mutant is the package with one change: an operator or a
 comparison is another one, a number is off by one, an argument is lost or swapped with its
-neighbour, a call or a guard is left out. The tests of the room run on a copy of the package in a
-temporary folder, so that the checkout stays as it is, even if this is killed. Those that survive
-are printed; some of them change no result, which only a reader can tell. The same seed plants the
-same faults in the same sources.
+neighbour, a call or a guard is left out. The quick lane of the room's tests runs on a copy of the
+package in a temporary folder, so that the checkout stays as it is, even if this is killed. Those
+that survive are printed; some of them change no result, which only a reader can tell. The same seed
+plants the same faults in the same sources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,14 +26,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mercer import _native
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src/mercer"
 
-#: what else shows the faults of a room, after the folder of tests of its name
+#: what else shows the faults of a room, after its own tests and those for all rooms around it
 FURTHER = {
     "samples": ["tests/test_chunks.py", "tests/distances/test_contract.py",
                 "tests/kernels/test_contract.py"],
+    "tables": ["tests/selection/automatic", "tests/cli/test_hostile_tables.py"],
     "selection": ["tests/learners/test_orders.py", "tests/cli/test_seed.py"],
+    "solvers/ridge": ["tests/learners/ridge"],
+    "solvers/linear": ["tests/learners/margin/test_linear_svm.py"],
+    "solvers/smo": ["tests/learners/margin/test_svm_family.py", "tests/learners/perceptrons"],
+    "solvers/weights": ["tests/learners/many_kernels", "tests/learners/metrics"],
+    "solvers/clusters": ["tests/learners/spectral/test_kmeans.py"],
+    "solvers/eigen": ["tests/learners/spectral/test_pca.py", "tests/deep"],
+    "learners": ["tests/testing/test_objects.py"],
     "persistence": ["tests/search/test_files.py"],
     "gram": ["tests/test_chunks.py"],
     "kernels": ["tests/test_chunks.py"],
@@ -248,8 +257,7 @@ def prepared(folder: Path) -> None:
     """A copy of the package, which Python finds before the editable install."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SOURCES, folder / "mercer", ignore=ignored)
-    (native,) = Path(sysconfig.get_path("platlib"), "mercer").glob("_native*")
-    shutil.copy(native, folder / "mercer")
+    shutil.copy(_native.__file__, folder / "mercer")
     (folder / "sitecustomize.py").write_text(
         "import sys\n"
         "sys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]\n"
@@ -259,7 +267,8 @@ def prepared(folder: Path) -> None:
 def green(tests: list[str], folder: Path, limit: float | None) -> bool | None:
     """Whether all tests pass; None if they take too long."""
     settings = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", *tests]
+    cache = f"cache_dir={folder / 'cache'}"
+    command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "-o", cache, *tests]
     process = subprocess.Popen(
         command, cwd=ROOT, env={"OPENBLAS_NUM_THREADS": "1", **os.environ, **settings},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -274,6 +283,23 @@ def green(tests: list[str], folder: Path, limit: float | None) -> bool | None:
             process.wait()
 
 
+def tests_of(room: str) -> list[str]:
+    """The room's own tests, those directly in the folders around it, and what else shows faults."""
+    around = [room, *map(str, Path(room).parents)][:-1]
+    own = [f"tests/{name}" for name in around if (ROOT / "tests" / name).is_dir()][:1]
+    if (SOURCES / room).with_suffix(".py").exists():
+        alone = Path("tests", room).with_name(f"test_{Path(room).name}.py")
+        own = [str(alone)] if (ROOT / alone).exists() else own
+    shared = [
+        str(path.relative_to(ROOT))
+        for name in around[1:]
+        if f"tests/{name}" not in own
+        for path in sorted((ROOT / "tests" / name).glob("test_*.py"))
+    ]
+    further = [test for name in around for test in FURTHER.get(name, [])]
+    return list(dict.fromkeys(own + shared + further))
+
+
 def in_turn(tests: list[str], stem: str) -> list[list[str]]:
     """Files of tests in up to three groups: of the module's name, naming the module, and others."""
     files = [f for test in tests for f in sorted((ROOT / test).rglob("test_*.py")) or [ROOT / test]]
@@ -284,15 +310,14 @@ def in_turn(tests: list[str], stem: str) -> list[list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("room", help="a folder or file of src/mercer, such as samples")
+    parser.add_argument("room", help="a folder or file of src/mercer, such as learners/ridge")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="*", help="files or folders, in place of the room's")
     given = parser.parse_args()
     room = SOURCES / given.room
     paths = sorted(room.rglob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
-    own = f"tests/{given.room}" if room.is_dir() else f"tests/test_{given.room}.py"
-    tests = given.tests or [own, *FURTHER.get(given.room, [])]
+    tests = given.tests or tests_of(given.room)
     by_kind = {kind: [m for m in mutants(paths) if m.kind == kind] for kind in KINDS}
     draw, chosen = random.Random(given.seed), []
     while len(chosen) < given.count and any(by_kind.values()):

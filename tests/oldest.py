@@ -1,6 +1,7 @@
 """Print constraints with the oldest versions that pyproject.toml allows: ``make test-oldest``.
 
-What has a lower bound there is pinned to it; everything else stays as in constraints.txt.
+What Mercer needs is pinned to the series of its lower bound (the first of a series may have no
+wheel), and what the tests need besides to its version in constraints.txt.
 """
 
 import re
@@ -8,24 +9,31 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BOUND = re.compile(r"([\w.-]+)>=([\w.]+)")
+REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*?\])?(?:>=([\w.]+))?")
 
 
-def oldest() -> dict[str, str]:
-    """The lower bound of each package that Mercer needs, with all of its extras but torch."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["cli"], *extras["formats"], *extras["graph"]]
-    return dict(BOUND.match(line).groups() for line in wanted)  # type: ignore[union-attr]
+def parts(requirements: list[str]) -> dict[str, str]:
+    """The name of each package, as PyPI compares names, with its lower bound."""
+    found = [REQUIREMENT.match(each).groups() for each in requirements]  # type: ignore[union-attr]
+    return {canonical(name): bound for name, bound in found}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def main() -> None:
-    bounds = oldest()
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, tools = settings["project"], parts(settings["dependency-groups"]["test"])
+    extras = project["optional-dependencies"]
+    needed = project["dependencies"] + extras["cli"] + extras["formats"] + extras["graph"]
+    bounds = parts(needed)
+    for name, bound in bounds.items():
+        print(f"{name}=={bound}.*")
     for line in (ROOT / "constraints.txt").read_text().splitlines():
-        if line.partition("==")[0] not in bounds:
+        name = canonical(line.partition("==")[0])
+        if name in tools and name not in bounds:
             print(line)
-    for name, version in bounds.items():
-        print(f"{name}=={version}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import mercer
 import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.distances import Minkowski, comparison, tiles
-from mercer.gram import TiledGram, factored, gram, low_rank, operator, tiled
+from mercer.gram import DenseGram, TiledGram, factored, gram, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
@@ -36,8 +36,8 @@ from mercer.learners.perceptrons import kernel_perceptron
 from mercer.search import files
 from mercer.solvers import EigenSolver, smo
 from mercer.solvers.linear import linear_rows
-from mercer.solvers.ridge import eigenpairs, ridge_system
-from mercer.solvers.ridge.ridge_system import RidgeSystem, wide_product
+from mercer.solvers.ridge import eigenpairs
+from mercer.solvers.ridge.ridge_system import RidgeSystem
 from mercer.solvers.rows import cached, rounding, row_source
 
 RNG = np.random.default_rng(0)
@@ -176,10 +176,11 @@ def test_rows_of_costly_pairs(small, cost):
 def test_a_weighted_system_of_many_strips(small):
     K, w = gram(RBF(0.5), X), np.linspace(0.5, 2, len(X))
     whole = RidgeSystem(K, w).norm(0.1)
-    product = wide_product(K.dense().astype(np.float32), X)
-    small(ridge_system, STRIP=7)
+    narrow = DenseGram(K.dense().astype(np.float32))
+    product = narrow.wide_product(X)
+    small(operator, WIDENED=7)
     assert_allclose(RidgeSystem(K, w).norm(0.1), whole, rtol=1e-12)
-    assert_allclose(wide_product(K.dense().astype(np.float32), X), product, rtol=1e-12)
+    assert_allclose(narrow.wide_product(X), product, rtol=1e-12)
 
 
 def test_leave_one_out_of_many_strips(small):
@@ -242,7 +243,7 @@ def test_an_asymmetry_is_found_in_whichever_strip(place):
 def test_wide_products_of_many_strips():
     K = RNG.normal(size=(1100, 5)).astype(np.float32)
     v = RNG.normal(size=5)
-    assert_allclose(wide_product(K, v), K.astype(np.float64) @ v, rtol=1e-14)
+    assert_allclose(DenseGram(K).wide_product(v), K.astype(np.float64) @ v, rtol=1e-14)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import mercer
 from mercer import _native
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.threads import count_jobs
 
 __all__ = ["show_versions"]
@@ -35,7 +35,7 @@ def show_versions() -> None:
         "platform": platform.platform(),
         "cores": str(count_jobs(None)),
         "instruction set": f"{_native.isa()} (of {', '.join(_native.available_isas())})",
-        "memory budget": f"{memory_budget() / 1e9:.1f} GB",
+        "memory budget": f"{Place().budget() / 1e9:.1f} GB",
     }
     for package in PACKAGES:
         try:

@@ -74,7 +74,7 @@ def test_a_compressed_model_says_what_it_lost(folder, capsys):
     [
         (("--group", "persn"), "Did you mean 'person'"),
         (("--group", "person", "--time-column", "day"), "are both given: give one of them"),
-        (("--time-column", "person"), "which is no date and no number"),
+        (("--time-column", "person"), "which is neither a date nor a number"),
         (("--weight", "person"), "row 1 has 'p0'"),
         (("--weight", "z"), "give numbers >= 0"),
         (("--compress", "0"), "give a number of centres"),

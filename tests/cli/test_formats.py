@@ -184,8 +184,8 @@ def test_zstandard(folder):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"a": 1}\n{"a": \n', r"t.jsonl, row 2: this is no JSON"),
-        ('{"a": 1}\n[1]\n', r"t.jsonl, row 2: '\[1\]' is no JSON object"),
+        ('{"a": 1}\n{"a": \n', r"t.jsonl, row 2: this is not JSON"),
+        ('{"a": 1}\n[1]\n', r"t.jsonl, row 2: '\[1\]' is not a JSON object"),
         ("\n \n", "has no rows"),
         ('{"a": {"b": 1}}\n', "no column that can be read"),
     ],
@@ -212,7 +212,7 @@ def test_several_files_are_one_table_with_one_type_for_each_column(folder, capsy
     assert code == 3
     assert "part-3.csv has other columns than part-1.csv: it lacks 'b' and has 'c' besides." in said
     code, said = printed(capsys, "check", "absent-*.csv")
-    assert (code, "no name fits the pattern" in said) == (3, True)
+    assert (code, "no name matches the pattern" in said) == (3, True)
     pl.DataFrame({"a": [1], "b": [[1]]}).write_parquet("part-3.parquet")
     code, said = printed(capsys, "check", "part-1.csv", "part-3.parquet")
     assert code == 3
@@ -325,5 +325,7 @@ def test_options_decide_where_the_text_does_not(folder, capsys):
 
 def test_a_nul_is_no_matter_of_encoding(folder):
     (folder / "t.csv").write_bytes(b"a,b\n1,\0\n")
-    with pytest.raises(TableError, match=r"NUL character in row 2: this is no text table\. Take"):
+    with pytest.raises(
+        TableError, match=r"NUL character in row 2: this is not a text table\. Take"
+    ):
         read_table("t.csv")

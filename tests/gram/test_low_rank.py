@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import DenseGram, LowRankGram, TiledGram, gram, pivoted_cholesky
+from mercer.gram import DenseGram, LowRankGram, Place, TiledGram, gram, pivoted_cholesky
 from mercer.kernels import RBF, Linear
 from mercer.threads import Stop, Stopped
 
 
-def gaussian(n=120, dtype=np.float64, seed=0):
+def gaussian(n=120, dtype=np.float64, seed=0, place=Place()):
     X = np.random.default_rng(seed).normal(size=(n, 3)).astype(dtype)
-    return TiledGram(RBF(0.2).bind(X), X)
+    return TiledGram(RBF(0.2).bind(X), X, place=place)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -97,7 +97,8 @@ def test_duplicates_are_taken_once():
 
 
 def test_same_seed_same_centres_whatever_the_threads():
-    a, b = (pivoted_cholesky(gaussian(3000), 30, random_state=3, n_jobs=j) for j in (1, 3))
+    one, three = (gaussian(3000, place=Place(n_jobs=jobs)) for jobs in (1, 3))
+    a, b = (pivoted_cholesky(K, 30, random_state=3) for K in (one, three))
     assert np.array_equal(a.centres, b.centres)
     assert np.array_equal(a.F, b.F)
     other = pivoted_cholesky(gaussian(3000), 30, random_state=4)
@@ -108,7 +109,7 @@ def test_a_small_budget_streams_the_factor():
     X = np.random.default_rng(0).normal(size=(500, 3))
     kernel = RBF(0.2).bind(X)
     held = gram(kernel, X, rank=20, random_state=0)
-    streamed = gram(kernel, X, rank=20, memory=2 * 100 * 20 * 8, random_state=0)
+    streamed = gram(kernel, X, rank=20, place=Place(2 * 100 * 20 * 8), random_state=0)
     assert held.F is not None
     assert streamed.F is None
     K = kernel.block(X, X)
@@ -116,7 +117,7 @@ def test_a_small_budget_streams_the_factor():
     nystroem = K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S])
     assert_allclose(streamed.dense(), nystroem, atol=1e-8)
     with pytest.raises(MemoryError, match=r"memory=100 .*smaller rank="):
-        gram(kernel, X, rank=20, memory=100)
+        gram(kernel, X, rank=20, place=Place(100))
 
 
 def test_wrong_arguments():
@@ -137,7 +138,7 @@ def test_a_factor_of_low_rank_keeps_half_of_its_budget():
     whole = 20_000 * 100 * 8
     for memory, held in ((2 * whole, True), (2 * whole - 1, False), (whole // 2, False)):
         tracemalloc.start()
-        low = gram(RBF(0.5), X, rank=100, memory=memory, random_state=0, n_jobs=1)
+        low = gram(RBF(0.5), X, rank=100, place=Place(memory, 1), random_state=0)
         kept, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert (low.F is not None) == held
@@ -155,7 +156,7 @@ def test_centres_of_a_streamed_factor_are_of_no_more_rows_than_fit():
             seen.append(A.shape[0])
             return super().block(A, B)
 
-    K = gram(Watched(0.2).bind(X), X, rank=20, memory=2 * 100 * 20 * 8, random_state=0)
+    K = gram(Watched(0.2).bind(X), X, rank=20, place=Place(2 * 100 * 20 * 8), random_state=0)
     assert max(seen) <= 100
     assert K.centres.max() >= 100  # of all rows, not of the first
 
@@ -166,6 +167,6 @@ def test_work_that_should_stop_ends_between_two_strips(n_jobs):
     with Stop() as stop:
         stop.set()
         with pytest.raises(Stopped):
-            pivoted_cholesky(gaussian(), 20, random_state=0, n_jobs=n_jobs)
+            pivoted_cholesky(gaussian(place=Place(n_jobs=n_jobs)), 20, random_state=0)
         with pytest.raises(Stopped):
             next(low.strips())

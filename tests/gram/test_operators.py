@@ -16,6 +16,7 @@ from mercer.gram import (
     CentredGram,
     CombinedGram,
     DenseGram,
+    Place,
     ScaledGram,
     ShiftedGram,
     TiledGram,
@@ -26,7 +27,6 @@ from mercer.gram import (
     pivoted_cholesky,
     triangle,
 )
-from mercer.gram.memory import memory_budget
 from mercer.gram.operator import require
 from mercer.kernels import (
     RBF,
@@ -130,7 +130,7 @@ OPERATORS = {
                 gram(Linear(), SHIFTED),
             ],
             np.array([0.5, 2.0, 0.25]),
-            memory=10**6,
+            Place(10**6),
         ),
         2.5 * K64 + 0.25 * SHIFTED @ SHIFTED.T,
     ),
@@ -141,7 +141,7 @@ OPERATORS = {
     "triangle": lambda: (TriangleGram(TiledGram(RBF(0.5), X32)), RBF(0.5)(X32)),
     "triangle of one row": lambda: (TriangleGram(TiledGram(RBF(), X32[:1])), RBF()(X32[:1])),
     "triangle of several strips": lambda: (
-        TriangleGram(TiledGram(RBF(0.1), LONG32), n_jobs=2),
+        TriangleGram(TiledGram(RBF(0.1), LONG32, place=Place(n_jobs=2))),
         RBF(0.1)(LONG32),
     ),
     "shifted, by row": lambda: (
@@ -197,7 +197,7 @@ def test_a_centred_matrix_keeps_means_and_no_second_matrix(held):
 
 def test_products_are_the_same_bit_for_bit_whatever_the_threads():
     V = RNG.normal(size=(1100, 3)).astype(np.float32)
-    one, three = (TiledGram(RBF(0.5), X32, n_jobs=jobs) @ V for jobs in (1, 3))
+    one, three = (TiledGram(RBF(0.5), X32, place=Place(n_jobs=jobs)) @ V for jobs in (1, 3))
     assert_array_equal(one, three)
 
 
@@ -208,15 +208,15 @@ def test_a_triangle_has_the_products_of_the_matrix(columns):
     V = np.random.default_rng(columns).normal(size=(len(LONG32), columns)).astype(np.float32)
     wanted = RBF(0.1)(LONG32).astype(np.float64) @ V
     assert_allclose(K @ V, wanted, atol=2e-6 * np.abs(wanted).max())
-    one = TriangleGram(gram(RBF(0.1), LONG32), n_jobs=1)
-    assert_array_equal(one @ V, TriangleGram(gram(RBF(0.1), LONG32), n_jobs=3) @ V)
+    one = TriangleGram(gram(RBF(0.1), LONG32, place=Place(n_jobs=1)))
+    assert_array_equal(one @ V, TriangleGram(gram(RBF(0.1), LONG32, place=Place(n_jobs=3))) @ V)
 
 
 def test_short_strips_of_a_triangle_are_as_good(monkeypatch):
     V = np.random.default_rng(0).normal(size=(len(LONG32), 5)).astype(np.float32)
     whole = TriangleGram(gram(RBF(0.1), LONG32))
     monkeypatch.setattr(triangle, "STRIP", 7)
-    short = TriangleGram(gram(RBF(0.1), LONG32), n_jobs=2)
+    short = TriangleGram(gram(RBF(0.1), LONG32, place=Place(n_jobs=2)))
     assert_array_equal(short.dense(), whole.dense())
     assert_allclose(short @ V, whole @ V, atol=1e-4)
 
@@ -228,7 +228,7 @@ def test_only_what_can_be_halved_is_halved():
     X = LONG32.astype(np.float64)
     assert isinstance(held_for_products(gram(RBF(0.1), X)), DenseGram)
     assert isinstance(held_for_products(gram(RBF(0.1), LONG32, LONG32[:9])), DenseGram)
-    streamed = gram(RBF(0.1), LONG32, memory="1MB")
+    streamed = gram(RBF(0.1), LONG32, place=Place("1MB"))
     assert held_for_products(streamed) is streamed
     given = DenseGram(RBF(0.1)(LONG32), symmetric=True)
     assert held_for_products(given) is given
@@ -240,7 +240,7 @@ def test_products_of_a_large_array_are_shared_and_right(order):
     A = np.asarray(np.random.default_rng(0).normal(size=(2100, 2000)), order=order)
     V = np.random.default_rng(1).normal(size=(2000, 3))
     for threads in (1, 3):
-        K = DenseGram(A, n_jobs=threads)
+        K = DenseGram(A, place=Place(n_jobs=threads))
         np.testing.assert_allclose(K @ V, A @ V, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(K.T @ np.ones((2100, 1)), A.T @ np.ones((2100, 1)), atol=1e-9)
         assert (K @ V.astype(np.float32)).dtype == np.float64
@@ -254,15 +254,16 @@ def test_a_symmetric_matrix_is_filled_exactly_symmetric():
 
 
 def test_what_does_not_fit_is_streamed():
-    small, large = (gram(RBF(), X64, memory=memory) for memory in ("1MB", "100MB"))
+    small, large = (gram(RBF(), X64, place=Place(memory)) for memory in ("1MB", "100MB"))
     assert small.held() is small
     assert isinstance(large.held(), DenseGram)
-    assert (small.cheap, large.cheap) == ({"rows"}, {"rows", "dense"})
+    assert small.cheap == {"rows"}
+    assert large.cheap == {"rows", "dense", "factorise"}
 
 
 def test_a_solver_is_refused_what_is_not_cheap():
     with pytest.raises(TypeError, match=r"Cholesky needs '?dense.* TiledGram .* larger memory="):
-        require(gram(RBF(), X64, memory="1MB"), "dense", "Cholesky")
+        require(gram(RBF(), X64, place=Place("1MB")), "dense", "Cholesky")
 
 
 def test_peak_memory_of_a_streamed_product_is_a_few_tiles():
@@ -341,18 +342,18 @@ def test_numbers_of_jobs():
     ("given", "wanted"), [(1000, 1000), ("4GB", 4e9), ("1.5 MiB", 1.5 * 2**20), ("800k", 8e5)]
 )
 def test_budgets_as_users_write_them(given, wanted):
-    assert memory_budget(given) == wanted
+    assert Place(given).budget() == wanted
 
 
 @pytest.mark.parametrize("given", ["lots", "4XB", "", 0, -5, "0GB"])
 def test_budgets_that_are_none_are_named(given):
     with pytest.raises(ValueError, match="memory="):
-        memory_budget(given)
+        Place(given).budget()
 
 
 def test_the_default_is_half_of_what_is_free(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
-    assert memory_budget(None) == 5000
+    assert Place().budget() == 5000
 
 
 @pytest.mark.parametrize(
@@ -396,11 +397,15 @@ def test_no_columns():
 @pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), Precomputed()], ids=repr)
 def test_no_threads_are_refused(kernel):
     with pytest.raises(ValueError, match="n_jobs=0"):
-        gram(kernel, MatrixRows.of(K64) if kernel.kind == "precomputed" else X64, n_jobs=0)
+        gram(
+            kernel,
+            MatrixRows.of(K64) if kernel.kind == "precomputed" else X64,
+            place=Place(n_jobs=0),
+        )
 
 
 def test_a_wide_product_of_many_threads_needs_little_beside_its_result():
-    K = TiledGram(Linear(), vectors(6000), n_jobs=8)
+    K = TiledGram(Linear(), vectors(6000), place=Place(n_jobs=8))
     V = RNG.normal(size=(6000, 600))
     assert_allclose(K @ V, K.X @ (K.X.T @ V), atol=1e-9)
     tracemalloc.start()

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import mercer
 import oracles
 from lanes import examples
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import (
     BlendedSpectrum,
     GappedKmer,
@@ -277,7 +277,7 @@ def test_tiles_are_those_of_the_whole(kernel):
     kernel = kernel.bind(X)
     K = kernel.block(X, X)
     assert_array_equal(K, K.T)
-    assert_allclose(gram(kernel, X, n_jobs=2).dense(), K, rtol=1e-12)
+    assert_allclose(gram(kernel, X, place=Place(n_jobs=2)).dense(), K, rtol=1e-12)
     assert_allclose(kernel.block(X[:5], X[500:]), K[:5, 500:], rtol=1e-12)
     short = X.astype(np.float32)
     assert kernel.block(short, short).dtype == kernel.diag(short).dtype == np.float32

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import oracles
 from mercer import SVC, KernelPCA, KernelRidge, _native
 from mercer.distances import Match, Minkowski
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import (
     RBF,
     ArcCosine,
@@ -236,7 +236,7 @@ def test_diag_is_the_diagonal_to_the_last_bit(kernel, dtype):
     K = kernel(rows)
     assert_array_equal(K.diagonal(), kernel.diag(rows))
     assert K.dtype == kernel.diag(rows).dtype == dtype
-    operator = gram(kernel, rows, memory=3000)
+    operator = gram(kernel, rows, place=Place(3000))
     assert_array_equal(operator.diag(), K.diagonal())
     assert_allclose(operator @ np.eye(42, dtype=dtype), K, rtol=1e-4, atol=1e-5 * np.abs(K).max())
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from mercer import _native
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.gram.tiled import TiledGram
 from mercer.kernels import (
     RBF,
@@ -358,9 +358,9 @@ def test_gram_matrices_by_tiles():
     kernel = AllSubsequences(0.3)
     expected = kernel(X).astype(float)
     for jobs in (1, 2):
-        K = gram(kernel, kernel.encode(X), n_jobs=jobs)
+        K = gram(kernel, kernel.encode(X), place=Place(n_jobs=jobs))
         assert_array_equal(K.dense(), expected)
-        tiled = TiledGram(kernel, kernel.encode(X), n_jobs=jobs)
+        tiled = TiledGram(kernel, kernel.encode(X), place=Place(n_jobs=jobs))
         assert_array_equal(tiled.rows(np.array([3, 0])), expected[[3, 0]])
         assert_allclose(tiled @ np.eye(60), expected, rtol=1e-12)
 

@@ -237,6 +237,61 @@ def test_the_solver_is_a_value_and_always_stops():
         PlainRidge(ExponentialDot(0.3), hurried).fit(X, Y)
 
 
+TARGETS = np.column_stack([Y, -Y, np.sin(X[:, 1])])
+CLASSES = np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
+WEIGHTS = np.arange(40) % 4.0  # some of them 0
+SOLVER = PlainConjugateGradient(tol=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "y"), [(0.1, Y), (0.1, TARGETS), ([0.1, 1.0, 5.0], TARGETS)])
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_the_solver_in_ridge_regression(alpha, y, weights):
+    settings = {"alpha": alpha, "kernel": ExponentialDot(0.3)}
+    ours = mercer.KernelRidge(**settings).fit(X, y, weights)
+    theirs = mercer.KernelRidge(**settings, solver=SOLVER).fit(X, y, weights)
+    assert theirs.solver_ == "PlainConjugateGradient"
+    assert theirs.dual_coef_.shape == ours.dual_coef_.shape
+    assert_allclose(theirs.predict(X), ours.predict(X), atol=1e-7)
+    assert theirs.residual_ <= 1e-12
+    assert theirs.n_iter_ > 1
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("labels", [CLASSES, CLASSES > 0])
+def test_the_solver_in_classification(labels, fit_intercept):
+    settings = {"alpha": 0.1, "kernel": "rbf", "fit_intercept": fit_intercept}
+    ours = mercer.KernelRidgeClassifier(**settings).fit(X, labels, WEIGHTS)
+    theirs = mercer.KernelRidgeClassifier(**settings, solver=SOLVER).fit(X, labels, WEIGHTS)
+    assert theirs.solver_ == "PlainConjugateGradient"
+    assert_allclose(theirs.decision_function(X), ours.decision_function(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("Search", [mercer.KernelSearchCV, GridSearchCV])
+def test_the_solver_in_searches(Search):
+    grid = {"alpha": [0.01, 0.1, 1.0, 10.0], "kernel__gamma": [0.1, 0.3]}
+    scores = []
+    for solver in ("auto", SOLVER):
+        model = mercer.KernelRidge(kernel=ExponentialDot(), solver=solver)
+        search = Search(model, grid, cv=3).fit(X, Y)
+        scores.append(search.cv_results_["mean_test_score"])
+    assert search.best_estimator_.solver == SOLVER
+    assert_allclose(scores[1], scores[0], rtol=1e-6)
+
+
+def test_a_learner_with_the_solver_in_files(tmp_path):
+    model = mercer.KernelRidge(0.1, kernel="rbf", solver=SOLVER).fit(X, Y)
+    loaded = saved_and_loaded(model, tmp_path / "model.mercer", PlainConjugateGradient)
+    for copy in (loaded, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
+        assert copy.solver == SOLVER
+        assert_allclose(copy.predict(X), model.predict(X))
+
+
+def test_what_the_solver_says_reaches_the_user():
+    hurried = mercer.KernelRidge(1e-6, kernel="rbf", solver=PlainConjugateGradient(max_iter=2))
+    with pytest.warns(ConvergenceWarning, match=r"PlainConjugateGradient .*raise max_iter"):
+        hurried.fit(X, Y)
+
+
 # --- the learner ------------------------------------------------------------------------------
 
 

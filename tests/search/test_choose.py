@@ -66,7 +66,7 @@ def test_a_ball_tree_is_the_tree_that_the_distance_suits(rows):
         assert index.get_params().get("leaf_size", 7) == 7
         wanted = BruteForce(distance).fit(X).query(X[:20], 4)
         assert_array_equal(index.query(X[:20], 4)[1], wanted[1])
-    with pytest.raises(ValueError, match="no metric"):
+    with pytest.raises(ValueError, match="not a metric"):
         fit_index([{"a"}, {"b"}], Dice(), "ball_tree")
 
 
@@ -92,5 +92,5 @@ def test_an_algorithm_by_name_or_as_an_index():
         fit_index(X, Minkowski(), "ball")
     with pytest.raises(TypeError, match="distance='euclid': give a distance"):
         fit_index(X, "euclid")
-    with pytest.raises(ValueError, match="no metric"):
+    with pytest.raises(ValueError, match="not a metric"):
         fit_index([{"a"}, {"b"}], Dice(), "metric_tree")

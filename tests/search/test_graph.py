@@ -84,6 +84,7 @@ def test_what_to_install(monkeypatch):
         GraphIndex(Minkowski()).fit(vectors())
 
 
+@pytest.mark.full
 def test_results_beyond_memory_are_refused():
     X = vectors(2000)
     index = GraphIndex(Minkowski(), memory="1MB").fit(X)

@@ -98,6 +98,7 @@ def planted(distance, near, rng):
     return X, X + steps
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("recall", [0.7, 0.95])
 @pytest.mark.parametrize(
     ("distance", "near"),
@@ -209,8 +210,8 @@ def test_by_its_name():
         ({"n_tables": 3}, ValueError, "n_tables=3 and n_hashes=None: give both or none"),
         ({"n_tables": 0, "n_hashes": 1}, ValueError, "n_tables=0: give an integer >= 1"),
         ({"n_tables": 2, "n_hashes": 1.5}, ValueError, r"n_hashes=1\.5"),
-        ({"memory": 100}, MemoryError, "a hash table of 150 rows takes .* give memory="),
-        ({"n_tables": 9, "n_hashes": 2, "memory": 30_000}, MemoryError, "no room for 9"),
+        ({"memory": 100}, MemoryError, "too small for 1 hash tables of 150 rows, .* give memory="),
+        ({"n_tables": 9, "n_hashes": 2, "memory": 30_000}, MemoryError, "too small for 9"),
     ],
 )
 def test_bad_parameters_are_refused(options, error, message):

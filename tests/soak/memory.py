@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from budgets import LEARNERS, MB, measured
-from mercer.gram import memory_budget
+from mercer.gram import Place
 
 MOST_ROWS = 6000
 
@@ -35,7 +35,7 @@ def any_case(rng: np.random.Generator, folder: Path) -> None:
     assert taken.keeps(memory), f"{case}: {taken.peak / MB:.0f} MB, {taken.how}"
     if taken.refused:
         least = taken.refused.split('memory="')[1].split('"')[0]
-        assert memory_budget(least) > memory, f"{case}: {taken.refused}"
+        assert Place(least).budget() > memory, f"{case}: {taken.refused}"
 
 
 TRIALS: dict[str, Callable[[np.random.Generator, Path], None]] = {"any case": any_case}

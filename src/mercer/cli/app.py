@@ -120,11 +120,11 @@ def fit(
         A column to leave out. May be repeated.
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
-        It is no column to predict from.
+        It is not used to predict from.
     time_column
         A column of times: the latest rows are held out, as later rows are to be predicted.
     weight
-        A column with the weights of the rows, >= 0. It is no column to predict from.
+        A column with the weights of the rows, >= 0. It is not used to predict from.
     compress
         So many centres in place of all rows or support vectors: a smaller file and predictions that
         are many times as fast. The score is that of the compressed model; what it lost is said.

@@ -2,7 +2,7 @@
 
 The rules of quotes are those of spreadsheets: a field that begins with a quote ends with one, and
 may hold separators and line breaks; a quote inside is written twice. Lines end with LF, CR LF or
-CR. Polars itself would be impolite to a text that breaks these rules, and takes no CR.
+CR. Polars alone does not say where a text breaks these rules, and does not read CR.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DelimitedText:
             self.notes.append(f"The text is {self.encoding.upper()}.")
         start = self._beginning(sample)
         if re.match(r"\s*<(!doctype\s+html|html)\b", start, re.IGNORECASE):
-            raise TableError(f"{source.label} is a web page, and no table: save the file itself.")
+            raise TableError(f"{source.label} is a web page, not a table: save the file itself.")
         rows = start if len(sample) < SAMPLE else start.rpartition("\n")[0]
         self.separator = separator or _separator(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
@@ -99,7 +99,7 @@ class DelimitedText:
         try:
             decoder = codecs.getincrementaldecoder(self.encoding)("replace")
             return decoder.decode(sample).removeprefix("\ufeff")
-        except Exception:  # each encoding of Python that is none of text raises its own
+        except Exception:  # each codec of Python that is not for text raises its own
             self._unknown_encoding()
 
     def _decoded(self, content: bytes) -> str:
@@ -115,7 +115,7 @@ class DelimitedText:
     def _wrong_byte(self, byte: int, row: int) -> NoReturn:
         said = self.encoding.removesuffix("-sig")
         raise TableError(
-            f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Tell its "
+            f"{self.source.label} is not {said}: byte 0x{byte:02x} in row {row}. Give its "
             "encoding, for example --encoding latin-1 or --encoding cp1252."
         ) from None
 
@@ -160,7 +160,7 @@ class DelimitedText:
         if "\0" in text:
             row = first + text[: text.index("\0")].count("\n")
             raise TableError(
-                f"{self.source.label} has a NUL character in row {row}: this is no text table. "
+                f"{self.source.label} has a NUL character in row {row}: this is not a text table. "
                 "Take that character out, or give the file that it was made from."
             )
 

@@ -21,7 +21,7 @@ class OptionError(TableError):
 def check_columns(
     option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
 ) -> None:
-    """Refuse an option that names the target, or a column that a table has not."""
+    """Refuse an option that names the target, or a column that a table lacks."""
     for name in names:
         if name == target:
             raise OptionError(f"{option} {name}: this is the target; give another column.")
@@ -30,7 +30,7 @@ def check_columns(
 
 
 def no_column(option: str, name: str, path: str, columns: list[str]) -> TableError:
-    """The error of an option that names a column which a table has not."""
+    """The error of an option that names a column that a table lacks."""
     lower = {column.lower(): column for column in columns}
     close = difflib.get_close_matches(name.lower(), lower, 1)
     more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""

@@ -75,7 +75,7 @@ def _times(values: np.ndarray, name: str) -> np.ndarray:
     if lacking.any():
         raise TableError(
             f"--time-column {name}: row {int(np.argmax(lacking)) + 1} has "
-            f"{values[np.argmax(lacking)]!r}, which is no date and no number: mend or leave out "
-            "such rows."
+            f"{values[np.argmax(lacking)]!r}, which is neither a date nor a number: mend or leave "
+            "out such rows."
         )
     return numbers

@@ -46,7 +46,7 @@ def find_sources(given: Sequence[Path]) -> list[Source]:
             continue
         names = sorted(glob.glob(str(path)))
         if not names:
-            raise TableError(f"There is no file {path}: no name fits the pattern.")
+            raise TableError(f"There is no file {path}: no name matches the pattern.")
         found += [Source(Path(name)) for name in names]
     return found
 

@@ -138,7 +138,7 @@ class JsonLines(Typed):
                 yield line.removeprefix("\ufeff")
         except (UnicodeError, LookupError) as error:
             raise TableError(
-                f"{self.source.label} is not {self.encoding}: {error}. Tell its encoding, for "
+                f"{self.source.label} is not {self.encoding}: {error}. Give its encoding, for "
                 "example --encoding latin-1."
             ) from None
 
@@ -163,12 +163,12 @@ class JsonLines(Typed):
         except ValueError as error:
             said = str(error).partition(":")[0]
             raise TableError(
-                f"{self.source.label}, row {row}: this is no JSON ({said}). Each line must be an "
+                f"{self.source.label}, row {row}: this is not JSON ({said}). Each line must be an "
                 'object, such as {"size": 1.5, "colour": "red"}.'
             ) from None
         if not isinstance(found, dict):
             raise TableError(
-                f"{self.source.label}, row {row}: {text.strip()!r:.40} is no JSON object. Each "
+                f"{self.source.label}, row {row}: {text.strip()!r:.40} is not a JSON object. Each "
                 'line must be one, such as {"size": 1.5, "colour": "red"}.'
             )
         return found

@@ -19,7 +19,7 @@ from mercer.cli.problem import columns_of
 from mercer.cli.table_distance import TableDistance
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal, line
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.persistence import written_whole
 from mercer.search import fit_index
 from mercer.tables import Column, read_columns
@@ -60,7 +60,7 @@ class NeighborOptions:
         if self.radius is not None and not 0 <= self.radius < np.inf:
             raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
         with of_option(OptionError):
-            memory_budget(self.memory)
+            Place(self.memory)
         kinds_given(self.kind)
         both = sorted({*self.columns} & {*self.drop})
         if both:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.tables import Reading
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
 from mercer.tables import column_kinds
 
@@ -104,7 +104,7 @@ class FitOptions:
             )
         with of_option(OptionError):
             self.limit()
-            memory_budget(self.memory)
+            Place(self.memory)
         if self.metric is not None and self.metric not in METRICS:
             raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
@@ -123,7 +123,7 @@ class FitOptions:
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""
         least = least_memory(rows)
-        if memory_budget(self.memory) < least:
+        if Place(self.memory).budget() < least:
             raise OptionError(
                 f"--memory {self.memory} is too small for {rows:,} rows: give at least "
                 f"{-(-least // 10**6)}MB."

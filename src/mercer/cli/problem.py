@@ -183,7 +183,7 @@ def _few_rows(split: Split) -> list[str]:
 
 
 def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
-    """What to say of rows that are on both sides, if that is no chance.
+    """What to say of rows that are on both sides, if that is not by chance.
 
     ``given`` says whether the rows to score on are a table of the user's.
 

@@ -130,7 +130,7 @@ def leaderboard_note(rows: list[dict]) -> str:
 class SearchBar:
     """A live bar: share of the time budget, what is tried, the best so far.
 
-    Where the output is no terminal, such as a log file, it is a line now and then.
+    If the output is not a terminal, such as a log file, it is a line now and then.
     """
 
     def __init__(self, console: Terminal, budget: float, metric: str):

@@ -58,10 +58,10 @@ class TableDistance:
         self.scales = {name: self._scale(self._number(name, values)) for name in self.numbers}
         self.texts: dict[str, str] = {}
         for name, column in self.columns.items():
-            if column.kind == "text":
-                self.texts[name] = _way(values[column.name]) if text == "auto" else text
-            elif column.kind == "set":
+            if column.of.items:
                 self.texts[name] = "set"
+            elif column.of.samples is not None:
+                self.texts[name] = _way(values[column.name]) if text == "auto" else text
         parts: list[tuple[Any, list[str]]] = []
         if self.numbers:
             both = [part for name in self.numbers for part in (name, name + MISSING)]

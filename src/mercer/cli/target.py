@@ -115,7 +115,7 @@ def check_task(task: str, y: np.ndarray, target: str) -> None:
     """Refuse targets that the task cannot be learnt from."""
     if task == "regression" and y.dtype.kind not in "fiub":
         raise TableError(
-            f"--task regression: the target {target} holds {y[0].item()!r}, which is no number. "
+            f"--task regression: the target {target} holds {y[0].item()!r}, which is not a number. "
             "Leave --task out, or give --task classification."
         )
     if y.dtype.kind in "iuf":

@@ -18,7 +18,7 @@ __all__ = ["TextTypes"]
 
 BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
 WHOLE = r"^[+-]?[0-9]+$"
-CODE = r"^0[0-9]"  # 0123 is no number
+CODE = r"^0[0-9]"  # 0123 is not a number
 LONG = r"^[+-]?[0-9]{19,}$"  # may not fit 64 bits
 TOO_LONG = r"^[+-]?[0-9]{39,}$"  # may not fit 128 bits
 PLAIN = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$"

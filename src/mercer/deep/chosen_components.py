@@ -42,7 +42,7 @@ class Settings:
     ----------
     n_components : int or None
         Components of each layer, at most.
-    solver : {"exact", "randomized", "low_rank"}
+    solver : {"exact", "randomized", "low_rank"} or solver value
     rank : int or None
     n_neighbors : int
         Number of neighbours of the classifier that chooses widths.
@@ -53,7 +53,7 @@ class Settings:
     """
 
     n_components: int | None
-    solver: str
+    solver: Any
     rank: int | None
     n_neighbors: int
     nearest: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
+from mercer.estimator import estimator
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.base import (
     check_count,
@@ -28,6 +30,7 @@ __all__ = ["ConvolutionalDeepKernelMachine"]
 FLOATS: Any = [np.float64, np.float32]
 
 
+@estimator
 class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOutputs):
     r"""Images by their patches: layers of learnt Gram matrices :math:`G_l` that maximise
 
@@ -143,44 +146,24 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
     (True, (16, 8, 3, 3))
     """
 
-    def __init__(
-        self,
-        n_inducing: Any = (32, 64, 128),
-        *,
-        patch_size: Any = (5, 3, 3),
-        stride: Any = (2, 2, 1),
-        layer: Any = None,
-        dof: Any = 1.0,
-        divergence="taylor",
-        wishart_dof=None,
-        image_shape=None,
-        epochs=30,
-        batch_size=128,
-        learning_rate=0.02,
-        jitter=1e-3,
-        dtype="float32",
-        device="auto",
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
-        self.n_inducing = n_inducing
-        self.patch_size = patch_size
-        self.stride = stride
-        self.layer = layer
-        self.dof = dof
-        self.divergence = divergence
-        self.wishart_dof = wishart_dof
-        self.image_shape = image_shape
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.jitter = jitter
-        self.dtype = dtype
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_inducing: Any = (32, 64, 128)
+    _: KW_ONLY
+    patch_size: Any = (5, 3, 3)
+    stride: Any = (2, 2, 1)
+    layer: Any = None
+    dof: Any = 1.0
+    divergence: str = "taylor"
+    wishart_dof: Any = None
+    image_shape: Any = None
+    epochs: int = 30
+    batch_size: int = 128
+    learning_rate: float = 0.02
+    jitter: float = 1e-3
+    dtype: str = "float32"
+    device: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: Any = False
 
     @fitting
     @finite_fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +12,14 @@ from sklearn.utils import column_or_1d
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.targets import ClassTargets
+from mercer.estimator import estimator
 from mercer.learners.base import encode_classes, finite_fit
 from mercer.threads import fitting
 
 __all__ = ["DeepKernelMachineClassifier"]
 
 
+@estimator
 class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOutputs):
     r"""Classification by a deep kernel machine: as `DeepKernelMachineRegressor`, with
 
@@ -27,10 +30,6 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
     Parameters
     ----------
-    depth, layer, dof, kernel, gamma, degree, coef0, kernel_params, input_scale
-        The same as for `DeepKernelMachineRegressor`.
-    n_inducing, jitter, tol, max_iter, memory, n_jobs, random_state
-        The same as for `DeepKernelMachineRegressor`.
 
     Attributes
     ----------
@@ -63,42 +62,23 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     (True, (4, 3))
     """
 
-    def __init__(
-        self,
-        depth=2,
-        *,
-        layer: Any = None,
-        dof: Any = None,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        input_scale: Any = "auto",
-        n_inducing=None,
-        jitter=1e-4,
-        tol=1e-3,
-        max_iter=500,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.depth = depth
-        self.layer = layer
-        self.dof = dof
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.input_scale = input_scale
-        self.n_inducing = n_inducing
-        self.jitter = jitter
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    depth: int = 2
+    _: KW_ONLY
+    layer: Any = None
+    dof: Any = None
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    input_scale: Any = "auto"
+    n_inducing: Any = None
+    jitter: float = 1e-4
+    tol: float = 1e-3
+    max_iter: int = 500
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -13,7 +13,6 @@ from mercer.deep.input_scale import likeliest_scale
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
-from mercer.gram import gram, in_megabytes, memory_budget
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
 from mercer.learners.base import LIMITS, check_count, check_positive
@@ -47,7 +46,37 @@ class DeepKernelMachine(KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
-    documentation has the formulas, and the parameters that both have.
+    documentation has the formulas.
+
+    Parameters
+    ----------
+    depth : int >= 1
+        L, the Gram matrices that are learnt.
+    layer : Layer or list of depth + 1 of these, optional
+        f, a kernel of `mercer.kernels` that is a function of inner products and has derivatives:
+        `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
+        `Polynomial`, `Linear`; None means RBF(0.5).
+    dof : float > 0 or list of depth of these, optional
+        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
+        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
+        may learn noise: choose it by `KernelSearchCV`.
+    kernel : kernel object, name, "precomputed" or callable
+        Kernel of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear"
+        and standardised columns it is X Xᵀ / d.
+    input_scale : float > 0 or "auto"
+        What :math:`G_0` is multiplied by. For the first layer RBF(γ) it is an inverse squared
+        length scale. "auto" is that of the infinitely wide network with the largest likelihood.
+    n_inducing : int, optional
+        Inducing points m; as many as rows or more mean the exact machine. None is exact up to
+        1,000 rows where the matrices fit ``memory``, and else 200, or fewer where it holds fewer.
+    jitter : float >= 0
+        Added to the diagonal of each kernel matrix, whose entries are near 1.
+    tol : float
+        Stop when the relative gradient is not larger.
+    max_iter : int
+        Most steps.
+    random_state : int, RandomState or None
+        Seed of the rows among which the inducing points are chosen.
     """
 
     depth: int
@@ -114,16 +143,16 @@ class DeepKernelMachine(KernelLearner):
         exact = wanted == n and (self.n_inducing is not None or n <= limits.exact_rows)
         if exact:
             K = self.make_gram(X, matrices=matrices)
-            if self.fits(K, matrices):
+            if K.fits(matrices):
                 self.solver_, self.inducing_ = "exact", np.arange(n)
                 return Samples(self._checked(self._scaled(K.dense(), K.diag())))
             if self.n_inducing is not None:
-                self.refuse_memory(K, matrices, "an exact deep kernel machine", ", or n_inducing")
+                K.refuse(matrices, "an exact deep kernel machine", ", or n_inducing")
         return self._induced(X, first, self._affordable(n))
 
     def _induced(self, X: Any, first: Layer, count: int) -> Samples:
         n = X.shape[0]
-        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "inducing"
         rng = check_random_state(self.random_state)
         drawn = np.sort(rng.choice(n, min(n, CANDIDATES * count), replace=False))
@@ -134,8 +163,7 @@ class DeepKernelMachine(KernelLearner):
         return Samples(G0, self._dense(X, Z) / self.scale_, g0)
 
     def _dense(self, X: Any, Z: Any) -> np.ndarray:
-        K = gram(self.kernel_, X, Z, memory=self.memory, n_jobs=self.n_jobs)
-        return np.asarray(K.dense(), dtype=np.float64)
+        return np.asarray(self.gram_between(X, Z).dense(), dtype=np.float64)
 
     def _scaled(self, values: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
         """Values of the kernel in units of ``scale_``, the mean of k(x, x)."""
@@ -168,21 +196,19 @@ class DeepKernelMachine(KernelLearner):
             beside = 8 * m * (ROWS * 8 * (self.depth + 1) + m * (self._matrices() + CANDIDATES**2))
             return 4 * 8 * n * m + beside
 
-        budget = memory_budget(self.memory, needed(count))
+        budget = self.place.budget(needed(count))
         while self.n_inducing is None and count > 1 and needed(count) > budget:
             count = count * 9 // 10
         if needed(count) > budget:
             smaller = "" if self.n_inducing is None else ", or a smaller n_inducing"
-            raise MemoryError(
-                f"memory={self.memory!r} is too small for {count} inducing points and {n:,} rows: "
-                f"give memory={in_megabytes(needed(count))} or more{smaller}."
-            )
+            what = f"{count} inducing points and {n:,} rows"
+            self.place.refuse(needed(count), what, smaller)
         return count
 
     def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means (q, outputs) and variances (q,) of the outputs of new samples."""
         X = self.encode_new(X)
-        K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(X, self.X_fit_)
         G0, *grams = self.grams_
         unit = self.scale_ / self.input_scale_
         flow = Propagation(G0, grams, self._layers(), float(self.jitter))

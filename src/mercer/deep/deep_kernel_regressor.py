@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.deep_kernel_machine import DeepKernelMachine, check_share
 from mercer.deep.targets import NumberTargets
+from mercer.estimator import estimator
 from mercer.learners.base import check_flag, finite_fit, finite_values
 from mercer.threads import fitting
 
 __all__ = ["DeepKernelMachineRegressor"]
 
 
+@estimator
 class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMachine):
     r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, \ldots, G_L` that maximise
 
@@ -28,42 +31,11 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
 
     Parameters
     ----------
-    depth : int >= 1, default=2
-        L, the Gram matrices that are learnt.
-    layer : Layer or list of depth + 1 of these, optional
-        f, a kernel of `mercer.kernels` that is a function of inner products and has derivatives:
-        `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
-        `Polynomial`, `Linear`; None means RBF(0.5).
-    dof : float > 0 or list of depth of these, optional
-        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
-        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
-        may learn noise: choose it by `KernelSearchCV`.
-    kernel : kernel object, name, "precomputed" or callable, default="linear"
-        A kernel on samples of any kind. :math:`G_0` is divided by the mean of k(x, x); with
-        "linear" and standardised columns it is X Xᵀ / d.
-    gamma, degree, coef0, kernel_params
-        The same as for `KernelRidge`.
-    input_scale : float > 0 or "auto", default="auto"
-        What :math:`G_0` is multiplied by. For the first layer RBF(γ) it is an inverse squared
-        length scale. "auto" is that of the infinitely wide network with the largest likelihood.
     noise : float >= 0 or "auto", default="auto"
         σ², in units of the variance of y (of 1 without ``normalize_y``). "auto" learns it together
         with an amplitude a of the outputs, whose covariance is then :math:`a f_{L+1}(G_L)`.
     normalize_y : bool, default=True
         Whether y is centred and divided by its standard deviation for the fit.
-    n_inducing : int, optional
-        Inducing points m; as many as rows or more mean the exact machine. None is exact up to
-        1,000 rows where the matrices fit ``memory``, and else 200, or fewer where it holds fewer.
-    jitter : float >= 0, default=1e-4
-        Added to the diagonal of each kernel matrix, whose entries are near 1.
-    tol : float, default=1e-3
-        Stop when the relative gradient is not larger.
-    max_iter : int, default=500
-        Steps.
-    memory, n_jobs
-        The same as for `KernelRidge`.
-    random_state : int, RandomState or None
-        Seed for the rows among which the inducing points are chosen.
 
     Attributes
     ----------
@@ -126,46 +98,25 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     (True, (3, 40, 40))
     """
 
-    def __init__(
-        self,
-        depth=2,
-        *,
-        layer: Any = None,
-        dof: Any = None,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        input_scale: Any = "auto",
-        noise: Any = "auto",
-        normalize_y=True,
-        n_inducing=None,
-        jitter=1e-4,
-        tol=1e-3,
-        max_iter=500,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.depth = depth
-        self.layer = layer
-        self.dof = dof
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.input_scale = input_scale
-        self.noise = noise
-        self.normalize_y = normalize_y
-        self.n_inducing = n_inducing
-        self.jitter = jitter
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    depth: int = 2
+    _: KW_ONLY
+    layer: Any = None
+    dof: Any = None
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    input_scale: Any = "auto"
+    noise: Any = "auto"
+    normalize_y: bool = True
+    n_inducing: Any = None
+    jitter: float = 1e-4
+    tol: float = 1e-3
+    max_iter: int = 500
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -24,11 +25,13 @@ from mercer.deep.chosen_components import (
     choose_width,
     fit_components,
 )
-from mercer.gram import memory_budget
+from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
     check_count,
     check_seed,
+    check_solver,
     check_training,
     encode_classes,
     encode_like_fitted,
@@ -63,6 +66,7 @@ def _has(name: str) -> Any:
     return check
 
 
+@estimator
 class MultilayerKernelMachine(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
@@ -96,16 +100,12 @@ class MultilayerKernelMachine(
         Number of neighbours of the classifiers that choose the widths, and of the learner.
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
-    solver : {"auto", "exact", "randomized", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "randomized", "low_rank"} or solver value, default="auto"
         The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
         the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed for the rows held back, the solvers and the estimate of the mutual information.
 
@@ -166,36 +166,20 @@ class MultilayerKernelMachine(
     True
     """
 
-    def __init__(
-        self,
-        n_layers: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        n_components: int | None = 200,
-        width: Any = "auto",
-        ranking: str = "auto",
-        learner: Any = "svc",
-        n_neighbors: int = 5,
-        validation: float = 0.2,
-        solver: str = "auto",
-        rank: int | None = None,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_layers = n_layers
-        self.kernel = kernel
-        self.n_components = n_components
-        self.width = width
-        self.ranking = ranking
-        self.learner = learner
-        self.n_neighbors = n_neighbors
-        self.validation = validation
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_layers: int | None = None
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    n_components: int | None = 200
+    width: Any = "auto"
+    ranking: str = "auto"
+    learner: Any = "svc"
+    n_neighbors: int = 5
+    validation: float = 0.2
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit
@@ -379,11 +363,10 @@ class MultilayerKernelMachine(
             )
         if not (is_number(self.validation) and 0 < self.validation < 1):
             raise ValueError(f"validation={self.validation!r}: give a number in (0, 1).")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)
+        Place(self.memory, self.n_jobs)  # which checks them
 
     def __sklearn_is_fitted__(self) -> bool:
         return "learner_" in vars(self)

@@ -26,7 +26,7 @@ class UnsupervisedSum(Node):
         Kernels on the same samples, or on columns of a table. Each is divided by :math:`c_t`, the
         mean of k(x, x) over the sample.
     n_neighbors : int >= 1, default=10
-        Rows of which each row is made again.
+        Number of neighbours from which each row is made again.
 
     Notes
     -----

@@ -30,12 +30,12 @@ class Coordinates(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """A power of a distance as a sum over the columns of a difference.
+    r"""A power of a distance as a sum over the columns of a difference.
 
     Attributes
     ----------
     p : float
-        `Distance.raw` is Σ_j |(A (x - z))_j|^p.
+        ``Distance.raw`` is :math:`\sum_j |(A (x - z))_j|^p`.
     linear_map : ndarray of shape (d,) or (r, d), or None
         The map A: a factor for each column, or a matrix; None is the identity.
     """
@@ -109,7 +109,7 @@ class Distance(Comparison):
     def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
         """:math:`t_j` for every pair of encoded rows, (n, m)."""
         raise TypeError(
-            f"{self!r} is no weighted sum over features: give Minkowski with p < inf, Match or "
+            f"{self!r} is not a weighted sum over features: give Minkowski with p < inf, Match or "
             "Mixed."
         )
 

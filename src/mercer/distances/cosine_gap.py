@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     check_weights,
     cosines,
@@ -31,13 +32,15 @@ class CosineGap(Distance):
 
     Notes
     -----
-    It is no metric, but half the square of one. O(n m d) operations; sparse rows stay sparse.
+    It is not a metric, but half the square of one. O(n m d) operations; sparse rows stay sparse.
 
     Examples
     --------
     >>> CosineGap()([[1.0, 0.0]], [[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
     array([[1., 0., 1.]])
     """
+
+    meaning = Meaning("(1 − cos ∠(x, z))", "1 minus the cosine of the angle between two rows")
 
     metric = False
     definite_up_to = 1.0  # 1 - k for a positive semidefinite k
@@ -76,6 +79,8 @@ class CorrelationGap(CosineGap):
     >>> CorrelationGap()([[1.0, 2.0, 3.0]], rows).round(4)
     array([[0., 2., 1.]])
     """
+
+    meaning = Meaning("(1 − corr(x, z))", "1 minus the correlation of two rows")
 
     def __init__(self, weights: Any = None):
         self.weights = weights

@@ -35,7 +35,7 @@ class PairDifferences(MinkowskiOfMapped):
 
     Examples
     --------
-    The first two rows have equal columns, and the third has not:
+    The first two rows have equal columns, and the third does not:
 
     >>> PairDifferences()([[1.0, 1.0]], [[2.0, 2.0], [2.0, 0.0]])
     array([[2., 4.]])

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
+from mercer.distances.meaning import Meaning
 from mercer.samples import MatrixRows, as_samples
 
 __all__ = ["Precomputed"]
@@ -38,6 +39,8 @@ class Precomputed(Distance):
     >>> NearestNeighbors(n_neighbors=1, metric=Precomputed()).fit(D).kneighbors()[1].ravel()
     array([1, 0, 1])
     """
+
+    meaning = Meaning("D given as a matrix", "a number that was computed elsewhere")
 
     kind = "precomputed"
     metric = False  # it is not known

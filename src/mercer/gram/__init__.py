@@ -1,16 +1,16 @@
 """Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one."""
 
-from mercer.gram.build import gram
+from mercer.gram.build import Maker, gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.combined import CombinedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
+from mercer.gram.factors import GramFactor
 from mercer.gram.labelled import LabelledGram
 from mercer.gram.leaves import Leaves, grow_leaves
 from mercer.gram.local import LocalGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
-from mercer.gram.memory import memory_budget
-from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, require
-from mercer.gram.scaled import ScaledGram
+from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
+from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
 from mercer.gram.triangle import TriangleGram, held_for_products
 
@@ -21,13 +21,16 @@ __all__ = [
     "DenseGram",
     "FactoredGram",
     "FeatureGram",
+    "GramFactor",
     "GramOperator",
     "LabelledGram",
     "Leaves",
     "LocalGram",
     "LowRankGram",
+    "Maker",
     "MatrixPart",
     "Means",
+    "Place",
     "ScaledGram",
     "ShiftedGram",
     "TiledGram",
@@ -36,13 +39,17 @@ __all__ = [
     "grow_leaves",
     "held_for_products",
     "low_rank_gram",
-    "memory_budget",
     "pivoted_cholesky",
+    "register",
     "require",
 ]
 
 # what other rooms use, and no user needs
+from mercer.gram.factors import refuse_overflow as refuse_overflow
+from mercer.gram.lapack import cholesky_factor as cholesky_factor
+from mercer.gram.lapack import inverse_diagonal as inverse_diagonal
+from mercer.gram.lapack import solve_factored as solve_factored
+from mercer.gram.lapack import symmetric_product as symmetric_product
 from mercer.gram.low_rank import factor_rows as factor_rows
-from mercer.gram.memory import in_megabytes as in_megabytes
 from mercer.gram.operator import Rows as Rows
 from mercer.gram.precision import in_single_precision as in_single_precision

@@ -1,7 +1,13 @@
-"""Choose the Gram operator that suits a kernel and samples; all Gram matrices are made here."""
+"""The one door to Gram matrices: `gram` asks a list of makers, newest first, for an operator.
+
+A maker says whether it can serve a kernel, samples and a place, and makes the operator. Those of
+this file serve everything on this machine's processor; `register` adds others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -9,10 +15,13 @@ import numpy as np
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
 from mercer.gram.low_rank import low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
+from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
-from mercer.threads import count_jobs
 
-__all__ = ["gram"]
+__all__ = ["Maker", "gram", "register"]
+
+#: the operator of a bound kernel between encoded samples, for a place; None if it is for others
+Maker = Callable[[Any, Any, Any, Place], GramOperator | None]
 
 
 def gram(
@@ -20,11 +29,9 @@ def gram(
     X: Any,
     Z: Any = None,
     *,
-    memory: int | float | str | None = None,
-    n_jobs: int | None = None,
+    place: Place | None = None,
     rank: int | None = None,
     random_state: Any = None,
-    device: str | None = None,
 ) -> GramOperator:
     """The Gram matrix of a bound kernel between encoded samples, as an operator.
 
@@ -34,23 +41,24 @@ def gram(
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X, Z : encoded samples
-        Samples encoded by ``kernel.encode``; Z defaults to X.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of the free memory.
-    n_jobs : int or None
-        Threads; None means all cores.
+        As ``kernel.encode`` gives them; Z defaults to X.
+    place : Place, optional
+        Memory, threads and device; None means half of the free memory and all cores.
     rank : int, optional
         Approximate K by a factor with this number of columns, or fewer if K has a lower rank.
     random_state : int, RandomState or None
         Seed of the centres of the factor; used only with ``rank``.
-    device : {"cpu"}, optional
-        The device that computes the blocks; None means "cpu".
 
     Returns
     -------
     GramOperator
+
+    Raises
+    ------
+    ValueError
+        No maker serves the device of the place.
 
     Examples
     --------
@@ -60,28 +68,82 @@ def gram(
     >>> K.shape, (K @ np.ones(3)).round(3)
     ((3, 3), array([1.018, 1.037, 1.018]))
     """
-    if device not in (None, "cpu"):
+    place = Place() if place is None else place
+    Z = X if Z is None else Z
+    made = (maker(kernel, X, Z, place) for maker in _makers)
+    K = next((each for each in made if each is not None), None)
+    if K is None:
         raise ValueError(
-            f'device={device!r}: Gram matrices are computed only on the CPU; give "cpu" or None.'
+            f"device={place.device!r}: no maker of Gram matrices serves it for {kernel!r}. Give "
+            '"cpu" or None, or add a maker that does by mercer.gram.register.'
         )
-    count_jobs(n_jobs)  # raises an error for 0, even if no threads are needed
-    K = _operator(kernel, X, X if Z is None else Z, memory, n_jobs)
-    if rank is None:
-        return K
-    return low_rank_gram(K, rank, memory=memory, random_state=random_state, n_jobs=n_jobs)
+    return K if rank is None else low_rank_gram(K, rank, random_state=random_state)
 
 
-def _operator(kernel: Any, X: Any, Z: Any, memory: Any, n_jobs: int | None) -> GramOperator:
+def register(maker: Maker) -> ExitStack:
+    """Let a maker of operators be asked before all that are there.
+
+    Parameters
+    ----------
+    maker : callable
+        ``maker(kernel, X, Z, place)`` returns a `GramOperator`, or None to leave this matrix to the
+        other makers. Z is X if the matrix is that of one set of samples.
+
+    Returns
+    -------
+    contextlib.ExitStack
+        Its ``close()`` takes the maker away again, and so does the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> def ones(kernel, X, Z, place):
+    ...     return DenseGram(np.ones((len(X), len(Z))), Z is X) if kernel.linear else None
+    >>> with register(ones):
+    ...     gram(Linear(), np.zeros((2, 1))).dense().tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    >>> gram(Linear(), np.zeros((2, 1))).dense().tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    _makers.insert(0, maker)
+    registered = ExitStack()
+    registered.callback(_makers.remove, maker)
+    return registered
+
+
+def _on_this_processor(maker: Maker) -> Maker:
+    """The maker, which is asked for no other device."""
+
+    def asked(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+        return maker(kernel, X, Z, place) if place.device in (None, "cpu") else None
+
+    return asked
+
+
+def _known_matrix(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+    """A matrix that the samples are rows and columns of."""
     known = kernel.matrix(X, Z)
-    if known is not None:
-        K, i, j = known
-        symmetric = kernel.symmetric and Z is X
-        if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
-            return DenseGram(K, symmetric, n_jobs=n_jobs)
-        return MatrixPart(K, i, j, symmetric=symmetric, n_jobs=n_jobs)
-    if kernel.linear:
-        if Z is X:
-            return FeatureGram(X, n_jobs, memory)
-        return CrossFeatureGram(X, Z)
-    K = TiledGram(kernel, X, Z, n_jobs, memory)
+    if known is None:
+        return None
+    K, i, j = known
+    symmetric = kernel.symmetric and Z is X
+    if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
+        return DenseGram(K, symmetric, place=place)
+    return MatrixPart(K, i, j, symmetric=symmetric, place=place)
+
+
+def _features(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+    """The primal form of the linear kernel."""
+    if not kernel.linear:
+        return None
+    return FeatureGram(X, place) if Z is X else CrossFeatureGram(X, Z, place)
+
+
+def _tiles(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator:
+    """Any kernel."""
+    K = TiledGram(kernel, X, Z, place)
     return K.held() if kernel.at_once else K
+
+
+_makers: list[Maker] = [_on_this_processor(each) for each in (_known_matrix, _features, _tiles)]

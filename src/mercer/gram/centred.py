@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.distances import fill
-from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.operator import AlteredGram, GramOperator, Rows
 
 __all__ = ["CentredGram", "Means", "ShiftedGram"]
 
@@ -30,7 +30,7 @@ class Means(NamedTuple):
     all: float
 
 
-class CentredGram(GramOperator):
+class CentredGram(AlteredGram):
     r"""The Gram matrix of features minus the mean feature of the training samples:
 
     .. math:: \tilde k(x, z) = k(x, z) - \tfrac1n \sum_i k(x, x_i) - \tfrac1n \sum_i k(x_i, z)
@@ -46,7 +46,7 @@ class CentredGram(GramOperator):
     Raises
     ------
     ValueError
-        K is not symmetric and ``means`` is None, or ``means`` has not one value for each column.
+        K is not symmetric and ``means`` is None, or ``means`` lacks one value for each column.
 
     Notes
     -----
@@ -79,8 +79,7 @@ class CentredGram(GramOperator):
                 f"K has {n} columns, but means= is of {len(means.columns)} training samples: give "
                 "K between new samples (rows) and these training samples (columns)."
             )
-        self.K = K
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
+        super().__init__(K)
         self.symmetric = means is None
         self._row_means: np.ndarray | None = None
         self._means = means
@@ -125,7 +124,7 @@ class CentredGram(GramOperator):
         return (product - corrections).astype(product.dtype, copy=False)
 
 
-class ShiftedGram(GramOperator):
+class ShiftedGram(AlteredGram):
     """K + diag(shift), used for ridge regression and to repair kernels.
 
     Parameters
@@ -133,8 +132,6 @@ class ShiftedGram(GramOperator):
     K : GramOperator of shape (n, n)
     shift : float or array of shape (n,)
         Number that is added to each diagonal entry.
-    n_jobs : int or None
-        Threads of ``dense``; None means all cores.
 
     Examples
     --------
@@ -144,21 +141,20 @@ class ShiftedGram(GramOperator):
            [1. , 1.5]])
     """
 
-    def __init__(self, K: GramOperator, shift: float | np.ndarray, n_jobs: int | None = None):
+    def __init__(self, K: GramOperator, shift: float | np.ndarray):
         n, m = K.shape
         if n != m or np.shape(shift) not in ((), (n,)):
             raise ValueError(
                 f"K has shape {K.shape} and shift has shape {np.shape(shift)}: give a square K, "
                 "and as shift= one number or one number for each row."
             )
-        self.K, self.n_jobs = K, n_jobs
+        super().__init__(K)
         self.shift = np.broadcast_to(np.asarray(shift, np.float64), (n,))
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
         self.symmetric = K.symmetric
 
     @property
     def T(self) -> GramOperator:
-        return self if self.symmetric else ShiftedGram(self.K.T, self.shift, self.n_jobs)
+        return self if self.symmetric else ShiftedGram(self.K.T, self.shift)
 
     def edge(self) -> int:
         return self.K.edge()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer.distances import fill
-from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
 __all__ = ["CombinedGram"]
@@ -22,10 +22,8 @@ class CombinedGram(GramOperator):
     grams : sequence of GramOperator of shape (n, n), symmetric
     weights : ndarray of shape (len(grams),)
         :math:`\mu_t`; an operator of weight 0 is never read.
-    n_jobs : int or None
-        Threads; None means all cores.
-    memory : int, str or None, default=1
-        Budget in bytes or as "4GB"; if K needs at most half of it, K may be kept in memory.
+    place : Place, default=Place(memory=1)
+        Memory and threads; if K needs at most half of the memory, K may be kept in it.
 
     Raises
     ------
@@ -47,8 +45,7 @@ class CombinedGram(GramOperator):
         self,
         grams: Sequence[GramOperator],
         weights: np.ndarray,
-        n_jobs: int | None = None,
-        memory: int | float | str | None = 1,
+        place: Place = Place(memory=1),
     ):
         shapes = [K.shape for K in grams]
         if len(set(shapes)) != 1 or not all(K.symmetric for K in grams):
@@ -62,13 +59,11 @@ class CombinedGram(GramOperator):
                 f"weights has shape {self.weights.shape}: give one number for each of the "
                 f"{len(grams)} operators."
             )
-        self.shape, self.n_jobs = shapes[0], n_jobs
+        self.shape, self.place = shapes[0], place
         self.dtype = np.result_type(*[K.dtype for K in grams])
         self.used = [(mu, K) for mu, K in zip(self.weights, grams) if mu]
         self._edge = min(K.edge() for K in grams)
-        twice = 2 * self.shape[0] ** 2 * self.dtype.itemsize
-        if twice <= memory_budget(memory, twice):
-            self.cheap = self.cheap | {"dense"}
+        self._keep_if_it_fits()
 
     def edge(self) -> int:
         return self._edge
@@ -108,7 +103,7 @@ class CombinedGram(GramOperator):
         parts = [K.part(i) for _, K in self.used]
         if not parts:
             return super().part(i)
-        return CombinedGram(parts, np.array([mu for mu, _ in self.used]), self.n_jobs)
+        return CombinedGram(parts, np.array([mu for mu, _ in self.used]), self.place)
 
     def dense(self) -> np.ndarray:
         K = np.empty(self.shape, self.dtype)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import inner_products, squared_norms
-from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
 __all__ = ["CrossFeatureGram", "FactoredGram", "FeatureGram"]
@@ -57,7 +57,7 @@ class FactoredGram(GramOperator):
         return self
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
-        return FeatureGram(self.factor(i), 1) if j is None else super().part(i, j)
+        return FeatureGram(self.factor(i), Place(1, 1)) if j is None else super().part(i, j)
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         return inner_products(self.factor(i), self.factor(j))
@@ -69,9 +69,8 @@ class FeatureGram(FactoredGram):
     Parameters
     ----------
     F : ndarray or CSR matrix of shape (n, m)
-    n_jobs : int or None
-    memory : int, str or None, default=1
-        Budget in bytes or as "4GB"; if K needs at most half of it, K may be kept in memory.
+    place : Place, default=Place(memory=1)
+        Memory and threads; if K needs at most half of the memory, K may be kept in it.
 
     Examples
     --------
@@ -83,16 +82,14 @@ class FeatureGram(FactoredGram):
 
     nature = "in the primal"
 
-    def __init__(self, F: Any, n_jobs: int | None = None, memory: int | float | str | None = 1):
+    def __init__(self, F: Any, place: Place = Place(memory=1)):
         n, self.rank = F.shape
-        self.shape, self.dtype, self.n_jobs = (n, n), F.dtype, n_jobs
+        self.shape, self.dtype, self.place = (n, n), F.dtype, place
         # strips do not depend on the number of threads; slices of a sparse matrix are copied once
         edges = [*range(0, n, STRIP), n]
         self._strips = [(slice(a, b), F[a:b]) for a, b in pairwise(edges)]
         self.F = F
-        twice = 2 * n * n * np.dtype(F.dtype).itemsize
-        if twice <= memory_budget(memory, twice):
-            self.cheap = self.cheap | {"dense"}
+        self._keep_if_it_fits()
 
     def factor(self, i: Rows) -> Any:
         return self.F[i]
@@ -118,6 +115,8 @@ class CrossFeatureGram(GramOperator):
     Parameters
     ----------
     F, G : ndarray or CSR matrix of shape (n, p), (m, p)
+    place : Place
+        Memory and threads.
 
     Examples
     --------
@@ -127,8 +126,8 @@ class CrossFeatureGram(GramOperator):
 
     nature = "in the primal"
 
-    def __init__(self, F: Any, G: Any):
-        self.F, self.G = F, G
+    def __init__(self, F: Any, G: Any, place: Place = Place()):
+        self.F, self.G, self.place = F, G, place
         self.shape = F.shape[0], G.shape[0]
         self.dtype = np.result_type(F.dtype, G.dtype)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.operator import AlteredGram, GramOperator, Rows
 
 __all__ = ["LabelledGram"]
 
 
-class LabelledGram(GramOperator):
+class LabelledGram(AlteredGram):
     """Q_ij = scale · y_i y_j (K_ij + constant), for a symmetric K.
 
     Parameters
@@ -45,8 +45,8 @@ class LabelledGram(GramOperator):
                 f"K has shape {K.shape} and y has shape {y.shape}: give a symmetric K, and one "
                 "label for each row."
             )
-        self.K, self.y, self.constant, self.scale = K, y, float(constant), float(scale)
-        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - {"factor"}
+        super().__init__(K)
+        self.y, self.constant, self.scale = y, float(constant), float(scale)
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         values = self.K.block(i, j)

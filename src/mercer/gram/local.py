@@ -44,9 +44,10 @@ class LocalGram(GramOperator):
 
     def __init__(self, low: LowRankGram, leaves: Leaves):
         if low.K is None:
-            raise ValueError("low knows no matrix that it approximates: give one with K.")
+            raise ValueError("low does not know the matrix that it approximates: give one with K.")
         self.low, self.leaves, self.exact = low, leaves, low.K
         self.shape, self.dtype, self.centres = low.shape, low.dtype, low.centres
+        self.place = low.place
 
     def residual(self, leaf: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """K - F Fᵀ of the rows of one leaf, (size, size), and their F, (size, m)."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer.gram.factored import FactoredGram
-from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.place import Place
 from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["LowRankGram", "factor_rows", "low_rank_gram", "pivoted_cholesky"]
@@ -64,6 +64,7 @@ class LowRankGram(FactoredGram):
         self.shape = (n, n)
         self.dtype = L.dtype
         self.rank = len(centres)
+        self.place = Place() if K is None else K.place
 
     def factor(self, i: Rows) -> np.ndarray:
         """F[i], shape (len(i), m)."""
@@ -105,7 +106,6 @@ def pivoted_cholesky(
     *,
     random_state: int | np.random.RandomState | None = None,
     tol: float | None = None,
-    n_jobs: int | None = None,
 ) -> LowRankGram:
     """K ≈ F Fᵀ by blocked randomly pivoted Cholesky with rejection.
 
@@ -119,8 +119,6 @@ def pivoted_cholesky(
         The same seed gives the same centres, with any number of threads.
     tol : float, optional
         Stop when tr(K - F Fᵀ) <= tol · tr(K). None means the rounding unit of K's precision.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Notes
     -----
@@ -171,7 +169,7 @@ def pivoted_cholesky(
             continue
         pivots = J[accepted]
         new = slice(filled, filled + len(pivots))
-        _append(K, F, new, pivots, L.astype(dtype), u, n_jobs)
+        _append(K, F, new, pivots, L.astype(dtype), u)
         centres[new] = pivots
         u[pivots] = 0
         filled = new.stop
@@ -185,9 +183,9 @@ def pivoted_cholesky(
     return LowRankGram(centres, np.tril(F[centres]), F=F, K=K, error=error)
 
 
-def factor_rows(rank: int, memory: Any, size: int) -> int:
+def factor_rows(rank: int, place: Place, size: int) -> int:
     """Rows of a factor that half of the memory has room for, of entries of ``size`` bytes."""
-    return int(memory_budget(memory) / 2 / (rank * size))
+    return int(place.budget() / 2 / (rank * size))
 
 
 def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
@@ -213,7 +211,7 @@ def strip_rows(rank: int) -> int:
     return int(np.clip(max(NUMBERS // max(rank, 1), rank // 2), 64, STRIP))
 
 
-def _append(K, F, new, pivots, L, u, n_jobs):
+def _append(K, F, new, pivots, L, u):
     """Set F[:, new] = (K[:, pivots] - F F[pivots]ᵀ) L⁻ᵀ, and subtract its squared rows from u."""
     P = F[pivots, : new.start].copy()
     step = strip_rows(len(pivots))
@@ -226,7 +224,7 @@ def _append(K, F, new, pivots, L, u, n_jobs):
         return np.einsum("ij,ij->i", F[rows, new], F[rows, new], dtype=np.float64)
 
     starts = range(0, len(F), step)
-    for s, squares in zip(starts, ordered_map(strip, starts, n_jobs), strict=True):
+    for s, squares in zip(starts, ordered_map(strip, starts, K.n_jobs), strict=True):
         u[s : s + len(squares)] = np.maximum(u[s : s + len(squares)] - squares, 0)
 
 
@@ -234,11 +232,9 @@ def low_rank_gram(
     K: GramOperator,
     rank: int,
     *,
-    memory: int | float | str | None = None,
     random_state: int | np.random.RandomState | None = None,
-    n_jobs: int | None = None,
 ) -> LowRankGram:
-    """A low-rank approximation of a Gram matrix within a memory budget.
+    """A low-rank approximation of a Gram matrix within the memory of its place.
 
     The factor of n x rank numbers is kept in memory if it needs at most half of the budget.
     Otherwise the centres are chosen from as many random rows as fit, and the factor is computed
@@ -254,15 +250,13 @@ def low_rank_gram(
 
     random = check_random_state(random_state)
     n, rank = K.shape[0], min(rank, K.shape[0])
-    rows = factor_rows(rank, memory, np.dtype(K.dtype).itemsize)
+    size = np.dtype(K.dtype).itemsize
+    rows = factor_rows(rank, K.place, size)
     if rows >= n:
-        return pivoted_cholesky(K, rank, random_state=random, n_jobs=n_jobs)
+        return pivoted_cholesky(K, rank, random_state=random)
     if rows < rank:
-        least = in_megabytes(2 * rank**2 * np.dtype(K.dtype).itemsize)
-        raise MemoryError(
-            f"memory={memory!r} holds {rows} rows of a factor of rank {rank}, but at least {rank} "
-            f"rows are needed: give memory={least} or more, or a smaller rank=."
-        )
+        what = f"more than {rows} rows of a factor of rank {rank}, of which {rank} are needed"
+        K.place.refuse(2 * rank**2 * size, what, ", or a smaller rank=")
     sample = np.sort(random.choice(n, size=rows, replace=False))
-    part = pivoted_cholesky(K.part(sample), rank, random_state=random, n_jobs=n_jobs)
+    part = pivoted_cholesky(K.part(sample), rank, random_state=random)
     return LowRankGram(sample[part.centres], part.L, K=K, error=part.error)

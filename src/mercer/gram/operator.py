@@ -3,23 +3,28 @@
 Learners and solvers use only this interface. ``cheap`` names the operations that are cheap for
 some operators only; `require` raises an error before a solver starts if it needs one that is not
 cheap. This file also has the operators that every operator can give: a part of it, its transpose,
-an array in memory.
+that with rows and
+columns scaled, an array in memory.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from mercer.distances import EDGE
+from mercer.gram.factors import GramFactor, LapackFactor, eigenpairs
+from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
-__all__ = ["DenseGram", "GramOperator", "MatrixPart", "TransposedGram", "require"]
+__all__ = ["AlteredGram", "DenseGram", "GramOperator", "MatrixPart", "ScaledGram", "require"]
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
+WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
 RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run
 
 SHARED = 2**22  # numbers of a matrix whose products threads share
@@ -34,20 +39,61 @@ class GramOperator(ABC):
     dtype: np.dtype
     #: whether K is square and K == K.T
     symmetric: bool = False
-    #: cheap operations: "dense" (all of K fits in memory), "rows" (a row costs only its values),
+    #: operations that are cheap where it lives: "dense" (all of K fits in memory), "factorise"
+    #: (and ``eigenpairs``: linear systems are solved there), "rows" (a row costs only its values),
     #: "factor" (K = F Fᵀ, and F is read by ``strips``)
     cheap: frozenset[str] = frozenset({"rows"})
     #: the rows on which an approximation of low rank is built; None for other operators
     centres: np.ndarray | None = None
-    #: threads of products; None means all cores
-    n_jobs: int | None = None
+    #: where it lives: its memory, threads and device
+    place: Place = Place()
     #: words for ``solver_``, such as "in the primal" or "low rank"; empty for most operators
     nature: str = ""
 
     @property
+    def n_jobs(self) -> int | None:
+        """Threads of its place; None means all cores."""
+        return self.place.n_jobs
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a matrix of this size and precision."""
+        return self.shape[0] * self.shape[1] * np.dtype(self.dtype).itemsize
+
+    @property
     def held_bytes(self) -> int:
         """Bytes of the memory budget that K takes if it is held; 0 if it was given."""
-        return self.shape[0] * self.shape[1] * np.dtype(self.dtype).itemsize
+        return self.nbytes
+
+    def fits(self, matrices: int) -> bool:
+        """Whether so many matrices of this size fit where it lives.
+
+        K is one of them, which does not count if the user gave it.
+        """
+        return self.place.holds(self._needed(matrices))
+
+    def refuse(self, matrices: int, what: str, instead: str = "") -> NoReturn:
+        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
+        self.place.refuse(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the memory budget that K takes now."""
+        return 0
+
+    def beside(self, memory: int | float | str | None = None) -> Place:
+        """What is left where it lives beside this matrix; or that ``memory``, if it is given."""
+        if memory is None:
+            return self.place.beside(self.kept_bytes)
+        return replace(self.place, memory=memory)
+
+    def _needed(self, matrices: int) -> int:
+        return self.held_bytes + (matrices - 1) * self.nbytes
+
+    def _keep_if_it_fits(self) -> None:
+        """Say that "dense" is cheap if K needs at most half of the memory."""
+        if self.place.holds(2 * self.nbytes):
+            self.cheap = self.cheap | {"dense", "factorise"}
 
     @abstractmethod
     def block(self, i: Rows, j: Rows) -> np.ndarray:
@@ -103,7 +149,57 @@ class GramOperator(ABC):
         """This matrix, computed and kept in memory if it fits; else this operator itself."""
         if "dense" not in self.cheap:
             return self
-        return DenseGram(self.dense(), self.symmetric, counted=True, n_jobs=self.n_jobs)
+        return DenseGram(self.dense(), self.symmetric, counted=True, place=self.place)
+
+    def scaled(self, factors: np.ndarray) -> GramOperator:
+        """diag(s) K diag(s) for a symmetric K and s of shape (n,), where K lives."""
+        return ScaledGram(self, factors)
+
+    def fresh(self, dtype: np.dtype | None = None) -> np.ndarray:
+        """K as a new array by rows, in K's precision or another; the caller may write to it."""
+        return np.array(self.dense(), dtype=dtype, order="C", copy=True)
+
+    def factorise(self, shift: float = 0.0, dtype: np.dtype | None = None) -> GramFactor:
+        """K + shift I for a symmetric K as a factor, which solves linear systems where K lives.
+
+        Parameters
+        ----------
+        shift : float
+        dtype : dtype, optional
+            The precision of the factor; None means that of K.
+
+        Raises
+        ------
+        LinAlgError
+            The matrix is singular to this precision, or not positive definite.
+        """
+        return LapackFactor(self._shifted(shift, dtype))
+
+    def eigenpairs(self, memory: int | float | str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """All eigenvalues (n,) of a symmetric K, ascending, and eigenvectors as columns (n, n).
+
+        ``memory`` is the budget beside K; None means what is left beside it where it lives.
+        """
+        fast = self.beside(memory).holds(3 * self.nbytes)
+        return eigenpairs(self._shifted(0.0), in_place=not fast)
+
+    def _shifted(self, shift: float, dtype: np.dtype | None = None) -> np.ndarray:
+        """A new K + shift I in Fortran order, as LAPACK overwrites it."""
+        A = self.fresh(dtype)
+        A.flat[:: len(A) + 1] += shift
+        return A.T  # symmetric: the transposed view is A itself in the other order
+
+    def norm(self) -> float:
+        """The Frobenius norm, from one pass over the tiles."""
+        total = 0.0
+        for i, j, tile in self.tiles():
+            twice = 2 if self.symmetric and i != j else 1
+            total += twice * float(np.square(tile, dtype=np.float64).sum())
+        return float(np.sqrt(total))
+
+    def wide_product(self, V: np.ndarray) -> np.ndarray:
+        """K @ V in the wider precision of the two."""
+        return self @ V
 
     def describe(self) -> str:
         """A description of the operator: its class, shape and precision."""
@@ -111,12 +207,28 @@ class GramOperator(ABC):
         return f"{type(self).__name__} {n} x {m} {np.dtype(self.dtype).name}"
 
 
-class PartGram(GramOperator):
+class AlteredGram(GramOperator):
+    """Abstract: an operator that reads another one, K, and lives where that lives.
+
+    It has the shape of K, and no cheap factor; it is factorised by itself where all of it fits.
+    """
+
+    def __init__(self, K: GramOperator):
+        self.K, self.place = K, K.place
+        lost = {"factor"} if "dense" in K.cheap else {"factor", "factorise"}
+        self.shape, self.dtype, self.cheap = K.shape, K.dtype, K.cheap - lost
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.K.kept_bytes
+
+
+class PartGram(AlteredGram):
     """The operator of rows i and columns j of an operator K."""
 
     def __init__(self, K: GramOperator, i: np.ndarray, j: np.ndarray):
-        self.K, self.i, self.j = K, i, j
-        self.shape, self.dtype, self.cheap = (len(i), len(j)), K.dtype, K.cheap - {"factor"}
+        super().__init__(K)
+        self.i, self.j, self.shape = i, j, (len(i), len(j))
         self.symmetric = K.symmetric and i is j
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
@@ -129,14 +241,12 @@ class PartGram(GramOperator):
         return np.array([self.block(slice(k, k + 1), slice(k, k + 1))[0, 0] for k in range(n)])
 
 
-class TransposedGram(GramOperator):
+class TransposedGram(AlteredGram):
     """Kᵀ of an operator K that is not symmetric."""
 
     def __init__(self, K: GramOperator):
-        self.K = K
+        super().__init__(K)
         self.shape = (K.shape[1], K.shape[0])
-        self.dtype = K.dtype
-        self.cheap = K.cheap
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         return self.K.block(j, i).T
@@ -149,6 +259,64 @@ class TransposedGram(GramOperator):
         return self.K
 
 
+class ScaledGram(AlteredGram):
+    """diag(s) K diag(s), for normalised similarities.
+
+    Parameters
+    ----------
+    K : GramOperator of shape (n, n), symmetric
+    factors : ndarray of shape (n,)
+        s.
+
+    Raises
+    ------
+    ValueError
+        K is not symmetric, or ``factors`` has not one number for each row.
+
+    Examples
+    --------
+    >>> from mercer.gram import DenseGram
+    >>> ScaledGram(DenseGram(np.ones((2, 2)), symmetric=True), np.array([1.0, 3.0])).dense()
+    array([[1., 3.],
+           [3., 9.]])
+    """
+
+    symmetric = True
+
+    def __init__(self, K: GramOperator, factors: np.ndarray):
+        if not K.symmetric or np.shape(factors) != K.shape[:1]:
+            raise ValueError(
+                f"K has shape {K.shape} and factors has shape {np.shape(factors)}: give a "
+                "symmetric K, and as factors= one number for each row."
+            )
+        super().__init__(K)
+        self.factors = np.asarray(factors, np.float64)
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        block = self.K.block(i, j) * self.factors[i][:, None] * self.factors[j]
+        return block.astype(self.dtype, copy=False)
+
+    def fresh(self, dtype: np.dtype | None = None) -> np.ndarray:
+        A = self.K.fresh(dtype)
+        A *= self.factors.astype(A.dtype)[:, None]
+        A *= self.factors.astype(A.dtype)
+        return A
+
+    def norm(self) -> float:
+        squares = (self.factors**2).astype(self.dtype)
+        strips = (slice(s, s + WIDENED) for s in range(0, self.shape[0], WIDENED))
+        return float(np.sqrt(sum(squares[i] @ (self.K.rows(i) ** 2 @ squares) for i in strips)))
+
+    def diag(self) -> np.ndarray:
+        return (self.K.diag() * self.factors**2).astype(self.dtype, copy=False)
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        V = np.asarray(V)
+        s = self.factors.reshape(-1, *[1] * (V.ndim - 1))
+        product = self.K @ (s * V).astype(V.dtype, copy=False)
+        return (s * product).astype(product.dtype, copy=False)
+
+
 class DenseGram(GramOperator):
     """K as an array in memory.
 
@@ -158,11 +326,11 @@ class DenseGram(GramOperator):
     symmetric : bool
     counted : bool
         Whether K counts in the memory budget: not if it is an array of the user's own.
-    n_jobs : int or None
-        Threads; None means all cores.
+    place : Place
+        Memory and threads.
     """
 
-    cheap = frozenset({"rows", "dense"})
+    cheap = frozenset({"rows", "dense", "factorise"})
 
     def __init__(
         self,
@@ -170,9 +338,9 @@ class DenseGram(GramOperator):
         symmetric: bool = False,
         *,
         counted: bool = False,
-        n_jobs: int | None = None,
+        place: Place = Place(),
     ):
-        self.K, self.counted, self.n_jobs = K, counted, n_jobs
+        self.K, self.counted, self.place = K, counted, place
         self.shape = K.shape
         self.dtype = K.dtype
         self.symmetric = symmetric
@@ -180,6 +348,10 @@ class DenseGram(GramOperator):
     @property
     def held_bytes(self) -> int:
         return self.K.nbytes if self.counted else 0
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.held_bytes
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         if isinstance(i, slice) and isinstance(j, slice):
@@ -190,14 +362,15 @@ class DenseGram(GramOperator):
 
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
         alike = j is None or j is i
-        return MatrixPart(self.K, i, i if j is None else j, symmetric=self.symmetric and alike)
+        columns = i if j is None else j
+        return MatrixPart(self.K, i, columns, symmetric=self.symmetric and alike, place=self.place)
 
     def diag(self) -> np.ndarray:
         return self.K.diagonal().copy()
 
     @property
     def T(self) -> DenseGram:
-        return DenseGram(self.K.T, self.symmetric, counted=self.counted, n_jobs=self.n_jobs)
+        return DenseGram(self.K.T, self.symmetric, counted=self.counted, place=self.place)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         V = np.asarray(V)
@@ -212,6 +385,17 @@ class DenseGram(GramOperator):
         for _ in ordered_map(strip, range(0, self.shape[0], EDGE), self.n_jobs):
             pass
         return out
+
+    def wide_product(self, V: np.ndarray) -> np.ndarray:
+        if self.dtype == V.dtype:
+            return self.K @ V
+        out = np.empty((self.shape[0], *V.shape[1:]), np.result_type(self.dtype, V))
+        for s in range(0, len(out), WIDENED):  # a wide copy of K would be another matrix
+            out[s : s + WIDENED] = self.K[s : s + WIDENED].astype(out.dtype) @ V
+        return out
+
+    def norm(self) -> float:
+        return float(np.linalg.norm(self.K))
 
     def dense(self) -> np.ndarray:
         return self.K
@@ -229,11 +413,11 @@ class MatrixPart(GramOperator):
     i, j : ndarray of row and column numbers
     symmetric : bool
         Whether the part is symmetric.
-    n_jobs : int or None
-        Threads; None means all cores.
+    place : Place
+        Memory and threads.
     """
 
-    cheap = frozenset({"rows", "dense"})
+    cheap = frozenset({"rows", "dense", "factorise"})
 
     def __init__(
         self,
@@ -242,9 +426,9 @@ class MatrixPart(GramOperator):
         j: np.ndarray,
         *,
         symmetric: bool = False,
-        n_jobs: int | None = None,
+        place: Place = Place(),
     ):
-        self.K, self.i, self.j, self.n_jobs = K, i, j, n_jobs
+        self.K, self.i, self.j, self.place = K, i, j, place
         self.shape, self.dtype, self.symmetric = (len(i), len(j)), K.dtype, symmetric
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
@@ -260,7 +444,7 @@ class MatrixPart(GramOperator):
         alike = j is None or j is i
         columns = self.j[i if j is None else j]
         return MatrixPart(
-            self.K, self.i[i], columns, symmetric=self.symmetric and alike, n_jobs=self.n_jobs
+            self.K, self.i[i], columns, symmetric=self.symmetric and alike, place=self.place
         )
 
     def diag(self) -> np.ndarray:
@@ -271,7 +455,7 @@ class MatrixPart(GramOperator):
     def T(self) -> MatrixPart:
         if self.symmetric:
             return self
-        return MatrixPart(self.K.T, self.j, self.i, n_jobs=self.n_jobs)
+        return MatrixPart(self.K.T, self.j, self.i, place=self.place)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         """K[i][:, j] V by whole rows of K: V is first spread to the columns j of all columns."""

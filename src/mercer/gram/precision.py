@@ -18,7 +18,7 @@ def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X : encoded samples
     error : float
         Largest absolute error of a kernel value.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import WORK, tile_edge
-from mercer.gram.memory import memory_budget
 from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
 __all__ = ["TiledGram"]
@@ -25,14 +25,11 @@ class TiledGram(GramOperator):
     Parameters
     ----------
     kernel : Kernel
-        Bound to the training samples.
+        The kernel, bound to the training samples.
     X, Z : encoded samples
         Z defaults to X.
-    n_jobs : int or None
-        Threads; None means all cores.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; if K needs at most half of it, K may be kept in memory. None
-        means half of the free memory.
+    place : Place
+        Memory and threads; if K needs at most half of the memory, K may be kept in it.
     """
 
     def __init__(
@@ -40,19 +37,15 @@ class TiledGram(GramOperator):
         kernel: Any,
         X: Any,
         Z: Any = None,
-        n_jobs: int | None = None,
-        memory: int | float | str | None = None,
+        place: Place = Place(),
     ):
-        self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
+        self.kernel, self.X, self.place = kernel, X, place
         self.Z = X if Z is None else Z
         self.symmetric = self.Z is X and kernel.symmetric
         self.shape = (X.shape[0], self.Z.shape[0])
         self.cost = kernel.pair_cost(X)  # of one pair of samples
         self.dtype = np.result_type(X.dtype, self.Z.dtype)
-        self.memory = memory
-        twice = 2 * self.shape[0] * self.shape[1] * self.dtype.itemsize
-        if twice <= memory_budget(memory, twice):
-            self.cheap = self.cheap | {"dense"}
+        self._keep_if_it_fits()
 
     @cached_property
     def sides(self) -> tuple[Any, Any]:
@@ -73,7 +66,7 @@ class TiledGram(GramOperator):
         rows = self.X[i]
         same = j is None and self.Z is self.X
         columns = rows if same else self.Z[i if j is None else j]
-        return TiledGram(self.kernel, rows, columns, self.n_jobs, self.memory)
+        return TiledGram(self.kernel, rows, columns, self.place)
 
     def diag(self) -> np.ndarray:
         if self.Z is self.X:

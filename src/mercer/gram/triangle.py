@@ -26,9 +26,7 @@ class TriangleGram(GramOperator):
     Parameters
     ----------
     K : GramOperator of shape (n, n), symmetric
-        Computed here; not kept.
-    n_jobs : int or None
-        Threads; None means all cores.
+        The matrix, which is computed here and not kept.
 
     Examples
     --------
@@ -40,12 +38,12 @@ class TriangleGram(GramOperator):
     ([1.0, 0.6069999933242798], 36)
     """
 
-    cheap = frozenset({"rows", "dense"})
+    cheap = frozenset({"rows", "dense", "factorise"})
     symmetric = True
     dtype = np.dtype(np.float32)
 
-    def __init__(self, K: GramOperator, n_jobs: int | None = None):
-        self.shape, self.n_jobs = K.shape, n_jobs
+    def __init__(self, K: GramOperator):
+        self.shape, self.place = K.shape, K.place
         n = K.shape[0]
 
         def strip(s: int) -> np.ndarray:
@@ -58,11 +56,15 @@ class TriangleGram(GramOperator):
             return A
 
         starts = range(0, n, STRIP)
-        self._strips = list(zip(starts, ordered_map(strip, starts, n_jobs), strict=True))
+        self._strips = list(zip(starts, ordered_map(strip, starts, self.n_jobs), strict=True))
 
     @property
     def held_bytes(self) -> int:
         return sum(A.nbytes for _, A in self._strips)
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.held_bytes
 
     def block(self, i: Rows, j: Rows) -> np.ndarray:
         return self.rows(i)[:, j]
@@ -118,5 +120,5 @@ def held_for_products(K: GramOperator) -> GramOperator:
     'TriangleGram 3 x 3 float32'
     """
     if K.symmetric and K.dtype == np.float32 and "dense" in K.cheap and K.held_bytes:
-        return TriangleGram(K, K.n_jobs)
+        return TriangleGram(K)
     return K.held()

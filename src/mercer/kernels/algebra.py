@@ -370,7 +370,7 @@ class Convex(Node):
     array([[1.75]])
     """
 
-    meaning = Meaning("mean of {kernels}", "the mean of several kernels")
+    meaning = Meaning("mean of {kernels}", "the weighted mean of several kernels")
 
     def __init__(self, kernels: list[Kernel], weights: Any = None):
         self.kernels = kernels

@@ -95,8 +95,8 @@ def reciprocal(size: float, word: str, X: Any) -> float:
         return min(1.0 / size, LARGEST) if size > 0 else 1.0
     j, largest = largest_column(X)
     raise ValueError(
-        f"gamma={word!r} cannot be learnt: column {j} of X reaches {largest:.3g}, the "
-        "square of which no float holds. Divide it by its largest value "
+        f"gamma={word!r} cannot be learnt: column {j} of X reaches {largest:.3g}, whose "
+        "square does not fit into a float. Divide it by its largest value "
         "(sklearn.preprocessing.MaxAbsScaler does it for all columns), or give gamma as a number."
     )
 

@@ -74,7 +74,7 @@ class Formula:
 
 
 def of_distance(profile: str, distance: Distance, **parameters: float) -> Formula | None:
-    """The formula of a profile of a distance; None if the distance is no norm of a difference."""
+    """The formula of a profile of a distance; None if that is not a norm of a difference."""
     norm = distance.norm
     if norm is None:
         return None

@@ -21,9 +21,7 @@ from mercer.distances import (
 )
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
-from mercer.kernels.categories import Match
-from mercer.kernels.radial import RBF
-from mercer.samples import Table, as_table, float_array, number_columns
+from mercer.samples import Table, as_table, columns_by_kind, float_array, kind_named
 
 __all__ = ["On", "TableKernel"]
 
@@ -133,8 +131,9 @@ class TableKernel(Composite, Kernel):
     Parameters
     ----------
     parts : list of (Kernel, columns), optional
-        None means ``RBF("scale")`` on the columns of numbers and ``Match()`` on all others; they
-        are found when the kernel is bound to the training table.
+        None means ``RBF("scale")`` on the columns of numbers, the first kernel of each registered
+        kind of sample on columns of such samples, and ``Match()`` on all others; they are found
+        when the kernel is bound to the training table.
     combine : {"product", "sum", "interactions"}, default="product"
         How the parts are combined:
         "product": :math:`\prod_j k_j`, large only if all parts are large;
@@ -207,9 +206,7 @@ class TableKernel(Composite, Kernel):
             groups: Any = _default_parts(like)
         else:
             X = as_table(X, "TableKernel")
-            numbers, others = number_columns(X)
-            both: list[tuple[Kernel, list]] = [(RBF("scale"), numbers), (Match(), others)]
-            groups = [(kernel, tuple(columns)) for kernel, columns in both if columns]
+            groups = [(_suiting(kind), columns) for kind, columns in columns_by_kind(X)]
         return encode_groups(X, groups, like, "TableKernel")
 
     def bind(self, X: Table, y: Any = None) -> Self:
@@ -276,5 +273,10 @@ class TableKernel(Composite, Kernel):
 
 def _default_parts(X: Table) -> list[tuple[Kernel, list]]:
     """One kernel for each group of columns in a table that was encoded by kind of column."""
-    kernels: dict[Any, Kernel] = {("vectors",): RBF("scale"), ("categories",): Match()}
-    return [(kernels[encoding], list(columns)) for encoding, columns in X.groups]
+    groups: Any = X.groups
+    return [(_suiting(kind), list(columns)) for (kind, *_), columns in groups]
+
+
+def _suiting(kind: str) -> Kernel:
+    """The kernel that suits columns of a kind of sample best."""
+    return kind_named(kind).make_kernels()[0]

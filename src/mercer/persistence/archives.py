@@ -115,7 +115,7 @@ def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.d
     Raises
     ------
     ValueError
-        It does not, or the array holds Python objects, or this is no such header.
+        It does not, or the array holds Python objects, or this is not such a header.
     """
     start = file.tell()
     try:
@@ -127,7 +127,7 @@ def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.d
             else:
                 shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
     except Exception as error:  # Python's parser, which numpy uses, raises MemoryError as well
-        raise ValueError(f"no header of an array ({reason(error)})") from error
+        raise ValueError(f"not the header of an array ({reason(error)})") from error
     if dtype.hasobject:
         raise ValueError("an array of Python objects")
     numbers = math.prod(shape) * dtype.itemsize  # as an int of Python, which does not overflow
@@ -139,7 +139,7 @@ def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.d
 
 
 def check_sparse(content: bytes) -> None:
-    """Refuse what is no sparse matrix as `scipy.sparse.save_npz` writes it, not compressed.
+    """Refuse what is not a sparse matrix as `scipy.sparse.save_npz` writes it, uncompressed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is raised for a file that is no whole file of Mercer, and what it may repeat of the file."""
+"""What is raised for a file that is not a whole file of Mercer, and what it may quote."""
 
 __all__ = ["ModelFileError", "reason"]
 

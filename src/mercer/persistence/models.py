@@ -93,7 +93,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
         The file is truncated, not a Mercer model, written by a newer version, or names types
         that are neither allowed in every file nor in ``trusted``. Nothing was loaded then.
     TypeError, ValueError
-        ``trusted`` is no list, or an entry is not a class, cannot be imported, or belongs to a
+        ``trusted`` is not a list, or an entry is not a class, cannot be imported, or belongs to a
         package whose safe types are known already. The file was not opened then.
 
     See Also
@@ -221,7 +221,7 @@ def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
 
 
 def _check(content: bytes, path: Path) -> None:
-    """Refuse what is no whole Mercer model of a format that this version reads."""
+    """Refuse what is not a whole Mercer model of a format that this version reads."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_members(archive, len(content))

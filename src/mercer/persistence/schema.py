@@ -40,7 +40,7 @@ def check_schema(archive: zipfile.ZipFile) -> None:
     Raises
     ------
     ValueError
-        What is wrong. Other types, as KeyError, if this is no description at all.
+        It says what is wrong. Other errors, such as KeyError, if this is not a description at all.
     """
     walk = _Walk(archive)
     walk.form(json.loads(archive.read(SCHEMA)), 0)

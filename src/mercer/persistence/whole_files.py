@@ -102,7 +102,7 @@ def open_regular(path: str | os.PathLike) -> IO[bytes]:
 
 
 def _is_regular(target: Path) -> bool:
-    """Whether there is a file to replace; what is no file is refused."""
+    """Whether there is a file to replace; anything else is refused."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

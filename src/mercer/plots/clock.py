@@ -14,7 +14,7 @@ PILOT = 100  # rows whose matrix is timed before a larger one is computed
 
 
 class Clock:
-    """Seconds since it was made, and until ``limit``; None is no limit.
+    """Seconds since it was made, and until ``limit``; None means no limit.
 
     Examples
     --------

@@ -10,10 +10,12 @@ of a kind is one `Kind` object: kind.py says what it answers, strings.py is an e
 `register_kind` adds one from outside.
 """
 
+from mercer.samples import built_in  # noqa: F401 - registers the kinds
 from mercer.samples.categories import Categories
 from mercer.samples.columns import (
     as_table,
     column_names,
+    columns_by_kind,
     number_columns,
     refuse_missing,
     select_columns,
@@ -23,6 +25,7 @@ from mercer.samples.kind import Kind
 from mercer.samples.kinds import (
     all_kinds,
     joined,
+    kind_in_cells,
     kind_named,
     kind_of,
     kind_that_holds,
@@ -33,12 +36,12 @@ from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
-from mercer.samples.ragged import Ragged
+from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe
 from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
-from mercer.samples.vectors import largest_column, refuse_objects
+from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
     "Categories",
@@ -52,11 +55,13 @@ __all__ = [
     "Sets",
     "Strings",
     "Table",
+    "Vectors",
     "all_kinds",
     "as_objects",
     "as_samples",
     "as_table",
     "column_names",
+    "columns_by_kind",
     "describe",
     "encode_matrices",
     "float_array",
@@ -64,6 +69,8 @@ __all__ = [
     "is_whole",
     "item_rows",
     "joined",
+    "joined_rows",
+    "kind_in_cells",
     "kind_named",
     "kind_of",
     "kind_that_holds",
@@ -78,7 +85,6 @@ __all__ = [
 ]
 
 # what other rooms use, and no user needs
-from mercer.samples.built_in import BUILT_IN as BUILT_IN
 from mercer.samples.raw_data import is_frame as is_frame
 from mercer.samples.raw_data import is_missing as is_missing
 from mercer.samples.raw_data import is_missing_value as is_missing_value

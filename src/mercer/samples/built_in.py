@@ -11,12 +11,8 @@ from mercer.samples.strings import StringsKind
 from mercer.samples.table import TableKind
 from mercer.samples.vectors import VectorsKind
 
-__all__ = ["BUILT_IN"]
-
-BUILT_IN = (
+for _kind in (
     VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), ObjectsKind(),
     PrecomputedKind(),
-)  # fmt: skip
-
-for _kind in BUILT_IN:
+):  # fmt: skip
     register_kind(_kind)

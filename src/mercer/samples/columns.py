@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.samples.kinds import kind_in_cells
 from mercer.samples.raw_data import describe, is_frame, is_missing, object_columns
 from mercer.samples.table import EncodedColumns
 
-__all__ = ["as_table", "column_names", "number_columns", "refuse_missing", "select_columns"]
+__all__ = [
+    "as_table",
+    "column_names",
+    "columns_by_kind",
+    "number_columns",
+    "refuse_missing",
+    "select_columns",
+]
 
 
 def as_table(X: Any, reader: str) -> Any:
@@ -83,6 +91,21 @@ def number_columns(X: Any) -> tuple[list, list]:
     else:
         numbers = [j for j, column in enumerate(np.asarray(X).T) if _holds_numbers(column)]
     return numbers, [name for name in names if name not in numbers]
+
+
+def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
+    """The columns of a table by the name of their kind: those of numbers together, those of
+    categories together, and each column of other samples for itself."""
+    numbers, others = number_columns(X)
+    found, levels = [("vectors", tuple(numbers))], []
+    for column in others:
+        (cells,) = object_columns(select_columns(X, [column]), "this kernel")
+        kind = kind_in_cells(cells[~is_missing(cells)].tolist())
+        if kind is None:
+            levels.append(column)
+        else:
+            found.append((kind.name, (column,)))
+    return [group for group in (*found, ("categories", tuple(levels))) if group[1]]
 
 
 def _holds_numbers(column: np.ndarray) -> bool:

@@ -62,9 +62,10 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
 
 
 def refuse_one(X: Any, reader: str, kind: str) -> None:
-    """Raise an error if X is None, a single string, a dict or a set and not a list of samples."""
+    """Raise an error if X is None, a dict, or a single sample and not a list of samples."""
     sparse = hasattr(X, "tocsr")  # scipy's dictionaries of keys are mappings
-    if X is None or (isinstance(X, (str, bytes, Mapping, Set)) and not sparse):
+    one = not sparse and (isinstance(X, (str, bytes, Mapping, Set)) or kind_named(kind).holds(X))
+    if X is None or one:
         raise TypeError(
             f"X is {describe(X)}; {reader} compares {kind}. Give {kind_named(kind).looks}"
             + (". Put a single string into a list." if isinstance(X, (str, bytes)) else ".")

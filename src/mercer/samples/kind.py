@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils import InputTags
 
+from mercer.samples.raw_data import as_objects, describe_entry
+
 __all__ = ["Kind", "named"]
 
 
@@ -42,6 +44,8 @@ class Kind(ABC):
     column : str
         What a table calls a column of such samples, one in each cell: "text", "graph"; empty if
         there are no such columns.
+    judged : bool
+        Whether it takes more than `holds` to tell a column of such samples: texts may be levels.
     empty : object
         The sample that a missing cell of a column counts as. None: missing cells are refused.
     distance : str or callable or None
@@ -62,6 +66,7 @@ class Kind(ABC):
     discrete: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     column: ClassVar[str] = ""
+    judged: ClassVar[bool] = False
     empty: ClassVar[Any] = None
     distance: ClassVar[Any] = None
     kernels: ClassVar[tuple[Any, ...]] = ()
@@ -74,6 +79,23 @@ class Kind(ABC):
         ``like`` are the encoded training samples, whose codes are used again, or None. ``reader``
         is the name of what compares the samples, for error messages.
         """
+
+    def rows(self, X: Any, reader: str) -> list:
+        """The samples of a list or a column, each of which is of this kind.
+
+        Raises
+        ------
+        TypeError, ValueError
+            X is no list or column, or is empty, or has another object, which the message names.
+        """
+        rows = as_objects(X, self.name, reader)
+        for i, row in enumerate(rows):
+            if not self.holds(row):
+                raise TypeError(
+                    f"X[{i}] is {describe_entry(row)}, but {reader} compares {self.name}: give "
+                    f"{self.looks}."
+                )
+        return rows
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
         """Raise an error if these columns of a table cannot be encoded, and name the columns."""
@@ -105,7 +127,7 @@ class Kind(ABC):
 
     def text(self, item: Any) -> str:
         """A sample in words, as a report shows it."""
-        return repr(item)
+        return str(item)
 
     # --- what suits it ----------------------------------------------------------------------------
 
@@ -116,6 +138,13 @@ class Kind(ABC):
     def make_kernels(self) -> list:
         """Kernels that suit such samples, the best first."""
         return [named(kernel)() for kernel in self.kernels]
+
+    def remedy(self) -> str:
+        """What to give where such samples came, and vectors were wanted."""
+        suiting = [f"kernel={kernel!r}" for kernel in self.make_kernels()]
+        suiting += [f"metric={self.make_distance()!r}"] if self.distance is not None else []
+        such = f", such as {' or '.join(suiting)}" if suiting else ""
+        return f"Give a kernel or a distance on {self.name}{such}."
 
     def counter(self, samples: Any) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is

@@ -9,7 +9,15 @@ from typing import Any
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import describe
 
-__all__ = ["all_kinds", "joined", "kind_named", "kind_of", "kind_that_holds", "register_kind"]
+__all__ = [
+    "all_kinds",
+    "joined",
+    "kind_in_cells",
+    "kind_named",
+    "kind_of",
+    "kind_that_holds",
+    "register_kind",
+]
 
 #: name -> kind, the latest last
 _KINDS: dict[str, Kind] = {}
@@ -119,6 +127,15 @@ def kind_that_holds(item: Any) -> Kind | None:
     ('strings', 'sets', None)
     """
     return next((kind for kind in all_kinds() if kind.holds(item)), None)
+
+
+def kind_in_cells(cells: list) -> Kind | None:
+    """The registered kind that all cells of a column are samples of; None if there is none.
+
+    Texts and sets are not looked for: what they are, more than their type has to tell.
+    """
+    registered = (kind for kind in all_kinds() if kind.column and not kind.judged)
+    return next((kind for kind in registered if cells and all(map(kind.holds, cells))), None)
 
 
 def joined(X: Any, more: Any) -> Any:

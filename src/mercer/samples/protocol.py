@@ -12,7 +12,7 @@ class Samples(Protocol):
     """Encoded samples of any kind. Learners, operators and solvers use only these members.
 
     Arrays of numpy and sparse rows of scipy are samples. A new kind of sample is a class with
-    these three members, and a kernel whose ``encode`` makes it.
+    these three members, and a `Kind` whose ``encode`` makes it.
 
     Attributes
     ----------

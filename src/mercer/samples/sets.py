@@ -57,6 +57,7 @@ class SetsKind(Kind):
     encoded = (Sets,)
     coded = discrete = True
     column = "set"
+    judged = True
     empty = ()
     distance = "mercer.distances:Jaccard"
     kernels = ("mercer.kernels:Jaccard",)
@@ -72,6 +73,12 @@ class SetsKind(Kind):
 
     def joined(self, X: Sets, more: Sets) -> Sets:
         return joined_rows(X, more)
+
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 "
+            "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
+        )
 
     def counter(self, samples: Sets) -> Any:
         """Indicators of items."""

@@ -71,6 +71,7 @@ class StringsKind(Kind):
     encoded = (Strings,)
     coded = discrete = True
     column = "text"
+    judged = True
     empty = ""
     size_of = "characters"
     distance = "mercer.distances:Edit"
@@ -103,6 +104,13 @@ class StringsKind(Kind):
 
     def make_kernels(self) -> list:
         return [named("mercer.kernels:Spectrum")(length).normalised() for length in (3, 5)]
+
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
+            "short texts or EditRBF() for names. If the strings are labels, use Match() on "
+            "[[label] for label in X]."
+        )
 
     def counter(self, samples: Strings) -> Any:
         """Counts of characters in a row, three at a time, or of tokens."""

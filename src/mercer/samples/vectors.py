@@ -7,7 +7,7 @@ are taken from them keep it; what is computed from them is a plain array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
 from mercer.samples.columns import refuse_missing
-from mercer.samples.kind import Kind
+from mercer.samples.kind import Kind, named
+from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
 __all__ = [
@@ -36,11 +37,11 @@ class Vectors(np.ndarray):
 
     Attributes
     ----------
-    checked : bool
-        Whether all numbers are known to be finite.
+    checked : {"", "finite", "gaps"}
+        What is known of the numbers: nothing, that all are finite, or that all are finite or NaN.
     """
 
-    checked = False
+    checked = ""
 
     def __new__(cls, rows: np.ndarray) -> Self:
         return np.asarray(rows).view(cls)
@@ -54,13 +55,13 @@ class Vectors(np.ndarray):
         return plain_rows(self).__reduce__()
 
     def __setitem__(self, rows: Any, values: Any) -> None:
-        self.checked = False
+        self.checked = ""
         super().__setitem__(rows, values)
 
     def __getitem__(self, rows: Any) -> Any:
-        found = super().__getitem__(rows)
+        found = np.ndarray.__getitem__(self, rows)
         if self.checked and type(rows) is not tuple and type(found) is Vectors:
-            found.checked = found.ndim == 2 and found.flags.c_contiguous
+            found.checked = self.checked if found.ndim == 2 and found.flags.c_contiguous else ""
         return found
 
     def __repr__(self) -> str:
@@ -70,18 +71,20 @@ class Vectors(np.ndarray):
 class SparseRows(sp.csr_array):
     """Sparse rows of floats, (n, d); ``checked`` is as that of `Vectors`."""
 
-    checked = False
+    checked = ""
 
     def __getitem__(self, rows: Any) -> Any:
         found = super().__getitem__(rows)
         if type(found) is SparseRows:
-            found.checked = self.checked and type(rows) is not tuple
+            found.checked = self.checked
         return found
 
 
-def is_checked(X: Any) -> bool:
-    """Whether X are vectors that were encoded, and are not checked again."""
-    return isinstance(X, (Vectors, SparseRows)) and X.checked
+def is_checked(X: Any, missing: bool = False) -> bool:
+    """Whether X are vectors that were encoded and need not be checked again; ``missing`` says
+    whether NaN may be among them."""
+    known = X.checked if isinstance(X, (Vectors, SparseRows)) else ""
+    return known == "finite" or (missing and known == "gaps")
 
 
 def same_rows(X: Any, Z: Any) -> bool:
@@ -106,7 +109,6 @@ class VectorsKind(Kind):
     coordinates = True
     counted = True
     distance = "mercer.distances:Minkowski"
-    kernels = ("mercer.kernels:RBF",)
 
     def is_encoded(self, X: Any) -> bool:
         return is_checked(X)
@@ -123,13 +125,16 @@ class VectorsKind(Kind):
             return sp.csr_array(sp.vstack([X, more])).astype(X.dtype)
         return np.concatenate([plain_rows(X), plain_rows(more).astype(X.dtype, copy=False)])
 
+    def make_kernels(self) -> list:
+        return [named("mercer.kernels:RBF")("scale")]
+
     def tag(self, tags: InputTags) -> None:
         tags.sparse = True
 
 
 def encode_vectors(X, like, reader, missing=False):
     """Raw data as dense or sparse rows of floats; ``missing`` says whether NaN may stay."""
-    if is_checked(X):
+    if is_checked(X, missing):
         return X
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
@@ -159,7 +164,7 @@ def encode_vectors(X, like, reader, missing=False):
         rows = Vectors(X)
         if same_rows(rows, like):
             return like
-    rows.checked = not missing
+    rows.checked = "gaps" if missing else "finite"
     return rows
 
 
@@ -170,26 +175,13 @@ def largest_column(X: Any) -> tuple[int, float]:
     return int(sizes.argmax()), float(sizes.max())
 
 
-#: what to do with samples that are not vectors
-REMEDIES = {
-    "strings": (
-        "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
-        "short texts or EditRBF() for names. If the strings are labels, use Match() on "
-        "[[label] for label in X]."
-    ),
-    "sets": (
-        "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 matrix "
-        "with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
-    ),
-}
-
-
 def refuse_objects(X, reader):
-    """Raise an error if X holds strings, sets or columns of text, and say how to compare them."""
+    """Raise an error if X holds strings, sets, other samples that are objects, or columns of text,
+    and say how to compare them."""
     item = first_object(X)
-    if isinstance(item, (str, bytes, Set, Mapping)):
-        remedy = REMEDIES["sets" if isinstance(item, (Set, Mapping)) else "strings"]
-        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {remedy}")
+    kind = kind_named("sets") if isinstance(item, Mapping) else kind_that_holds(item)
+    if kind is not None:
+        raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {kind.remedy()}")
     text = _first_text(X)
     if text is not None:
         raise TypeError(

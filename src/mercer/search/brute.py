@@ -35,7 +35,7 @@ class BruteForce(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
 
     See Also

@@ -73,7 +73,7 @@ def fit_index(
     Returns
     -------
     index : Index
-        Fitted.
+        A fitted index.
     name : str
         Value of the attribute ``algorithm_``: "brute", say, or the name of a class.
 

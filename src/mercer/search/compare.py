@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.rows import (
     EDGE,
     LEAST,
@@ -43,7 +43,7 @@ class Search:
     Parameters
     ----------
     index : Index
-        Fitted.
+        A fitted index.
     queries, training : Rows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.
@@ -56,7 +56,7 @@ class Search:
         self.exponent = self.distance.exponent
         self.slack = 1.0 if self.exponent == 1 else SLACK
         self.dtype = np.result_type(queries.X.dtype, training.X.dtype)
-        self.budget = memory_budget(index.memory)
+        self.budget = Place(index.memory).budget()
         room = self.budget / (count_jobs(index.n_jobs) * 8 * self.dtype.itemsize)
         #: rows and columns of a tile: some copies of one for each thread fit the budget
         self.edge = int(np.clip(np.sqrt(room), LEAST, EDGE))

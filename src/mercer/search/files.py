@@ -1,7 +1,7 @@
 """Index files: one zip archive, whose large arrays are mapped into memory and not read.
 
 The members are ``index.json`` (the format, the version of this library, the class of the index),
-``skeleton.mercer`` (all that is no large array, as `mercer.save` writes it) and
+``skeleton.mercer`` (all that is not a large array, as `mercer.save` writes it) and
 ``arrays/0.npy``, ``arrays/1.npy`` ... These are not compressed, and their numbers begin at
 multiples of 64 bytes of the file, as native loops need it. Nothing in a file is run.
 """
@@ -76,7 +76,7 @@ def load_index(
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
             raise ModelFileError(
-                f"{str(path)!r} is no index of Mercer, or it is truncated or altered: "
+                f"{str(path)!r} is not an index of Mercer, or it is truncated or altered: "
                 f"{reason(error)}. Copy it again, or fit the index and save it again."
             ) from error
     index = object.__new__(found)

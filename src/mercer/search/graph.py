@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.gram import in_megabytes, memory_budget
+from mercer.gram import Place
 from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index
@@ -45,7 +45,7 @@ class GraphIndex(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
 
     See Also
@@ -97,11 +97,8 @@ class GraphIndex(Index):
         rows = reading.rows(X)
         n, d = rows.shape
         needed = n * (4 * d + 10 * self.connectivity + 16)
-        if needed > memory_budget(self.memory, needed):
-            raise MemoryError(
-                f"the graph of {n:,} rows takes {needed / 1e6:.3g} MB, beyond memory="
-                f"{self.memory!r}: give memory={in_megabytes(needed)} or more."
-            )
+        if not (place := Place(self.memory)).holds(needed):
+            place.refuse(needed, f"the graph of {n:,} rows")
         graph = _usearch()(
             ndim=d, metric="l2sq", dtype="f32", connectivity=int(self.connectivity),
             expansion_add=2 * int(self.expansion), expansion_search=int(self.expansion),

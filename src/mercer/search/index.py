@@ -55,7 +55,7 @@ class Index(BaseEstimator, ABC):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training rows.
+        The distance, bound to the training rows.
     n_samples_fit_ : int
 
     See Also
@@ -244,7 +244,7 @@ class Index(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            The radius is no number or negative, or the results exceed ``memory``.
+            The radius is not a number or is negative, or the results exceed ``memory``.
         """
         search = self._question(Z)
         if not (is_number(radius) and radius >= 0):

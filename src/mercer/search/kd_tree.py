@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.index import Index
 from mercer.search.rows import Rows
 from mercer.search.vectors import NormedRows, Question, RowSource, VectorSearch
@@ -131,7 +131,7 @@ class KDTree(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
     tree_ : BoxTree
 
@@ -187,7 +187,7 @@ class KDTree(Index):
     def _coordinates(self, X: Any) -> Coordinates:
         name, distance = type(self).__name__, self.distance_
         if sp.issparse(X):
-            size, budget = X.dtype.itemsize * X.shape[0] * X.shape[1], memory_budget(self.memory)
+            size, budget = X.dtype.itemsize * X.shape[0] * X.shape[1], Place(self.memory).budget()
             if size > budget:
                 raise ValueError(
                     f"X has {X.shape} sparse rows, which {name} makes dense: they would take "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.rows import Rows, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -29,7 +29,7 @@ class ListedSearch:
     Parameters
     ----------
     index : LSHIndex
-        Fitted.
+        A fitted index.
     queries, training : Rows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.
@@ -41,7 +41,7 @@ class ListedSearch:
         self.queries = index.rows_ if self.among_themselves else index.reading_.rows(queries.X)
         self.n = len(queries)
         self.dtype = np.result_type(queries.X.dtype, training.X.dtype)
-        self.budget = memory_budget(index.memory)
+        self.budget = Place(index.memory).budget()
         each = 12 + self.dtype.itemsize  # bytes of a candidate
         self.room = max(LEAST, self.budget // (8 * count_jobs(index.n_jobs) * each))
 

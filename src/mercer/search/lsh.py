@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.gram import in_megabytes, memory_budget
+from mercer.gram import Place
 from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
 from mercer.search.brute import BruteForce
@@ -83,7 +83,7 @@ class LSHIndex(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_tables_, n_hashes_ : int
         b and r.
     family_ : HashFamily
@@ -250,13 +250,11 @@ class LSHIndex(Index):
     def _room(self, n: int) -> int:
         """How many tables of n rows half of the memory holds while they are built."""
         each = 12 * n + 4 * _buckets(n)  # bytes
-        room = int(memory_budget(self.memory, 2 * MOST_TABLES * each) // (2 * each))
-        if room < (self.n_tables or 1):
-            raise MemoryError(
-                f"a hash table of {n:,} rows takes {each / 1e6:.3g} MB, and half of memory="
-                f"{self.memory!r} has no room for {self.n_tables or 1}: give memory="
-                f"{in_megabytes(2 * each * (self.n_tables or 1))} or more, or fewer tables."
-            )
+        place, least = Place(self.memory), self.n_tables or 1
+        room = int(place.budget(2 * MOST_TABLES * each) // (2 * each))
+        if room < least:
+            what = f"{least} hash tables of {n:,} rows, {each / 1e6:.3g} MB each, in half of it"
+            place.refuse(2 * each * least, what, ", or fewer tables")
         return min(room, MOST_TABLES)
 
     def _sample(self, X: Any, rng: np.random.Generator) -> Sample:

@@ -41,7 +41,7 @@ class MetricTree(Index):
     Attributes
     ----------
     distance_ : Distance
-        Bound to the training sample.
+        The distance, bound to the training sample.
     n_samples_fit_ : int
     vantages_ : encoded samples
         The vantage point of each inner node.
@@ -49,7 +49,7 @@ class MetricTree(Index):
     Raises
     ------
     ValueError
-        The distance is no metric.
+        The distance is not a metric.
 
     See Also
     --------
@@ -90,8 +90,8 @@ class MetricTree(Index):
         distance = self.distance_
         if not distance.metric:
             raise ValueError(
-                f"distance={distance!r} is no metric: the triangle inequality, by which MetricTree "
-                "rules rows out, does not hold. Use BruteForce."
+                f"distance={distance!r} is not a metric: the triangle inequality, by which "
+                "MetricTree rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
         check_leaf_size(self.leaf_size)

@@ -67,7 +67,7 @@ class VectorReading(Reading):
     Parameters
     ----------
     distance : Distance
-        Bound.
+        A bound distance.
     norm : {"squares", "manhattan", "differences"}
         The native loop.
     family : HashFamily

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.distances import Distance
-from mercer.gram import memory_budget
+from mercer.gram import Place
 
 __all__ = [
     "EDGE",
@@ -127,7 +127,7 @@ def merged(
 def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:
     """Raise ValueError if so many pairs, two row numbers and a distance each, exceed the budget."""
     size = pairs * (dtype.itemsize + 16)
-    budget = memory_budget(memory, size)
+    budget = Place(memory).budget(size)
     if size > budget:
         raise ValueError(
             f"{asked} finds {pairs:,} pairs or more, {size / 1e9:.3g} GB, beyond memory="

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import Objects
+from mercer.samples import Objects, plain_rows
 from mercer.search.rows import Rows
 
 __all__ = ["Skeleton", "SparseRows", "Stored", "StoredRows"]
@@ -120,6 +120,7 @@ class Skeleton:
         return _replaced(state, put_back, {})
 
     def _take_out(self, value: Any) -> Any:
+        value = plain_rows(value)
         if isinstance(value, Objects):
             raise TypeError(
                 f"its {len(value)} samples are Python objects, which a file that runs no code "
@@ -131,8 +132,8 @@ class Skeleton:
             if _holds_objects(value.prepared):
                 parts["prepared"] = None  # texts of strings, say, which the next query makes again
             return StoredRows(parts)
-        if type(value) is np.ndarray and value.nbytes >= LARGE and not value.dtype.hasobject:
-            return self._stored(value, "array")
+        if isinstance(value, np.ndarray) and value.nbytes >= LARGE and not value.dtype.hasobject:
+            return self._stored(np.asarray(value), "array")  # samples of vectors are a subclass
         if isinstance(value, sp.csr_array):
             return SparseRows(cast(tuple, value.shape), [value.data, value.indices, value.indptr])
         if type(value) is list and len(value) >= LONG and set(map(type, value)) <= PLAIN:

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Coordinates
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.search.rows import merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -240,7 +240,7 @@ class VectorSearch:
 
     def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All within a radius of each query: distances, numbers, and where each query starts."""
-        most = memory_budget(self.memory) // (3 * (self.dtype.itemsize + 16))
+        most = Place(self.memory).budget() // (3 * (self.dtype.itemsize + 16))
         total = 0
 
         def search(task: tuple[slice, slice]) -> tuple[np.ndarray, ...]:

@@ -22,9 +22,14 @@ matrices; ``coef`` of their result are the weights.
 **Rows of K** that a solver reads many times come from a `RowSource`. `row_source` chooses it by the
 class of the operator; every operator has one.
 
+**``solver=`` of a learner** takes a name or such a value. What is in the learner's own equation
+takes the place of the value's field: ``penalty`` of ridge and logistic regression, ``count`` of
+eigenpairs, ``clusters``. Its other fields stay, such as tolerances and limits.
+
 To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
+from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.solvers.eigen import (
     Eigenpairs,
     TopEigenSolver,
@@ -76,6 +81,8 @@ __all__ = [
     "Eigenpairs",
     "HingeMachines",
     "InnerProducts",
+    "KMeansResult",
+    "KMeansSolver",
     "LocalSolver",
     "LowRankFactor",
     "LowRankSolver",

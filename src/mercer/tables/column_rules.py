@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
-from mercer.tables.column_kinds import column_kind, column_kinds, kind_in_cells
+from mercer.tables.column_kinds import column_kind, column_kinds, object_column
 from mercer.tables.columns import MANY_LEVELS, RARE, Column
 from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
 from mercer.tables.values import missing_values, short
@@ -145,7 +145,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
-    objects = kind_in_cells(present)
+    objects = None if given else object_column(present)
     cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
     key = repr if objects is not None else _hashable
     counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
@@ -162,7 +162,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
-    if given == "set":
+    if given is not None and column_kind(given).items:
         separator = None if cells else separator_of(counts)
         return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
     if given is not None:
@@ -173,7 +173,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     if known < 3 and n >= 100:
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
-        return column(objects.name, f"{distinct} different {objects.samples.name}")
+        return column(objects.name, f"{distinct} different {objects.name}s")
     if cells:
         return column("set", _set_words(counts, None, cells))
     if distinct == 1:

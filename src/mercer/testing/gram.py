@@ -130,13 +130,50 @@ class GramContract:
 
     def test_what_is_not_cheap_is_refused(self, pair):
         K, _ = pair
-        assert K.cheap <= {"rows", "dense", "factor"}
-        for operation in ("rows", "dense", "factor"):
+        operations = {"rows", "dense", "factor", "factorise"}
+        assert K.cheap <= operations
+        for operation in operations:
             if operation in K.cheap:
                 require(K, operation, "a solver")
             else:
                 with pytest.raises(TypeError, match=rf"a solver needs '?{operation}"):
                     require(K, operation, "a solver")
+
+    def test_it_says_what_fits_where_it_lives(self, pair):
+        K, dense = pair
+        assert K.nbytes == dense.nbytes
+        assert 0 <= K.kept_bytes <= K.held_bytes
+        assert K.beside("1TB").budget() == 10**12
+        assert K.beside("1TB").n_jobs == K.n_jobs == K.place.n_jobs
+        tight = K.beside(max(K.nbytes // 2, 1))
+        assert not tight.holds(K.nbytes)
+        with pytest.raises(MemoryError, match=r"too small for a test and .* rows: .*, or so"):
+            K.refuse(10, "a test", ", or so")
+
+    def test_it_is_factorised_where_that_is_cheap(self, pair):
+        """K + c I for a c that makes it positive definite; weights of rows scale it."""
+        K, dense = pair
+        if "factorise" not in K.cheap or not K.symmetric:
+            pytest.skip("this operator is not factorised")
+        n, rng = len(dense), np.random.default_rng(2)
+        shift, B = 2 * float(np.linalg.norm(dense)), rng.normal(size=(n, 2))
+        s = rng.uniform(0.5, 1, n)
+        for A, wanted in ((K, dense), (K.scaled(s), s[:, None] * dense * s)):
+            wanted = wanted.astype(np.float64)
+            self.same(A.norm(), np.array(np.linalg.norm(wanted)), dense, n)
+            self.same(A.wide_product(B), wanted @ B, dense, n)
+            inverse = np.linalg.inv(wanted + shift * np.eye(n))
+            factor = A.factorise(shift)
+            for values in (factor.solve(B), factor.inverse_diagonal()):
+                assert values.dtype == np.float64
+            tol = self.tol32 if dense.dtype == np.float32 else self.tol
+            assert_allclose(factor.solve(B), inverse @ B, rtol=tol, atol=tol / shift)
+            assert_allclose(factor.inverse_diagonal(), inverse.diagonal(), rtol=tol)
+            values, Q = A.eigenpairs()
+            assert (np.diff(values) >= 0).all()
+            self.same(Q * values @ Q.T, wanted.astype(dense.dtype), dense, n)
+        with pytest.raises(np.linalg.LinAlgError):
+            K.factorise(-shift)
 
     def test_a_cheap_factor_is_read_by_strips(self, pair):
         K, dense = pair

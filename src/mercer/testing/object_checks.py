@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer.learners.base import KernelLearner
 from mercer.persistence import JUDGED, load, save
+from mercer.samples import all_kinds
 from mercer.selection.grid import KernelSearchCV
 from mercer.testing.object_answers import METHODS, alike, outputs, refused, same
 from mercer.testing.object_task import ObjectTask, containers, object_array, targets
@@ -307,8 +308,12 @@ def permutation(n: int) -> list[int]:
 
 
 def classes_to_trust(model: Any) -> list[type]:
-    """The classes of a model and of its parameters that `load` does not know by itself."""
-    classes = {type(part) for part in (model, *model.get_params().values())}
+    """The classes of a model, of its parameters, and of kinds of samples that `load` does not know
+    by itself."""
+    chosen = [kernel for kind in all_kinds() for kernel in kind.make_kernels()]
+    parts = [model, *chosen]
+    classes = {type(part) for each in parts for part in (each, *each.get_params().values())}
+    classes |= {encoded for kind in all_kinds() for encoded in kind.encoded}
     return [found for found in classes if found.__module__.split(".")[0] not in JUDGED]
 
 

@@ -17,11 +17,15 @@ __all__ = ["ObjectTask", "containers", "object_array", "targets"]
 
 @dataclass(frozen=True)
 class ObjectTask:
-    """An estimator, samples that are objects, and targets (None: the estimator takes none)."""
+    """An estimator, samples that are objects, and targets (None: the estimator takes none).
+
+    ``maker`` makes a sample of a text; None where only the samples themselves are known.
+    """
 
     estimator: Any
     X: list
     y: list | None
+    maker: Callable[[str], Any] | None = None
 
     def fresh(self) -> Any:
         fresh: Any = clone(self.estimator)
@@ -39,6 +43,8 @@ class ObjectTask:
 
     def sample(self, text: str) -> Any:
         """The sample of these characters."""
+        if self.maker is not None:
+            return self.maker(text)
         makers: dict[type, Callable] = {str: str, bytes: str.encode, set: set}
         return makers.get(self.form, list)(text)
 
@@ -63,11 +69,13 @@ def containers(X: list) -> dict[str, Any]:
     }
     if isinstance(X[0], (str, bytes)):
         found["an array of strings"] = np.asarray(X)
-    # sets and tokens are lists in a typed column
+    # sets and tokens are lists in a typed column, which other objects do not fit
+    typed = isinstance(X[0], (str, bytes, list, set, frozenset))
     rows = (
         X if isinstance(X[0], (str, bytes)) else [sorted(x) if isinstance(x, set) else x for x in X]
     )
-    for library, make in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+    libraries = (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow))
+    for library, make in libraries if typed else libraries[:1]:
         try:
             found |= make(X if library == "pandas" else rows)
         except ImportError:

@@ -21,6 +21,13 @@ from mercer.testing.object_task import ObjectTask
 __all__ = ["check_object_estimator", "object_checks", "parametrize_with_object_checks"]
 
 EACH = 14  # samples of each class, of those that are made here
+#: what samples are made of texts
+MAKERS: dict[str, Callable[[str], Any]] = {
+    "strings": str,
+    "bytes": str.encode,
+    "tokens": list,
+    "sets": set,
+}
 
 
 def check_object_estimator(
@@ -32,9 +39,11 @@ def check_object_estimator(
     ----------
     estimator : estimator
         Not yet fitted, with a kernel on objects. It is cloned for each check.
-    samples : {"strings", "bytes", "tokens", "sets"} or list
-        What to fit to: samples that are made here, or a list of at least 12 strings, bytes, lists
-        of tokens or sets of strings, some of them alike within a class.
+    samples : {"strings", "bytes", "tokens", "sets"}, callable or list
+        What to fit to: samples that are made here, of texts; for samples of a kind of your own,
+        give a function that makes one of a text, for example a graph of its letters. Or a list of
+        at least 12 strings, bytes, lists of tokens or sets of strings, some of them alike within a
+        class.
     y : sequence, optional
         Targets of the samples; by default two classes, or numbers, the first half and the second.
     expected_failures : dict, optional
@@ -107,7 +116,7 @@ def parametrize_with_object_checks(
     tests = []
     for estimator, samples, *y in cases:
         known = expected_failures(estimator) if expected_failures else None
-        kind = samples if isinstance(samples, str) else "samples"
+        kind = samples if isinstance(samples, str) else getattr(samples, "__name__", "samples")
         name = " ".join(repr(estimator).split())
         tests += [
             pytest.param(check, id=f"{name}-{kind}-{of}")
@@ -118,14 +127,22 @@ def parametrize_with_object_checks(
 
 def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> ObjectTask:
     """What the checks are run on."""
-    X = made_samples(samples) if isinstance(samples, str) else list(samples)
+    maker = MAKERS.get(samples) if isinstance(samples, str) else samples
+    if maker is None:
+        raise ValueError(
+            f"samples={samples!r}: give one of {list(MAKERS)}, a function of a text, or a list."
+        )
+    if callable(maker):
+        X = [maker(text) for text in made_texts()]
+    else:
+        X, maker = list(samples), None
     if y is None and _has_targets(estimator):
         half = len(X) // 2
         if is_classifier(estimator):
             y = ["left"] * half + ["right"] * (len(X) - half)
         else:
             y = [-1.0 + 0.01 * (i % 3) + 2 * (i >= half) for i in range(len(X))]
-    return ObjectTask(estimator, X, None if y is None else list(y))
+    return ObjectTask(estimator, X, None if y is None else list(y), maker)
 
 
 def _has_targets(estimator: Any) -> bool:
@@ -135,8 +152,8 @@ def _has_targets(estimator: Any) -> bool:
     return not is_outlier_detector(estimator) and (tags.target_tags.required or not transforms)
 
 
-def made_samples(kind: str) -> list:
-    """Two classes of samples with an overlap: of words of different letters, or of such letters.
+def made_texts() -> list[str]:
+    """Two classes of words of different letters, with an overlap.
 
     One is repeated, one empty, and one has characters beyond ASCII.
     """
@@ -147,12 +164,4 @@ def made_samples(kind: str) -> list:
         for _ in range(EACH)
     ]
     texts[1], texts[2], texts[-1] = texts[0], "", "vwéz\N{GRINNING FACE}"
-    makers: dict[str, Callable[[str], Any]] = {
-        "strings": str,
-        "bytes": str.encode,
-        "tokens": list,
-        "sets": set,
-    }
-    if kind not in makers:
-        raise ValueError(f"samples={kind!r}: give one of {list(makers)}, or a list of samples.")
-    return [makers[kind](text) for text in texts]
+    return texts

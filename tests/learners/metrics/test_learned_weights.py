@@ -278,9 +278,9 @@ def test_the_noise_display():
 
 
 def test_wrong_arguments_of_weights():
-    with pytest.raises(TypeError, match="no weighted sum over features"):
+    with pytest.raises(TypeError, match="not a weighted sum over features"):
         CoordinateDescentWeights(Mahalanobis()).fit(X, y)
-    with pytest.raises(TypeError, match="no weighted sum over features"):
+    with pytest.raises(TypeError, match="not a weighted sum over features"):
         noise_features(["a", "b", "c"], [0, 1, 0], Edit(), 1)
     with pytest.raises(TypeError, match="give a distance, such as Minkowski"):
         CoordinateDescentWeights("euclidean").fit(X, y)

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelKMeans
-from mercer.gram import DenseGram, FeatureGram, TiledGram, low_rank_gram
+from mercer.gram import DenseGram, FeatureGram, Place, TiledGram, low_rank_gram
 from mercer.kernels import RBF, BlendedSpectrum, Linear
 from mercer.solvers.clusters import cluster_spaces
 from mercer.solvers.clusters.cluster_spaces import Centres, ClusterSpace, Sums
@@ -110,10 +110,11 @@ def factors(dtype):
     X[:300] += 4
     yield FeatureGram(X)
     yield FeatureGram(sp.csr_array(np.where(X > 0, X, 0)))
-    K = TiledGram(RBF(0.3), X, memory=1)
+    K = TiledGram(RBF(0.3), X, place=Place(1))
     yield low_rank_gram(K, 60, random_state=0)
     # a factor that is computed again for each reading
-    yield low_rank_gram(K, 60, memory=2 * 60 * 400 * X.itemsize, random_state=0)
+    tight = TiledGram(RBF(0.3), X, place=Place(2 * 60 * 400 * X.itemsize))
+    yield low_rank_gram(tight, 60, random_state=0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -100,6 +100,7 @@ METRICS = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_volume_is_one(metric, kernel):

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import NadarayaWatson
 from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
+from mercer.gram import Place
 from mercer.kernels import RBF
 from mercer.learners.windows import feature_widths
 from mercer.learners.windows.feature_widths import _Problem
@@ -171,7 +172,7 @@ def test_slopes_of_feature_widths(distance, monkeypatch):
     monkeypatch.setattr(feature_widths, "STRIP", 40)
     A = np.round(X, 1) if distance.p == 0 else X
     w = np.r_[np.ones(50), np.full(50, 2.0), np.full(50, 0.5)]
-    problem = _Problem(A, Y, w, distance, 1)
+    problem = _Problem(A, Y, w, distance, Place(n_jobs=1))
     weights = problem.start()
     slopes = problem.error(weights)[1]
     for j in range(3):
@@ -268,7 +269,7 @@ def test_wrong_samples():
         NadarayaWatson().fit([[1.0]], [1.0])
     with pytest.raises(TypeError, match="degree=1 needs vectors"):
         NadarayaWatson(1.0, degree=1, metric=Edit()).fit(["a", "b"], [0.0, 1.0])
-    with pytest.raises(TypeError, match="no weighted sum over features"):
+    with pytest.raises(TypeError, match="not a weighted sum over features"):
         NadarayaWatson("features", metric=Edit()).fit(["a", "b"], [0.0, 1.0])
     model = NadarayaWatson().fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):

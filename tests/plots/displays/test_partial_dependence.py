@@ -92,7 +92,7 @@ def test_of_two_classes_the_second_is_shown_and_of_more_the_one_that_changes_mos
 def test_a_column_that_is_not_used_is_refused():
     X, y = table()
     model = mercer.KernelRegressor(trials=1, drop=["noise"]).fit(X, y)
-    with pytest.raises(ValueError, match="'noise' is no column that the estimator uses"):
+    with pytest.raises(ValueError, match="'noise' is not a column that the estimator uses"):
         PartialDependenceDisplay.measured(model, X, ["noise"])
 
 

@@ -32,6 +32,7 @@ from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
+from mercer.tables import column_kind
 from plots.displays.test_influence import planted
 
 
@@ -104,7 +105,8 @@ def test_a_part_with_more_errors_is_found_and_nothing_else():
     errors = (random.uniform(size=n) < 0.05).astype(float)
     south = (X["place"] == "south").to_numpy()
     errors[south] = random.uniform(size=south.sum()) < 0.4
-    kinds = {"size": "number", "place": "category", "noise": "number"}
+    named = {"size": "number", "place": "category", "noise": "number"}
+    kinds = {name: column_kind(kind) for name, kind in named.items()}
     (first, *others) = weak_segments(RawRows(X), list(X), kinds, errors)
     assert (first.column, first.part, first.rows) == ("place", "south", south.sum())
     assert first.error == errors[south].mean()

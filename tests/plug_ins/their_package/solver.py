@@ -15,6 +15,8 @@ class PlainConjugateGradient:
     tol: float = 1e-8
     max_iter: int = 1000
 
+    several = False  # targets at once: learners with several ask for one after the other
+
     def solve(self, K, y, weights=None):
         """The solution as a `Result`; its certificate is the relative residual."""
         # a = s z for s = sqrt(weights), so that a row of weight 0 is as if it were absent

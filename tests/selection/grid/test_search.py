@@ -477,6 +477,7 @@ def test_penalties_that_are_no_numbers_fail_alone():
     assert ours.best_params_ == {"alpha": 1.0}
 
 
+@pytest.mark.full
 def test_a_search_holds_a_few_matrices_however_many_the_fits():
     n = 150
     A, b = RNG.normal(size=(n, 3)), RNG.normal(size=n)

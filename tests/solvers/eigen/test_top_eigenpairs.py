@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram import CentredGram, DenseGram, FeatureGram, gram
+from mercer.gram import CentredGram, DenseGram, FeatureGram, Place, gram
 from mercer.kernels import RBF
 from mercer.solvers import Reason, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
 from mercer.solvers.eigen.top_eigenpairs import GUARDS
@@ -56,7 +56,7 @@ def test_as_lapack(name, count):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_products_by_tiles_in_both_precisions(dtype):
     X = RNG.normal(size=(600, 3)).astype(dtype)
-    K = CentredGram(gram(RBF(0.5), X, memory="1MB"))
+    K = CentredGram(gram(RBF(0.5), X, place=Place("4MB")))
     whole = CentredGram(gram(RBF(0.5), X.astype(np.float64)))
     found = TopEigenSolver(6, random_state=0).solve(K)
     tol = 1e-12 if dtype == np.float64 else 1e-5

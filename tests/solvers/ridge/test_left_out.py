@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.gram import cholesky_factor, inverse_diagonal
 from mercer.kernels import RBF
-from mercer.solvers.lapack import cholesky_factor, inverse_diagonal
 from mercer.solvers.ridge.left_out import left_out_fit
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from lanes import examples
-from mercer.gram import DenseGram, TiledGram
+from mercer.gram import DenseGram, Place, TiledGram
 from mercer.gram.low_rank import LowRankGram, pivoted_cholesky
 from mercer.kernels import RBF
 from mercer.solvers import (
@@ -221,8 +221,8 @@ def test_penalties_must_be_positive_for_leave_one_out():
 
 def test_solvers_refuse_operators_that_cannot_give_what_they_need():
     X = np.random.default_rng(0).normal(size=(10, 2))
-    K = TiledGram(RBF().bind(X), X, memory=100)
-    with pytest.raises(TypeError, match=r"CholeskySolver needs 'dense'.*memory="):
+    K = TiledGram(RBF().bind(X), X, place=Place(100))
+    with pytest.raises(TypeError, match=r"CholeskySolver needs 'factorise'.*memory="):
         CholeskySolver().solve(K, np.ones(10))
 
 

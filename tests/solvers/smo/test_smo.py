@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from mercer import _native
-from mercer.gram import DenseGram, TiledGram
+from mercer.gram import DenseGram, Place, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.solvers.result import Reason
 from mercer.solvers.smo.dual import DualProblem
@@ -124,7 +124,8 @@ def test_the_number_of_threads_does_not_matter():
     X, y = problem(1500)
     dual = DualProblem.classification(y, np.ones(1500))
     one, two = (
-        SmoSolver(n_jobs=jobs).solve(TiledGram(RBF(0.5), X, n_jobs=jobs), dual) for jobs in (1, 2)
+        SmoSolver(n_jobs=jobs).solve(TiledGram(RBF(0.5), X, place=Place(n_jobs=jobs)), dual)
+        for jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.coef, two.coef)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, nnls
 
-from mercer.gram import CombinedGram, DenseGram, gram
+from mercer.gram import CombinedGram, DenseGram, Place, gram
 from mercer.kernels import RBF, Linear
 from mercer.solvers import (
     AlignmentWeights,
@@ -221,7 +221,7 @@ def hinge(tol=1e-9):
 
 
 def hinge_value(mu, machines):
-    return machines.solve(CombinedGram(GRAMS, mu, memory=10**9).held(), None).value
+    return machines.solve(CombinedGram(GRAMS, mu, Place(10**9)).held(), None).value
 
 
 def test_simple_is_the_minimum_of_a_generic_solver():
@@ -248,7 +248,7 @@ def test_simple_is_the_minimum_of_a_generic_solver():
 def test_derivatives_are_those_of_differences():
     machines = hinge()
     mu = RNG.dirichlet(np.ones(T))
-    K = CombinedGram(GRAMS, mu, memory=10**9).held()
+    K = CombinedGram(GRAMS, mu, Place(10**9)).held()
     S, second = machines.derivatives(GRAMS, mu, machines.solve(K, None), second=True)
     step = 1e-4
     for t in range(T):

@@ -21,6 +21,7 @@ from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES
 from mercer.learners.base.metric_names import as_distance, effective_metric
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.targets import check_targets, check_weights
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "check_labels",
     "check_positive",
     "check_seed",
+    "check_solver",
     "check_targets",
     "check_training",
     "check_weights",
@@ -55,8 +57,10 @@ __all__ = [
     "finite_fit",
     "finite_values",
     "fit_softmax",
+    "is_value",
     "join_rows",
     "remember_columns",
+    "solver_name",
     "take_rows",
     "votes",
     "weigh_classes",

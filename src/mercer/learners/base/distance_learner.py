@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
 from mercer.samples import kind_named
-from mercer.threads import count_jobs, forget
+from mercer.threads import forget
 
 __all__ = ["DistanceLearner"]
 
@@ -28,11 +28,34 @@ class DistanceLearner(BaseEstimator):
 
     This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
     `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
+
+    Parameters
+    ----------
+    metric : distance object, kernel, name or callable
+        A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
+        feature space; a name of scikit-learn's: "minkowski", "euclidean", "sqeuclidean",
+        "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
+        "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
+        1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
+        "precomputed"; or a symmetric function of two samples.
+    p : float >= 0
+        The power of "minkowski": 1 is "manhattan", 2 "euclidean".
+    metric_params : dict, optional
+        Further arguments of a named metric (w, V, VI) or of a function.
+    algorithm : {"auto", "brute", ...} or Index
+        How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
+        the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
+        is not exact may find fewer neighbours (`mercer.search.Index`).
     """
 
     metric: Any
     memory: int | float | str | None
     n_jobs: int | None
+
+    @property
+    def place(self) -> Place:
+        """Where distances are computed: ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
 
     def make_training(
         self,
@@ -45,8 +68,7 @@ class DistanceLearner(BaseEstimator):
     ) -> Training:
         """Encode and check the training samples, and bind the distance to them."""
         forget(self)
-        count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        _ = self.place  # it is checked before the samples are read
         params = self.get_params(deep=False)
         columns = _count_columns(X) if isinstance(self.metric, str) else 1
         distance = as_distance(
@@ -98,5 +120,7 @@ def reads_missing(metric: Any) -> bool:
 
 def _count_columns(X: Any) -> int:
     """The number of columns of raw vectors; 1 where they have none."""
-    shape = getattr(X, "shape", None) or (np.shape(X[:1]) if isinstance(X, (list, tuple)) else ())
+    if isinstance(X, (list, tuple)):
+        return len(X[0]) if len(X) and isinstance(X[0], (list, tuple, np.ndarray)) else 1
+    shape = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else 1

@@ -17,14 +17,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison
-from mercer.gram import GramOperator, LowRankGram, gram, in_megabytes, memory_budget
+from mercer.gram import GramOperator, LowRankGram, Place, gram
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import kind_named, same_rows
-from mercer.threads import count_jobs, forget
+from mercer.threads import forget
 
 __all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
 
@@ -152,6 +152,11 @@ class KernelLearner(BaseEstimator):
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
 
+    @property
+    def place(self) -> Place:
+        """Where Gram matrices are made: ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
+
     def new_path(self, values: list) -> FitPath:
         """Make the object that fits share if they differ only in ``path_parameter``.
 
@@ -213,8 +218,7 @@ class KernelLearner(BaseEstimator):
             assert fit_path.training is not None
             return fit_path.training
         check_seed(getattr(self, "random_state", None))
-        count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)  # is it one? Free memory is not measured for that
+        _ = self.place  # it is checked before the samples are read
         kernel = self.resolve_kernel()
         encoded = kernel.encode(X)
         training = check_training(
@@ -259,42 +263,20 @@ class KernelLearner(BaseEstimator):
     ) -> GramOperator:
         """K between the training samples; sets ``gram_``.
 
-        K is kept in memory if so many ``matrices`` of its size fit, as `fits` counts them.
+        K is kept in memory if so many ``matrices`` of its size fit where it lives.
         """
 
         def held() -> GramOperator:
-            K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
-            return K.held() if self.fits(K, matrices) else K
+            K = self.gram_between(X)
+            return K.held() if K.fits(matrices) else K
 
         K = held() if fit_path is None else fit_path.shared(held)
         self.gram_ = K.describe()
         return K
 
-    def fits(self, K: GramOperator, matrices: int) -> bool:
-        """Whether so many matrices of the size of K fit ``memory``.
-
-        K is one of them, which does not count if the user gave it.
-        """
-        needed = self._needed(K, matrices)
-        return needed <= memory_budget(self.memory, needed)
-
-    def refuse_memory(self, K: GramOperator, matrices: int, what: str, instead: str) -> None:
-        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
-        raise MemoryError(
-            f"memory={self.memory!r} is too small for {what} and {K.shape[0]:,} rows: give "
-            f"memory={in_megabytes(self._needed(K, matrices))} or more{instead}."
-        )
-
-    def memory_beside(self, K: GramOperator) -> int | float | str | None:
-        """What is left of ``memory`` beside a K that is held."""
-        if self.memory is None:  # half of what is free now, after K has taken its part
-            return None
-        return max(memory_budget(self.memory) - K.held_bytes, 1)
-
-    @staticmethod
-    def _needed(K: GramOperator, matrices: int) -> int:
-        one = K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
-        return K.held_bytes + (matrices - 1) * one
+    def gram_between(self, X: Any, Z: Any = None) -> GramOperator:
+        """K between given encoded samples; Z defaults to X. Entries are computed when used."""
+        return gram(self.kernel_, X, Z, place=self.place)
 
     def make_low_rank_gram(
         self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
@@ -309,9 +291,8 @@ class KernelLearner(BaseEstimator):
 
         def factor() -> Any:
             return gram(
-                self.kernel_, X, rank=rank, memory=self.memory,
-                random_state=self.random_state, n_jobs=self.n_jobs,
-            )  # fmt: skip
+                self.kernel_, X, place=self.place, rank=rank, random_state=self.random_state
+            )
 
         K = factor() if fit_path is None else fit_path.shared(factor)
         self.gram_ = K.describe()
@@ -323,7 +304,7 @@ class KernelLearner(BaseEstimator):
         def needed(rank: int) -> int:
             return rank * (column + SQUARES * rank)
 
-        budget = memory_budget(self.memory, needed(rank))
+        budget = self.place.budget(needed(rank))
         if needed(rank) <= budget:
             return rank
         if self.rank is None and needed(1) <= budget:
@@ -331,10 +312,7 @@ class KernelLearner(BaseEstimator):
             return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
         smaller = "" if self.rank is None else ", or a smaller rank="
         rank = 1 if self.rank is None else rank
-        raise MemoryError(
-            f"memory={self.memory!r} is too small for a factor of rank {rank}: give "
-            f"memory={in_megabytes(needed(rank))} or more{smaller}."
-        )
+        self.place.refuse(needed(rank), f"a factor of rank {rank}", smaller)
 
     def cross_gram(self, X: Any) -> GramOperator:
         """K between new samples X and the samples ``X_fit_`` that the fit has kept.
@@ -346,8 +324,7 @@ class KernelLearner(BaseEstimator):
         X : array-like, sparse matrix or samples of the kernel's kind
             Not yet encoded.
         """
-        X = self.encode_new(X)
-        return gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+        return self.gram_between(self.encode_new(X), self.X_fit_)
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""

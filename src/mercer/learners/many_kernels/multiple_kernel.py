@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
-from mercer.gram import GramOperator, in_megabytes, memory_budget
+from mercer.estimator import estimator
+from mercer.gram import GramOperator, Place
 from mercer.learners.base import (
     KernelLearner,
     Training,
@@ -33,6 +35,7 @@ __all__ = ["MultipleKernelClassifier", "MultipleKernelRegressor"]
 MACHINE_TOL = 1e-3
 
 
+@estimator
 class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     r"""Classification with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
 
@@ -41,11 +44,6 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
 
     Parameters
     ----------
-    kernels : list, "precomputed" or None, default=None
-        Items are ``(name, kernel, columns)`` as in scikit-learn's ColumnTransformer,
-        ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
-        linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
-        (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
     method : str, default="align"
         How the weights are found; all are >= 0 with the sum 1.
 
@@ -63,19 +61,6 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         Of the machines of "simple" and "one_norm", and of the default base learner.
     lam : float in [0, 1], default=0.1
         Of "easy": 0 is the hard margin between the classes, 1 the distance of their means.
-    n_neighbors : int, default=10
-        Of "unsupervised": rows of which each row is made again.
-    normalise : {"auto", "diagonal", "trace", None}, default="auto"
-        "diagonal": :math:`k(x, z) / \sqrt{k(x, x) k(z, z)}`. "trace": each kernel is divided by its
-        mean k(x, x). "auto": "diagonal", but "trace" for precomputed matrices.
-    tol : float, default=1e-4
-        The duality gap, relative to the value, at which "easy", "simple" and "one_norm" stop.
-    max_iter : int, default=200
-        Most steps of "simple" and "one_norm".
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -130,34 +115,20 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     (['size', 'text'], array([0.01, 0.99]))
     """
 
-    methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
+    kernels: Any = None
+    _: KW_ONLY
+    method: str = "align"
+    estimator: Any = None
+    C: float = 1.0
+    lam: float = 0.1
+    n_neighbors: int = 10
+    normalise: str | None = "auto"
+    tol: float = 1e-4
+    max_iter: int = 200
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        method: str = "align",
-        estimator: Any = None,
-        C: float = 1.0,
-        lam: float = 0.1,
-        n_neighbors: int = 10,
-        normalise: str | None = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        self.kernels = kernels
-        self.method = method
-        self.estimator = estimator
-        self.C = C
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.normalise = normalise
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.n_jobs = n_jobs
+    methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
 
     @fitting
     @finite_fit
@@ -221,13 +192,12 @@ def _machines(codes: np.ndarray) -> Iterator[np.ndarray]:
         yield from (np.where(codes == b, 1.0, 0.0) - (codes == a) for a, b in pairs)
 
 
+@estimator
 class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLearner):
     r"""Regression with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
 
     Parameters
     ----------
-    kernels, n_neighbors, normalise, tol, max_iter, memory, n_jobs
-        As in `MultipleKernelClassifier`.
     method : str, default="align"
         As in `MultipleKernelClassifier`, without "easy"; "simple" and "one_norm" find the sum with
         the least penalised squared error.
@@ -257,32 +227,19 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
     array([1., 0.])
     """
 
-    methods = ("average", "align", "alignf", "simple", "one_norm", "unsupervised")
+    kernels: Any = None
+    _: KW_ONLY
+    method: str = "align"
+    estimator: Any = None
+    alpha: float = 1.0
+    n_neighbors: int = 10
+    normalise: str | None = "auto"
+    tol: float = 1e-4
+    max_iter: int = 200
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        method: str = "align",
-        estimator: Any = None,
-        alpha: float = 1.0,
-        n_neighbors: int = 10,
-        normalise: str | None = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        self.kernels = kernels
-        self.method = method
-        self.estimator = estimator
-        self.alpha = alpha
-        self.n_neighbors = n_neighbors
-        self.normalise = normalise
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.n_jobs = n_jobs
+    methods = ("average", "align", "alignf", "simple", "one_norm", "unsupervised")
 
     @fitting
     @finite_fit
@@ -306,11 +263,9 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
         needed = 4 * 8 * training.X.shape[0] ** 2
-        if needed > memory_budget(self.memory, needed):
-            raise MemoryError(
-                f"memory={self.memory!r} is too small for method={method!r} and "
-                f"{training.X.shape[0]:,} rows: give memory={in_megabytes(needed)} or more, or "
-                'method="alignf".'
-            )
+        place = Place(self.memory)
+        if not place.holds(needed):
+            what = f"method={method!r} and {training.X.shape[0]:,} rows"
+            place.refuse(needed, what, ', or method="alignf"')
         machine = RidgeMachine(self._targets(training), self.alpha, training.weights, self.memory)
         return self._margin_weights().solve(grams, machine)

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import GramOperator, gram, memory_budget
+from mercer.gram import GramOperator, Place, gram
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
     KernelLearner,
@@ -39,7 +39,7 @@ from mercer.learners.many_kernels.kernel_list import (
 from mercer.samples import Table, encode_matrices, kind_named
 from mercer.solvers import AlignmentWeights, MarginWeights, NeighbourhoodWeights, Result
 from mercer.solvers.weights import equal_if_none
-from mercer.threads import blas_limit, count_jobs, forget
+from mercer.threads import blas_limit, forget
 
 __all__ = ["MultipleKernelLearner"]
 
@@ -59,7 +59,25 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
 
 
 class MultipleKernelLearner(BaseEstimator):
-    """Abstract: weights of many kernels, then a base learner with their sum."""
+    r"""Abstract: weights of many kernels, then a base learner with their sum.
+
+    Parameters
+    ----------
+    kernels : list, "precomputed" or None
+        Items are ``(name, kernel, columns)`` as in scikit-learn's ColumnTransformer,
+        ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
+        linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
+        (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
+    n_neighbors : int
+        Of "unsupervised": rows of which each row is made again.
+    normalise : {"auto", "diagonal", "trace", None}
+        "diagonal": :math:`k(x, z) / \sqrt{k(x, x) k(z, z)}`. "trace": each kernel is divided by its
+        mean k(x, x). "auto": "diagonal", but "trace" for precomputed matrices.
+    tol : float
+        The duality gap, relative to the value, at which iterative methods stop.
+    max_iter : int
+        Most steps of "simple" and "one_norm".
+    """
 
     kernels: Any
     method: str
@@ -128,8 +146,7 @@ class MultipleKernelLearner(BaseEstimator):
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
-        count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)
+        Place(self.memory, self.n_jobs)  # which checks them
         if isinstance(self.kernels, str) and self.kernels != "precomputed":
             raise ValueError(
                 f'kernels={self.kernels!r}: give a list of kernels, "precomputed" or None.'
@@ -191,7 +208,7 @@ class MultipleKernelLearner(BaseEstimator):
         return [Scaled(k, 1 / float(m)) if m > 0 else k for k, m in zip(kernels, means)]
 
     def _gram(self, kernel: Kernel, training: Training, memory: Any) -> GramOperator:
-        return gram(kernel, training.X, memory=memory, n_jobs=self.n_jobs)
+        return gram(kernel, training.X, place=Place(memory, self.n_jobs))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
         T, n = len(kernels), training.X.shape[0]
@@ -200,7 +217,7 @@ class MultipleKernelLearner(BaseEstimator):
         one = 2 * n * n * np.dtype(training.X.dtype).itemsize  # an operator keeps K in half of it
         needed = (T + BESIDE) * one
         rereads = self.method in ("simple", "one_norm")
-        keep = rereads and needed <= memory_budget(self.memory, needed)
+        keep = rereads and Place(self.memory).holds(needed)
         grams = [self._gram(k, training, one if keep else 1) for k in kernels]
         for item, K in zip(items, grams):
             _refuse_indefinite(item, K)

@@ -28,7 +28,34 @@ LinearFit = Callable[[], LinearResult]
 
 
 class LinearMachine(BaseEstimator):
-    """Abstract: the parts of LinearSVC and LinearSVR that are the same."""
+    """Abstract: the parts of LinearSVC and LinearSVR that are the same.
+
+    Parameters
+    ----------
+    dual : {"auto", True, False}
+        The method; the solution is the same. True: coordinate descent on the dual. False:
+        Newton's method on the primal, for the hinge loss too (scikit-learn has no such solver).
+        "auto" starts with the cheap method and changes to the exact one if needed; this is best
+        for most data.
+    tol : float > 0
+        The duality gap at the end is at most tol / 100 of the objective. This is about the gap
+        that LIBLINEAR reaches with the same tol, if it converges.
+    C : float > 0
+        Weight of the losses.
+    fit_intercept : bool
+        Whether f has an intercept.
+    intercept_scaling : float > 0
+        The intercept is the weight of a constant column of this value, and it is penalised like
+        all weights. A larger value penalises the intercept less.
+    verbose : int
+        If not 0, print a line each time the gap is computed.
+    random_state : int, RandomState or None
+        Seed of the order of the rows in coordinate descent.
+    max_iter : int >= 0
+        Most epochs of coordinate descent, and also most Newton steps, for each machine.
+    n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
+    """
 
     C: float
     tol: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import encode_classes, finite_fit, weigh_classes
 from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
 from mercer.solvers.linear import (
@@ -25,6 +27,7 @@ from mercer.threads import fitting
 __all__ = ["LinearSVC"]
 
 
+@estimator
 class LinearSVC(ClassifierMixin, LinearMachine):
     r"""Linear support vector classification, for many samples and many columns.
 
@@ -40,34 +43,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         "l1" gives few weights other than 0; it needs ``loss="squared_hinge"``, and ``dual`` must
         not be True.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    dual : {"auto", True, False}, default="auto"
-        The method; the solution is the same. True: coordinate descent on the dual. False:
-        Newton's method on the primal, for the hinge loss too (scikit-learn has no such solver).
-        "auto" starts with the cheap method and changes to the exact one if needed; this is best
-        for most data.
-    tol : float > 0, default=1e-4
-        The duality gap at the end is at most tol / 100 of the objective. This is about the gap
-        that LIBLINEAR reaches with the same tol, if it converges.
-    C : float > 0, default=1.0
-        Weight of the losses.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         "crammer_singer" minimises one loss over all classes and ignores ``penalty`` and ``loss``,
         as in scikit-learn.
-    fit_intercept : bool, default=True
-    intercept_scaling : float > 0, default=1
-        The intercept is the weight of a constant column of this value, and it is penalised like
-        all weights. A larger value penalises the intercept less.
     class_weight : dict or "balanced", optional
         Factor of C for each class. One against the rest, the rest always has factor 1, as in
         scikit-learn.
-    verbose : int, default=0
-        If not 0, print a line each time the gap is computed.
-    random_state : int, RandomState or None
-        Seed of the order of the rows in coordinate descent.
-    max_iter : int >= 0, default=1000
-        Most epochs of coordinate descent, and also most Newton steps, for each machine.
-    n_jobs : int or None
-        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -111,36 +92,20 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     True
     """
 
-    def __init__(
-        self,
-        penalty="l2",
-        loss="squared_hinge",
-        *,
-        dual="auto",
-        tol=1e-4,
-        C=1.0,
-        multi_class="ovr",
-        fit_intercept=True,
-        intercept_scaling=1,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-        max_iter=1000,
-        n_jobs=None,
-    ):
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: str = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: int = 1
+    class_weight: Any = None
+    verbose: Any = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
+from mercer.estimator import estimator
 from mercer.learners.base import finite_fit
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
@@ -16,6 +18,7 @@ from mercer.threads import fitting
 __all__ = ["LinearSVR"]
 
 
+@estimator
 class LinearSVR(RegressorMixin, LinearMachine):
     r"""Linear support vector regression, for many samples and many columns.
 
@@ -26,8 +29,6 @@ class LinearSVR(RegressorMixin, LinearMachine):
     ----------
     epsilon : float >= 0, default=0.0
         Errors up to ε, in the units of y, cost nothing.
-    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, n_jobs
-        As in `LinearSVC`.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         The maximum in the formula, or its square.
 
@@ -59,32 +60,18 @@ class LinearSVR(RegressorMixin, LinearMachine):
     [20.9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=0.0,
-        tol=1e-4,
-        C=1.0,
-        loss="epsilon_insensitive",
-        fit_intercept=True,
-        intercept_scaling=1.0,
-        dual="auto",
-        verbose=0,
-        random_state=None,
-        max_iter=1000,
-        n_jobs=None,
-    ):
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: str = "auto"
+    verbose: Any = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

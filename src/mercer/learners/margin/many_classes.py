@@ -27,10 +27,16 @@ from mercer.learners.base import (
     calibrate,
     encode_classes,
     finite_fit,
+    is_value,
     votes,
     weigh_classes,
 )
-from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
+from mercer.learners.margin.support_vectors import (
+    CONTINUED,
+    SupportVectorMachine,
+    WarmStarts,
+    solve_dual,
+)
 from mercer.solvers import Reason, RowSource, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
@@ -54,7 +60,24 @@ def _with_probability(learner: ManyClasses) -> bool:
 
 
 class ManyClasses(ClassifierMixin, SupportVectorMachine):
-    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair."""
+    """Abstract: what SVC and NuSVC share; they differ in the dual of a pair.
+
+    Parameters
+    ----------
+    probability : bool or {"sigmoid", "isotonic", "temperature"}
+        Fit probabilities too, on the decision values of 5 folds: about six times the work. True
+        means "sigmoid".
+    decision_function_shape : {"ovr", "ovo"}
+        What ``decision_function`` gives for machines of pairs: votes for the classes ("ovr"), or
+        the values of the pairs ("ovo").
+    break_ties : bool
+        Break ties of votes by ``decision_function``, for more than two classes and only with
+        ``decision_function_shape="ovr"``.
+    random_state : int, RandomState or None
+        Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
+    multi_class : {"ovo", "ovr"}
+        One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
+    """
 
     probability: bool | str
     class_weight: Any
@@ -180,7 +203,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             return self._solve_pairs(K, codes, bounds, fit_path, warm)
         # one against the rest: all machines read the same rows of K
         solver = self._solver(K.shape[0])
-        source = solver.rows_of(K, bounds)
+        source = None if is_value(self.solver) else solver.rows_of(K, bounds)
 
         def task(c: int) -> Callable:
             problem = self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
@@ -191,17 +214,17 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return results, np.stack([r.coef for r in results])
 
     def _fit_machine(
-        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: SmoSolver,
+        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: Any,
         source: RowSource | None, fit_path: WarmStarts | None,
     ) -> SmoResult:  # fmt: skip
         """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
         if machine is None:
-            result = solver.solve(K, problem, source=source)
+            result = solve_dual(solver, K, problem, None, source)
         else:
             result = self._solve(K, problem, machine, solver, source, fit_path)
 
         def again(tol: float, alpha: np.ndarray | None) -> SmoResult:
-            return replace(solver, tol=tol).solve(K, problem, alpha, source)
+            return solve_dual(replace(solver, tol=tol), K, problem, alpha, source)
 
         return self._finish(result, problem, float(np.abs(K.diag()).max()), again)
 
@@ -213,11 +236,13 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes)
         firsts, seconds = np.array(pairs).T
         values = int(((sizes[firsts] + sizes[seconds]) ** 2).sum())
-        jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED else 1
+        own = is_value(self.solver)
+        jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED and not own else 1
         solver = self._solver(K.shape[0], 1 if len(pairs) > 1 else None, 1 / jobs)
-        solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
+        if not own:
+            solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
         tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY_PAIR)
-        if len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
+        if own or len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
             tiny = tiny[:0]
         known = self._solve_tiny(K, codes, bounds, tiny, solver, fit_path, warm)
         rest = [machine for machine in range(len(pairs)) if machine not in known]
@@ -228,11 +253,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
 
     def _solve_rest(
         self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: list[int],
-        jobs: int, solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
+        jobs: int, solver: Any, fit_path: WarmStarts | None, warm: bool,
     ) -> dict[int, SmoResult]:  # fmt: skip
         """The machines of the other pairs, by their numbers; threads solve several at a time."""
         pairs = all_pairs(len(self.classes_))
-        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * solver.cache_bytes // 4, jobs)
+        cache = self._cache_bytes(K.shape[0], 1 / jobs)
+        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * cache // 4, jobs)
 
         def task(machine: int) -> Callable:
             def solve() -> SmoResult:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.smo import DualProblem
@@ -18,6 +20,7 @@ __all__ = ["OneClassSVM"]
 ROUNDINGS = 16  # largest rounding error of a decision function, in units of eps
 
 
+@estimator
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     r"""Outlier detection: the hyperplane farthest from the origin that has most samples beyond it.
 
@@ -29,9 +32,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ----------
     nu : float in (0, 1], default=0.5
         At most this part of the rows are outliers, and at least this part are support vectors.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, warm_start,
-    solver, rank, random_state, memory, n_jobs
-        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
 
     Attributes
     ----------
@@ -54,45 +54,25 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     [1, -1]
     """
 
-    nu: float
-    path_parameter = "nu"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    nu: float = 0.5
+    shrinking: bool = True
+    cache_size: float = 200
+    verbose: Any = False
+    max_iter: int = -1
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree=3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        warm_start=False,
-        solver="auto",
-        rank=None,
-        random_state=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver = solver
-        self.rank = rank
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
+    path_parameter = "nu"
 
     @fitting
     @finite_fit

@@ -19,12 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import (
     GramOperator,
     LowRankGram,
-    gram,
     in_single_precision,
-    memory_budget,
 )
 from mercer.kernels import Kernel
-from mercer.learners.base import LIMITS, FitPath, KernelLearner, Training, finite_values
+from mercer.learners.base import (
+    LIMITS,
+    FitPath,
+    KernelLearner,
+    Training,
+    check_solver,
+    finite_values,
+    is_value,
+    solver_name,
+)
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
@@ -45,6 +52,33 @@ class SupportVectorMachine(KernelLearner, ABC):
     Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
     `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
     `Result.conclude`.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, "precomputed" or callable
+        A kernel object of `mercer.kernels` can compare other samples than vectors: categories,
+        tables ... "linear" is solved in the primal; sparse rows stay sparse.
+    shrinking : bool
+        Leave out rows that no longer change, and check them again before the end.
+    tol : float > 0
+        Largest violation of the optimality conditions.
+    cache_size : float
+        Accepted as in scikit-learn, but has no effect: ``memory`` is the budget of the cache.
+    verbose : bool
+        Print a line each second during the fit.
+    max_iter : int
+        Most rounds of the solver (one round solves one working set; LIBSVM counts pairs). -1
+        means 10,000; ordinary problems need far fewer.
+    warm_start : bool
+        Start from the dual variables of the last fit, which must have used the same rows. This
+        continues a fit that was stopped, or fits again with another C or ν.
+    solver : {"auto", "exact", "low_rank"} or solver value
+        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
+        more. A value, with ``solve(K, problem, alpha) -> SmoResult`` for a `DualProblem`, solves
+        on K itself; its ``tol`` is read in the place of the learner's, and ``max_iter``,
+        ``shrinking`` and ``verbose`` are not read.
+    rank : int, optional
+        Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     """
 
     gamma: float | str
@@ -55,7 +89,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     verbose: bool | int
     max_iter: int
     warm_start: bool
-    solver: str
+    solver: Any
     rank: int | None
     random_state: Any
     _n_support: np.ndarray
@@ -101,8 +135,7 @@ class SupportVectorMachine(KernelLearner, ABC):
                 f"max_iter={self.max_iter!r}: give a whole number >= 1, or -1 for the default "
                 f"limit of {MOST_ROUNDS:,} rounds."
             )
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["tol"])
         if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
@@ -116,7 +149,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def entry_room(self, training: Training) -> float:
         """The largest relative error of K's entries that ``tol`` allows."""
-        return rounding_room(self.tol, self._bounds(training))
+        return rounding_room(self._tolerance(), self._bounds(training))
 
     def _operator(
         self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
@@ -133,23 +166,21 @@ class SupportVectorMachine(KernelLearner, ABC):
                 )
             self.gram_ = K.describe()
         else:
-            if X.dtype == np.float64 and self.tol >= 1e-4:
+            if X.dtype == np.float64 and self._tolerance() >= 1e-4:
                 X = in_single_precision(self.kernel_, X, 1e-4)
             rank = LIMITS["support vectors"].rank
             K = low = self.make_low_rank_gram(X, rank, held=1, fit_path=fit_path)
-        self.solver_ = "batch SMO" + f"{', ' if low else ' '}{K.nature}".rstrip()
+        name = solver_name(self.solver) if is_value(self.solver) else "batch SMO"
+        self.solver_ = name + f"{', ' if low else ' '}{K.nature}".rstrip()
         if self.kernel_.positive_definite is False:
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
         return K, low
 
     def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
-        def operator(X: Any) -> GramOperator:
-            return gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
-
         if fit_path is not None:
-            return fit_path.shared(lambda: operator(X).held())
+            return fit_path.shared(lambda: self.gram_between(X).held())
         vectors = isinstance(X, np.ndarray) or sp.issparse(X)
-        room = rounding_room(self.tol, bounds)
+        room = rounding_room(self._tolerance(), bounds)
         if X.shape[0] >= ROUNDED_ROWS:
             X = in_single_precision(self.kernel_, X, min(1e-5, room))
         elif isinstance(X, np.ndarray) and X.dtype == np.float32:
@@ -157,7 +188,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             wide = X.astype(np.float64)
             fine = in_single_precision(self.kernel_, wide, max(room, 1e-6)).dtype == np.float32
             X = X if fine else wide
-        K = operator(X)
+        K = self.gram_between(X)
         # K of many vectors is not kept: to compute some of its rows again costs less
         keep = self._reads_again() and not self.kernel_.linear
         return K.held() if keep and (X.shape[0] <= SMALL or not vectors) else K
@@ -168,8 +199,14 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     # --- the solver -----------------------------------------------------------------------------
 
-    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> SmoSolver:
+    def _tolerance(self) -> float:
+        """Largest violation of optimality: a solver value has its own."""
+        return self.solver.tol if is_value(self.solver) else self.tol
+
+    def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> Any:
         """The solver for n rows; ``share`` is the part of the memory that one machine may use."""
+        if is_value(self.solver):
+            return self.solver
         return SmoSolver(
             tol=self.tol,
             max_rounds=MOST_ROUNDS if self.max_iter == -1 else self.max_iter,
@@ -181,7 +218,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     def _cache_bytes(self, n: int, share: float) -> int:
         """Bytes of the memory budget for rows of K; the rest is for blocks and results."""
-        budget = memory_budget(self.memory, 32 * n * n / share)  # all of K fits in a quarter of it
+        budget = self.place.budget(32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
     def _solve(
@@ -189,7 +226,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         K: GramOperator,
         problem: DualProblem,
         machine: int = 0,
-        solver: SmoSolver | None = None,
+        solver: Any = None,
         source: RowSource | None = None,
         fit_path: WarmStarts | None = None,
     ) -> SmoResult:
@@ -199,9 +236,9 @@ class SupportVectorMachine(KernelLearner, ABC):
         solution of the last fit.
         """
         solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
-        if fit_path is not None:
+        if fit_path is not None and not is_value(self.solver):
             source = source or fit_path.source(K, solver, problem.C)
-        result = solver.solve(K, problem, start, source)
+        result = solve_dual(solver, K, problem, start, source)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
         if fit_path is not None:
@@ -293,6 +330,16 @@ class SupportVectorMachine(KernelLearner, ABC):
         weights = self._linear_weights()
         weights.flags.writeable = False
         return weights
+
+
+def solve_dual(
+    solver: Any, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
+    source: RowSource | None = None,
+) -> SmoResult:  # fmt: skip
+    """The solution from α; only `SmoSolver` knows rows that several problems share."""
+    if source is None:
+        return solver.solve(K, problem, alpha)
+    return solver.solve(K, problem, alpha, source)
 
 
 class WarmStarts(FitPath):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
+from mercer.estimator import estimator
 from mercer.learners.margin.many_classes import ManyClasses
 from mercer.solvers.smo import DualProblem, SmoResult
 
@@ -15,6 +17,7 @@ SHARPENED = 3  # at most so many times NuSVC solves again with a smaller toleran
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
 
 
+@estimator
 class SVC(ManyClasses):
     r"""Support vector classification with any kernel.
 
@@ -28,49 +31,6 @@ class SVC(ManyClasses):
     C : float > 0, default=1.0
         Penalty of an error; a larger C fits the training samples more closely. ``inf`` is the
         hard margin, and raises an error if no hyperplane separates the classes.
-    kernel : str, Kernel, "precomputed" or callable, default="rbf"
-        A kernel object of `mercer.kernels` can compare other samples than vectors: categories,
-        tables ... "linear" is solved in the primal; sparse rows stay sparse.
-    degree, gamma, coef0 : as in scikit-learn, for named kernels
-        With a kernel object they raise an error.
-    shrinking : bool, default=True
-        Leave out rows that no longer change, and check them again before the end.
-    probability : bool or {"sigmoid", "isotonic", "temperature"}, default=False
-        Fit probabilities too, on the decision values of 5 folds: about six times the work. True
-        means "sigmoid".
-    tol : float > 0, default=1e-3
-        Largest violation of the optimality conditions.
-    cache_size : ignored
-        Accepted as in scikit-learn, but has no effect: ``memory`` is the budget of the cache.
-    class_weight : dict or "balanced", optional
-        Factor of C for each class.
-    verbose : bool, default=False
-        Print a line each second during the fit.
-    max_iter : int, default=-1
-        Most rounds of the solver (one round solves one working set; LIBSVM counts pairs). -1
-        means 10,000; ordinary problems need far fewer.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What ``decision_function`` gives for machines of pairs: votes for the classes ("ovr"), or
-        the values of the pairs ("ovo").
-    break_ties : bool, default=False
-        Break ties of votes by ``decision_function``, for more than two classes and only with
-        ``decision_function_shape="ovr"``.
-    random_state : int, RandomState or None
-        Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
-    warm_start : bool, default=False
-        Start from the dual variables of the last fit, which must have used the same rows. This
-        continues a fit that was stopped, or fits again with another C.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
-        "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
-        more.
-    rank : int, optional
-        Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for rows of K; None means half of the free memory.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -117,55 +77,30 @@ class SVC(ManyClasses):
     [0, 1]
     """
 
-    C: float
-    path_parameter = "C"
+    _: KW_ONLY
+    C: float = 1.0
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    probability: Any = False
+    tol: float = 1e-3
+    cache_size: float = 200
+    class_weight: Any = None
+    verbose: Any = False
+    max_iter: int = -1
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    multi_class: str = "ovo"
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel: Any = "rbf",
-        degree=3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        multi_class="ovo",
-        warm_start=False,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.warm_start = warm_start
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
+    path_parameter = "C"
 
     def _penalties(self, w: np.ndarray) -> np.ndarray:
         return self.C * w
@@ -174,6 +109,7 @@ class SVC(ManyClasses):
         return DualProblem.classification(labels, bounds)
 
 
+@estimator
 class NuSVC(ManyClasses):
     r"""Support vector classification with ν in (0, 1] instead of C.
 
@@ -188,10 +124,6 @@ class NuSVC(ManyClasses):
     ----------
     nu : float in (0, 1], default=0.5
         Must be at most twice the part of the rows in the smaller class (for each pair of classes).
-    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, class_weight, verbose,
-    max_iter, decision_function_shape, break_ties, random_state, multi_class, warm_start, solver,
-    rank, memory, n_jobs
-        As in `SVC`; ``class_weight`` multiplies the weights of the rows.
 
     Attributes
     ----------
@@ -212,55 +144,30 @@ class NuSVC(ManyClasses):
     [0, 1]
     """
 
-    nu: float
-    path_parameter = "nu"
+    _: KW_ONLY
+    nu: float = 0.5
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    probability: Any = False
+    tol: float = 1e-3
+    cache_size: float = 200
+    class_weight: Any = None
+    verbose: Any = False
+    max_iter: int = -1
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    multi_class: str = "ovo"
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        kernel: Any = "rbf",
-        degree=3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        multi_class="ovo",
-        warm_start=False,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.warm_start = warm_start
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
+    path_parameter = "nu"
 
     def _penalties(self, w: np.ndarray) -> np.ndarray:
         return w / w.mean()  # the solution is the same, and the tolerance keeps its meaning
@@ -297,7 +204,7 @@ class NuSVC(ManyClasses):
         least = LEAST_MARGIN * peak * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
-            wanted = self.tol * max(margin, least)
+            wanted = self._tolerance() * max(margin, least)
             if not result.converged or result.violation <= wanted:
                 break
             result = again(wanted, result.alpha)

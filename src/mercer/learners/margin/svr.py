@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
 from mercer.solvers.smo import DualProblem, SmoResult
@@ -85,6 +87,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         return self._values(X)[:, 0]
 
 
+@estimator
 class SVR(_SupportVectorRegressor):
     r"""ε-insensitive support vector regression with any kernel.
 
@@ -92,11 +95,11 @@ class SVR(_SupportVectorRegressor):
 
     Parameters
     ----------
+    C : float > 0, default=1.0
+        Penalty of an error; a larger C fits the training samples more closely. ``inf`` allows no
+        error, and raises one if no function is within the tube at every row.
     epsilon : float >= 0, default=0.1
         Half the width of the tube in which errors cost nothing, in the units of y.
-    kernel, degree, gamma, coef0, tol, C, shrinking, cache_size, verbose, max_iter, warm_start,
-    solver, rank, random_state, memory, n_jobs
-        As in `SVC`; ``random_state`` is the seed of the centres of ``solver="low_rank"``.
 
     Attributes
     ----------
@@ -117,52 +120,32 @@ class SVR(_SupportVectorRegressor):
     [1.0]
     """
 
-    epsilon: float
-    path_parameter = "C"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    C: float = 1.0
+    epsilon: float = 0.1
+    shrinking: bool = True
+    cache_size: float = 200
+    verbose: Any = False
+    max_iter: int = -1
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree=3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        warm_start=False,
-        solver="auto",
-        rank=None,
-        random_state=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver = solver
-        self.rank = rank
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
+    path_parameter = "C"
 
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
         return DualProblem.regression(y, bounds, float(self.epsilon))
 
 
+@estimator
 class NuSVR(_SupportVectorRegressor):
     r"""Support vector regression where ν in (0, 1] determines the width of the tube.
 
@@ -176,9 +159,6 @@ class NuSVR(_SupportVectorRegressor):
         Largest part of the rows outside the tube.
     C : float > 0, default=1.0
         Penalty of an error; must be finite.
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, warm_start,
-    solver, rank, random_state, memory, n_jobs
-        As in `SVR`.
 
     Attributes
     ----------
@@ -201,47 +181,26 @@ class NuSVR(_SupportVectorRegressor):
     [1.0]
     """
 
-    nu: float
-    path_parameter = "C"
+    _: KW_ONLY
+    nu: float = 0.5
+    C: float = 1.0
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    verbose: Any = False
+    max_iter: int = -1
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        C=1.0,
-        kernel: Any = "rbf",
-        degree=3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking=True,
-        tol=1e-3,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        warm_start=False,
-        solver="auto",
-        rank=None,
-        random_state=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver = solver
-        self.rank = rank
-        self.random_state = random_state
-        self.memory = memory
-        self.n_jobs = n_jobs
+    path_parameter = "C"
 
     def _keep_tube(self, result: SmoResult) -> None:
         above, below = result.levels

@@ -7,6 +7,7 @@ costs one pass over them and no fit.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
-from mercer.gram import in_megabytes, memory_budget
+from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.learners.base import (
     check_count,
     check_seed,
@@ -72,11 +74,8 @@ def weighted_terms(
     if n <= k:
         raise ValueError(f"n_neighbors={k} needs {k + 1} samples or more, but n_samples={n}.")
     needed = 20 * n * n
-    if needed > memory_budget(memory, needed):
-        raise MemoryError(
-            f"memory={memory!r} is too small for the distances of {n:,} rows: give "
-            f"memory={in_megabytes(needed)} or more, or a smaller max_samples."
-        )
+    if not (place := Place(memory)).holds(needed):
+        place.refuse(needed, f"the distances of {n:,} rows", ", or a smaller max_samples")
     distance = distance.bind(X, y)
     count = distance.terms(X)
     if not count:
@@ -89,6 +88,7 @@ def weighted_terms(
     return WeightedTerms(X, Answers(y), distance, np.asarray(weights, np.float64))
 
 
+@estimator
 class CoordinateDescentWeights(BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
@@ -105,10 +105,6 @@ class CoordinateDescentWeights(BaseEstimator):
     max_samples : int, default=2000
         Of more rows so many, drawn at random, judge the weights: the distances of all their pairs
         are held.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Of ``max_samples``.
 
@@ -146,24 +142,14 @@ class CoordinateDescentWeights(BaseEstimator):
     (1, True)
     """
 
-    def __init__(
-        self,
-        distance: Any = None,
-        n_neighbors: int = 5,
-        *,
-        max_iter: int = 10,
-        max_samples: int = 2000,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.distance = distance
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.max_samples = max_samples
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    distance: Any = None
+    n_neighbors: int = 5
+    _: KW_ONLY
+    max_iter: int = 10
+    max_samples: int = 2000
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

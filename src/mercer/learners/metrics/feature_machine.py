@@ -8,6 +8,7 @@ probabilities from the leave-one-out outputs.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
-from mercer.gram import in_megabytes, memory_budget
+from mercer.estimator import documented, estimator
+from mercer.gram import GramOperator
 from mercer.kernels import ExponentialPower
 from mercer.learners.base import (
     LIMITS,
@@ -24,11 +26,14 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_positive,
+    check_solver,
     different_rows,
     encode_classes,
     finite_fit,
     finite_values,
     fit_softmax,
+    is_value,
+    solver_name,
 )
 from mercer.learners.metrics.feature_metric import (
     FORMS,
@@ -37,7 +42,7 @@ from mercer.learners.metrics.feature_metric import (
     Form,
     choose_metric,
 )
-from mercer.learners.ridge import least_left_out, unit_of
+from mercer.learners.ridge import least_left_out, solve_by_value, unit_of
 from mercer.samples import is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting
@@ -48,44 +53,60 @@ SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
 SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and what stands beside
+FOLDS = 5  # that stand for leaving out one row, where the solver is a value
 ROWS = 64  # bytes for each entry of the learning rows
 
 
+@estimator
 class FeatureMachine(KernelLearner):
-    """Abstract: learn a metric on some rows, then solve (K + λ W⁻¹) a = y for all of them."""
+    """Abstract: learn a metric on some rows, then solve (K + λ W⁻¹) a = y for all of them.
+
+    Parameters
+    ----------
+    norm : {1, 2, "auto"}
+        p. 1 suits thresholds and steps, 2 smooth functions.
+    power : float in (0, norm] or "auto"
+        q; "auto" is 1 for a diagonal W, 1.4 for a full one.
+    metric : {"auto", "diagonal", "full"}
+        Whether W has a factor for each column or is a matrix (norm 2 only). With "auto", here and
+        in ``norm``, up to three forms are learnt, and judged on rows held back; a full matrix is
+        kept if its error is less by a quarter, and not tried with more than 400 columns.
+    bandwidth : float > 0 or "auto"
+        L, in units of the median distance under W; "auto" chooses 1/2, 1 or 2.
+    alpha : float > 0 or "auto"
+        The penalty λ.
+    steps : int >= 0
+        Most steps of learning; it ends with the first one that gains less than a fiftieth.
+    learning_rows : int
+        The metric is learnt on at most so many different rows, drawn at random, and judged on at
+        most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
+    solver : {"auto", "cholesky", "low_rank"} or solver value
+        Solver of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
+        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``. A value
+        is one for `KernelRidge`; probabilities then come from five folds.
+    rank : int, optional
+        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
+    random_state : int, RandomState or None
+        Seed for choosing the rows that the metric is learnt on, and the centres.
+    """
+
+    _: KW_ONLY
+    norm: Any = "auto"
+    power: Any = "auto"
+    metric: str = "auto"
+    bandwidth: Any = "auto"
+    alpha: Any = "auto"
+    steps: int = 4
+    learning_rows: int = 1200
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     #: the form of the kernel; what it is for the training samples is learnt
-    kernel: Any = ExponentialPower()
-    intercept_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        norm: Any = "auto",
-        power: Any = "auto",
-        metric: str = "auto",
-        bandwidth: Any = "auto",
-        alpha: Any = "auto",
-        steps: int = 4,
-        learning_rows: int = 1200,
-        solver: str = "auto",
-        rank: int | None = None,
-        memory=None,
-        n_jobs: int | None = None,
-        random_state=None,
-    ):
-        self.norm = norm
-        self.power = power
-        self.metric = metric
-        self.bandwidth = bandwidth
-        self.alpha = alpha
-        self.steps = steps
-        self.learning_rows = learning_rows
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    kernel = ExponentialPower()
+    intercept_: np.ndarray = field(init=False)
 
     @abstractmethod
     def predict(self, X: Any) -> np.ndarray:
@@ -137,20 +158,22 @@ class FeatureMachine(KernelLearner):
         X, w, unit = training.X, training.weights, unit_of(Y)
         Y, outputs = Y / unit, None
         with blas_limit(X.shape[0]):
-            factor = self._exact_factor(training)
-            if factor is not None:
+            factor = None if is_value(self.solver) else self._exact_factor(training)
+            if is_value(self.solver):
+                result, outputs = self._solve_by_value(training, Y, left_out)
+            elif factor is not None:
                 self.keep_support(X)
                 self.solver_ = "cholesky"
                 if left_out:
                     outputs = factor.leave_one_out(Y)
-                result: Result = factor.solve(Y)
+                result = factor.solve(Y)
             else:
                 K = self.make_low_rank_gram(X, LIMITS["feature machine"].rank)
                 self.keep_support(X[K.centres])
                 self.solver_ = "low_rank"
                 low = LowRankSolver().factorise(K, w)
                 if self.alpha == "auto":  # all penalties cost little here
-                    self.alpha_, outputs = least_left_out(low, Y, w, memory_budget(self.memory))
+                    self.alpha_, outputs = least_left_out(low, Y, w, self.place.budget())
                 elif left_out:
                     outputs = low.leave_one_out(Y, [self.alpha_])[0]
                 result = low.solve(Y, self.alpha_)
@@ -159,6 +182,26 @@ class FeatureMachine(KernelLearner):
         result.conclude()
         return None if outputs is None else unit * outputs
 
+    def _solve_by_value(
+        self, training: Training, Y: np.ndarray, left_out: bool
+    ) -> tuple[Result, np.ndarray | None]:
+        """The solution, and outputs of fits without a fifth of the rows at a time."""
+        K, w = self.make_gram(training.X), training.weights
+
+        def solved(K: GramOperator, rows: np.ndarray) -> Result:
+            weights = None if w is None else w[rows]
+            return solve_by_value(self.solver, K, Y[rows], weights, self.alpha_)
+
+        every, outputs = np.arange(len(Y)), None
+        if left_out:
+            outputs = np.empty_like(Y)
+            for held in np.array_split(every, min(FOLDS, len(Y))):  # rows have a random order
+                others = np.setdiff1d(every, held)
+                outputs[held] = K.part(held, others) @ solved(K.part(others), others).coef
+        self.keep_support(training.X)
+        self.solver_ = solver_name(self.solver)
+        return solved(K, every), outputs
+
     def _exact_factor(self, training: Training) -> Any:
         """K + λ W⁻¹ factorised, or None if the fit is of low rank."""
         limits, X = LIMITS["feature machine"], training.X
@@ -166,11 +209,11 @@ class FeatureMachine(KernelLearner):
             return None
         matrices = limits.matrices + (X.dtype != np.float64)  # a factor in float64, if need be
         K = self.make_gram(X, matrices=matrices)
-        if self.fits(K, matrices):
-            solver = CholeskySolver(self.alpha_, self.memory_beside(K))
+        if K.fits(matrices):
+            solver = CholeskySolver(self.alpha_)
             return solver.factorise(K, training.weights)
         if self.solver == "cholesky":
-            self.refuse_memory(K, matrices, "an exact fit", ', or solver="low_rank"')
+            K.refuse(matrices, "an exact fit", ', or solver="low_rank"')
         return None
 
     @finite_values
@@ -205,8 +248,7 @@ class FeatureMachine(KernelLearner):
             raise ValueError(f"steps={self.steps!r}: give a whole number >= 0.")
         check_count("learning_rows", self.learning_rows, optional=False)
         check_count("rank", self.rank)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty"])
 
     def _forms(self, d: int) -> list[Form]:
         """Those of `FORMS` that the parameters leave, with the power that is asked for."""
@@ -229,18 +271,16 @@ class FeatureMachine(KernelLearner):
             return at_once * each + 2 * m * ROWS * d
 
         m = min(self.learning_rows, X.shape[0])
-        budget = memory_budget(self.memory, needed(m))
+        budget = self.place.budget(needed(m))
         while m > FEWEST_ROWS and needed(m) > budget:
             m = max(int(0.9 * m), FEWEST_ROWS)
         if needed(m) <= budget:
             return m
         other = ', or metric="diagonal"' if full else ""
-        raise MemoryError(
-            f"memory={self.memory!r} is too small to learn a metric of {d:,} columns: give "
-            f"memory={in_megabytes(needed(m))} or more{other}."
-        )
+        self.place.refuse(needed(m), f"learning a metric of {d:,} columns", other)
 
 
+@documented
 class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     r"""Kernel ridge regression under a metric that is learnt from the gradients of its own fits.
 
@@ -253,34 +293,6 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
     Parameters
     ----------
-    norm : {1, 2, "auto"}, default="auto"
-        p. 1 suits thresholds and steps, 2 smooth functions.
-    power : float in (0, norm] or "auto", default="auto"
-        q; "auto" is 1 for a diagonal W, 1.4 for a full one.
-    metric : {"auto", "diagonal", "full"}, default="auto"
-        Whether W has a factor for each column or is a matrix (norm 2 only). With "auto", here and
-        in ``norm``, up to three forms are learnt, and judged on rows held back; a full matrix is
-        kept if its error is less by a quarter, and not tried with more than 400 columns.
-    bandwidth : float > 0 or "auto", default="auto"
-        L, in units of the median distance under W; "auto" chooses 1/2, 1 or 2.
-    alpha : float > 0 or "auto", default="auto"
-        The penalty λ.
-    steps : int >= 0, default=4
-        Most steps of learning; it ends with the first one that gains less than a fiftieth.
-    learning_rows : int, default=1200
-        The metric is learnt on at most so many different rows, drawn at random, and judged on at
-        most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
-    solver : {"auto", "cholesky", "low_rank"}, default="auto"
-        Of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
-        centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``.
-    rank : int, optional
-        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of the rows that the metric is learnt on, and of the centres.
 
     Attributes
     ----------
@@ -355,6 +367,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         return f[:, 0] if self._flat else f
 
 
+@documented
 class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
@@ -363,9 +376,6 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
     Parameters
     ----------
-    norm, power, metric, bandwidth, alpha, steps, learning_rows, solver, rank, memory, n_jobs,
-    random_state
-        As in `FeatureMachineRegressor`.
 
     Attributes
     ----------

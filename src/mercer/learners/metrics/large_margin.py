@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.distances import from_origin, nearest_left_out, squared_euclidean
+from mercer.estimator import estimator
 from mercer.learners.base import check_count
 from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.samples import is_number
@@ -15,6 +17,7 @@ from mercer.threads import fitting
 __all__ = ["LargeMarginNeighbours"]
 
 
+@estimator
 class LargeMarginNeighbours(LinearMetric):
     r"""A linear map A that pulls rows to their nearest rows of the same class, the targets j, and
     pushes rows l of other classes out of a margin around them,
@@ -27,22 +30,8 @@ class LargeMarginNeighbours(LinearMetric):
     ----------
     n_neighbors : int, default=3
         Targets of each row, which are found with the first A and then kept.
-    n_components : int, optional
-        Rows of A. None: the number of columns.
     push : float in (0, 1), default=0.5
         μ.
-    init : {"auto", "pca", "lda", "identity", "random"} or ndarray, default="auto"
-        The first A, as in `NeighbourhoodComponents`.
-    max_iter : int, default=50
-        Most steps of L-BFGS.
-    tol : float, default=1e-5
-        The largest entry of the gradient at which it stops.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for the distances at a time; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of ``init="random"``.
 
     Attributes
     ----------
@@ -76,28 +65,16 @@ class LargeMarginNeighbours(LinearMetric):
     (1, 2)
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        n_components: Any = None,
-        *,
-        push: float = 0.5,
-        init: Any = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.push = push
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 3
+    n_components: Any = None
+    _: KW_ONLY
+    push: float = 0.5
+    init: Any = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

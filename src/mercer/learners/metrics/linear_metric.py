@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, squared_euclidean
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.base import check_count, check_labels, check_positive, check_seed
 from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
 
@@ -33,7 +33,22 @@ STRIP = 512  # rows at a time, at most
 
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Abstract: a transformer x -> A x that is learnt from classes."""
+    """Abstract: a transformer x -> A x that is learnt from classes.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Rows of A. None: the number of columns.
+    init : {"auto", "pca", "lda", "identity", "random"} or ndarray
+        The first A. "auto" is "lda" where that has enough components, else "pca" where there are
+        fewer components than columns, else "identity".
+    max_iter : int
+        Most steps of L-BFGS.
+    tol : float
+        The largest entry of the gradient at which it stops.
+    random_state : int, RandomState or None
+        Seed for ``init="random"``.
+    """
 
     n_components: Any
     init: Any
@@ -83,7 +98,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         start = self._start(X, codes)
         self._prepare(X @ start.T, codes)
         shape, n = start.shape, len(X)
-        room = memory_budget(self.memory, 8 * 6 * STRIP * n * count_jobs(self.n_jobs))
+        place = Place(self.memory, self.n_jobs)
+        room = place.budget(8 * 6 * STRIP * n * place.jobs)
         step = int(np.clip(room // (8 * 6 * n * count_jobs(self.n_jobs)), 1, STRIP))
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -144,7 +160,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_positive("tol", self.tol)
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        memory_budget(self.memory, 0)
+        Place(self.memory, self.n_jobs)  # which checks them
         if isinstance(self.init, str) and self.init not in INITS:
             raise ValueError(
                 f"init={self.init!r}: give one of {list(INITS)}, or a matrix of shape "

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 
+from mercer.estimator import estimator
 from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.threads import fitting
 
 __all__ = ["NeighbourhoodComponents"]
 
 
+@estimator
 class NeighbourhoodComponents(LinearMetric):
     r"""A linear map A for which a random neighbour is most likely to have the same class,
 
@@ -22,21 +25,6 @@ class NeighbourhoodComponents(LinearMetric):
 
     Parameters
     ----------
-    n_components : int, optional
-        Rows of A. None: the number of columns.
-    init : {"auto", "pca", "lda", "identity", "random"} or ndarray, default="auto"
-        The first A. "auto" is "lda" where that has enough components, else "pca" where there are
-        fewer components than columns, else "identity".
-    max_iter : int, default=50
-        Most steps of L-BFGS.
-    tol : float, default=1e-5
-        The largest entry of the gradient at which it stops.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for the distances at a time; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of ``init="random"``.
 
     Attributes
     ----------
@@ -70,24 +58,14 @@ class NeighbourhoodComponents(LinearMetric):
     ((150, 2), True)
     """
 
-    def __init__(
-        self,
-        n_components: Any = None,
-        *,
-        init: Any = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_components = n_components
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: Any = None
+    _: KW_ONLY
+    init: Any = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
 from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import is_number
@@ -39,6 +41,7 @@ def _for_training(model: LocalOutlierFactor) -> bool:
     return True
 
 
+@estimator
 class LocalOutlierFactor(OutlierMixin, CountSearch):
     r"""Local outlier factor: the density around the neighbours of a row, over that around the row.
 
@@ -52,8 +55,6 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     ----------
     n_neighbors : int >= 1, default=20
         k. Of fewer rows all others are neighbours, with a warning.
-    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
     contamination : "auto" or float in (0, 0.5], default="auto"
         The share of the training rows that are outliers. "auto": those of a factor above 1.5.
     novelty : bool, default=False
@@ -89,30 +90,17 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     [1, 1, 1, 1, -1, -1]
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 20,
-        *,
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params=None,
-        contamination: Any = "auto",
-        novelty=False,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.contamination = contamination
-        self.novelty = novelty
-        self.memory = memory
-        self.n_jobs = n_jobs
+    n_neighbors: int = 20
+    _: KW_ONLY
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: dict[str, Any] | None = None
+    contamination: Any = "auto"
+    novelty: bool = False
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
+from mercer.estimator import estimator
 from mercer.learners.base import check_count, finite_fit
 from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
@@ -12,6 +14,7 @@ from mercer.threads import fitting
 __all__ = ["NearestNeighbors"]
 
 
+@estimator
 class NearestNeighbors(CountSearch, RadiusSearch):
     """Search for the nearest training rows of new samples, or of the training rows themselves.
 
@@ -21,28 +24,6 @@ class NearestNeighbors(CountSearch, RadiusSearch):
         Neighbours of a query of `kneighbors`.
     radius : float >= 0, default=1.0
         Radius of a query of `radius_neighbors`; a row at this very distance is within it.
-    algorithm : {"auto", "brute", ...} or Index, default="auto"
-        How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
-        the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
-        is not exact may find fewer neighbours (`mercer.search.Index`).
-    leaf_size : int >= 1, optional
-        Rows of a leaf of "metric_tree", which changes no result. The other indexes have leaves of
-        their own size.
-    metric : distance object, kernel, name or callable, default="minkowski"
-        A distance of `mercer.distances`, on samples of its kind; a kernel, for the distance in its
-        feature space; a name of scikit-learn's: "minkowski", "euclidean", "sqeuclidean",
-        "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
-        "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
-        1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
-        "precomputed"; or a symmetric function of two samples.
-    p : float >= 0, default=2
-        Of "minkowski": 1 is "manhattan", 2 "euclidean".
-    metric_params : dict, optional
-        Further arguments of a named metric (w, V, VI) or of a function.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for tiles and results; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -78,28 +59,16 @@ class NearestNeighbors(CountSearch, RadiusSearch):
            [1., 0., 0.]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: Any = 5,
-        radius: float = 1.0,
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.radius = radius
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.memory = memory
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_neighbors: Any = 5
+    radius: float = 1.0
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: dict[str, Any] | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

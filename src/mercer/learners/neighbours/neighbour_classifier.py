@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
 from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
-from mercer.learners.neighbours.neighbour_targets import Classes
 from mercer.threads import fitting
 
 __all__ = ["KNeighborsClassifier"]
 
 
+@estimator
 class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     r"""Classification by neighbours: :math:`\arg\max_y \sum_{i \le k} w_i [y_{(i)} = y]`.
 
@@ -24,19 +26,6 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     Parameters
     ----------
-    n_neighbors : int >= 1, "auto" or None, default=5
-        k. "auto" takes the one of the best leave-one-out score, up to 2 √n but 200 at most. None
-        means all rows, for a window of a known ``width``.
-    weights : {"uniform", "distance", "rank"}, a window's name or callable, default="uniform"
-        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; "rank" is
-        (k + 1 - i) / k; a window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
-        "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
-        weights >= 0 for them.
-    width : float > 0, "auto" or None, default=None
-        h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
-        chosen by the leave-one-out score.
-    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
     class_weight : dict or "balanced", optional
         Factor of the votes of each class. It does not change who is a neighbour. Rows of a class of
         weight 0 are left out.
@@ -86,34 +75,18 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     array([[0.17, 0.83]])
     """
 
-    def __init__(
-        self,
-        n_neighbors: Any = 5,
-        *,
-        weights: Any = "uniform",
-        width: Any = None,
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params=None,
-        class_weight=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.class_weight = class_weight
-        self.memory = memory
-        self.n_jobs = n_jobs
-
-    _targets: Classes
+    n_neighbors: Any = 5
+    _: KW_ONLY
+    weights: Any = "uniform"
+    width: Any = None
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: dict[str, Any] | None = None
+    class_weight: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

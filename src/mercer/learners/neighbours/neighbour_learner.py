@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import in_megabytes, memory_budget
 from mercer.learners.base import DistanceLearner, Training, check_count, effective_metric
 from mercer.samples import largest_column
 from mercer.search import Index, fit_index
@@ -27,7 +26,14 @@ QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so
 
 class NeighboursLearner(DistanceLearner):
     """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
-    `make_training`, `make_index` and, at the end, `keep_index`."""
+    `make_training`, `make_index` and, at the end, `keep_index`.
+
+    Parameters
+    ----------
+    leaf_size : int >= 1, optional
+        Rows of a leaf of "metric_tree", which changes no result. The other indexes have leaves of
+        their own size.
+    """
 
     algorithm: Any
     leaf_size: int | None
@@ -75,11 +81,8 @@ class NeighboursLearner(DistanceLearner):
         """
         n = X.shape[0]
         needed = PAIR * n * k
-        if Z is None and needed > memory_budget(self.memory, needed):
-            raise MemoryError(
-                f"memory={self.memory!r} is too small for {k} neighbours of all {n:,} rows: give "
-                f"memory={in_megabytes(needed)} or more, or fewer neighbours."
-            )
+        if Z is None and not self.place.holds(needed):
+            self.place.refuse(needed, f"{k} neighbours of all {n:,} rows", ", or fewer neighbours")
         distances, indices = index.query(Z, k)
         if not np.isfinite(distances[indices >= 0]).all():
             self._refuse_infinite(X, Z)
@@ -105,7 +108,7 @@ class NeighboursLearner(DistanceLearner):
     def strips(self, n: int, k: int) -> Iterator[slice]:
         """So many of n queries at a time that k neighbours of each fit ``memory``."""
         wanted = max(QUERIES, PAIRS // k)
-        step = max(1, min(wanted, memory_budget(self.memory, PAIR * k * wanted) // (PAIR * k)))
+        step = max(1, min(wanted, self.place.budget(PAIR * k * wanted) // (PAIR * k)))
         for start in range(0, n, step):
             yield slice(start, min(start + step, n))
 

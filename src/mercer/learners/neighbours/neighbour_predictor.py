@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import memory_budget
 from mercer.learners.base import Training, check_count
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
@@ -27,6 +26,20 @@ class NeighbourPredictor(CountSearch):
 
     ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
     calls `learn`. Then `sums` answers for new samples.
+
+    Parameters
+    ----------
+    n_neighbors : int >= 1, "auto" or None
+        k. "auto" takes the one of the best leave-one-out score (R² in regression), up to 2 √n but
+        200 at most. None means all rows, for a window of a known ``width``.
+    weights : {"uniform", "distance", "rank"}, a window's name or callable
+        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; "rank" is
+        (k + 1 - i) / k; a window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
+        "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
+        weights >= 0 for them.
+    width : float > 0, "auto" or None
+        h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
+        chosen by the leave-one-out score.
     """
 
     weights: Any
@@ -96,7 +109,7 @@ class NeighbourPredictor(CountSearch):
         n = training.X.shape[0]
         adaptive = Weighing(self._rule, None).adaptive and self.width is None
         numbers = some_neighbours(n) if auto_k else [int(self.n_neighbors)]
-        most = max(1, min(n - 1, memory_budget(self.memory, PAIR * n * n) // (PAIR * n)))
+        most = max(1, min(n - 1, self.place.budget(PAIR * n * n) // (PAIR * n)))
         numbers = [k for k in numbers if self._rows_needed(k, adaptive) <= most]
         if not numbers:
             raise ValueError(
@@ -194,10 +207,7 @@ class NeighbourPredictor(CountSearch):
         T = self._targets.columns()
         if self._weights is not None:
             T *= self._weights[:, None]
-        return window_sums(
-            self.distance_, Z, X, T, self._rule, widths, reduce,
-            memory=self.memory, n_jobs=self.n_jobs,
-        )  # fmt: skip
+        return window_sums(self.distance_, Z, X, T, self._rule, widths, reduce, place=self.place)
 
 
 def _is_auto(value: Any) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.learners.neighbours.neighbour_targets import Numbers
@@ -16,6 +18,7 @@ from mercer.threads import fitting
 __all__ = ["KNeighborsRegressor"]
 
 
+@estimator
 class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
     r"""Regression by neighbours: :math:`\sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i`.
 
@@ -24,10 +27,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
 
     Parameters
     ----------
-    n_neighbors, weights, width
-        As in `KNeighborsClassifier`, with R² as the leave-one-out score.
-    algorithm, leaf_size, metric, p, metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
 
     Attributes
     ----------
@@ -53,30 +52,17 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
     array([ 5., 15.])
     """
 
-    def __init__(
-        self,
-        n_neighbors: Any = 5,
-        *,
-        weights: Any = "uniform",
-        width: Any = None,
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.width = width
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.memory = memory
-        self.n_jobs = n_jobs
+    n_neighbors: Any = 5
+    _: KW_ONLY
+    weights: Any = "uniform"
+    width: Any = None
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: dict[str, Any] | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
 from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_targets import Classes
@@ -17,6 +19,7 @@ from mercer.threads import fitting
 __all__ = ["RadiusNeighborsClassifier"]
 
 
+@estimator
 class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     r"""Classification by the rows within a radius:
     :math:`\arg\max_y \sum_{\rho(x, x_i) \le r} w_i [y_i = y]`.
@@ -26,20 +29,9 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
     Parameters
     ----------
-    radius : float >= 0, default=1.0
-        r, in units of the distance. A row at this very distance is within it.
-    weights : {"uniform", "distance"}, a window's name or callable, default="uniform"
-        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; a window K(ρ / r)
-        is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube". A
-        function takes the distances of all neighbours of some samples, as one array, and returns a
-        weight >= 0 for each.
-    algorithm, leaf_size, p, metric
-        As in `NearestNeighbors`.
     outlier_label : label, "most_frequent", list of labels or None, default=None
         The answer where no row within the radius counts; a list has one for each output. A label
         that is no class of y has probability 0, with a warning. None: an error.
-    metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
 
     Attributes
     ----------
@@ -78,32 +70,17 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     ['de', 'en', '?']
     """
 
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        weights: Any = "uniform",
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        p: float = 2,
-        metric: Any = "minkowski",
-        outlier_label: Any = None,
-        metric_params=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.outlier_label = outlier_label
-        self.metric_params = metric_params
-        self.memory = memory
-        self.n_jobs = n_jobs
-
-    _targets: Classes
+    radius: float = 1.0
+    _: KW_ONLY
+    weights: Any = "uniform"
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    p: float = 2
+    metric: Any = "minkowski"
+    outlier_label: Any = None
+    metric_params: dict[str, Any] | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -21,6 +21,16 @@ class RadiusPredictor(RadiusSearch):
 
     ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
     calls `learn`. Then `sums` answers for new samples.
+
+    Parameters
+    ----------
+    radius : float >= 0
+        r, in units of the distance. A row at this very distance is within it.
+    weights : {"uniform", "distance"}, a window's name or callable
+        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; a window K(ρ / r)
+        is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube". A
+        function takes the distances of all neighbours of some samples, as one array, and returns a
+        weight >= 0 for each.
     """
 
     weights: Any

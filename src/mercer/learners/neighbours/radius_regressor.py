@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
 from mercer.learners.neighbours.neighbour_targets import Numbers
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
@@ -17,6 +19,7 @@ from mercer.threads import fitting
 __all__ = ["RadiusNeighborsRegressor"]
 
 
+@estimator
 class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor):
     r"""Regression by the rows within a radius:
     :math:`\sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i`.
@@ -25,10 +28,6 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor
 
     Parameters
     ----------
-    radius, weights
-        As in `RadiusNeighborsClassifier`.
-    algorithm, leaf_size, p, metric, metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
 
     Attributes
     ----------
@@ -54,28 +53,16 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor
     array([ 5., 90.])
     """
 
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        weights: Any = "uniform",
-        algorithm: Any = "auto",
-        leaf_size: int | None = None,
-        p: float = 2,
-        metric: Any = "minkowski",
-        metric_params=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.memory = memory
-        self.n_jobs = n_jobs
+    radius: float = 1.0
+    _: KW_ONLY
+    weights: Any = "uniform"
+    algorithm: Any = "auto"
+    leaf_size: int | None = None
+    p: float = 2
+    metric: Any = "minkowski"
+    metric_params: dict[str, Any] | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, check_labels, finite_fit, take_rows
 from mercer.samples import is_number
 from mercer.search import fit_index
@@ -17,6 +19,7 @@ __all__ = ["Stolp"]
 STRIP = 4096  # rows whose distances to a prototype are computed at a time
 
 
+@estimator
 class Stolp(DistanceLearner):
     r"""Selection of prototypes for classification by the nearest neighbour.
 
@@ -39,8 +42,6 @@ class Stolp(DistanceLearner):
         Rows of a smaller margin are outliers; -1 keeps all. One row of each class stays.
     max_error : float in [0, 1), default=0.0
         The share of the rows without outliers that may be misclassified at the end.
-    algorithm, metric, p, metric_params, memory, n_jobs
-        As in `NearestNeighbors`.
 
     Attributes
     ----------
@@ -89,28 +90,16 @@ class Stolp(DistanceLearner):
     array(['a'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        outlier_margin: float = 0.0,
-        max_error: float = 0.0,
-        algorithm: Any = "auto",
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.outlier_margin = outlier_margin
-        self.max_error = max_error
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.memory = memory
-        self.n_jobs = n_jobs
+    n_neighbors: int = 5
+    _: KW_ONLY
+    outlier_margin: float = 0.0
+    max_error: float = 0.0
+    algorithm: Any = "auto"
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: dict[str, Any] | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit

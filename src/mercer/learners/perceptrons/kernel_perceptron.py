@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.gram import GramOperator, gram, in_single_precision, memory_budget
+from mercer.estimator import estimator
+from mercer.gram import GramOperator, in_single_precision
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     KernelLearner,
@@ -39,6 +41,7 @@ ROOM = 1e-5  # largest relative error of K's entries, where K is computed in flo
 STRIP = 256  # new samples whose votes are counted at a time
 
 
+@estimator
 class KernelPerceptron(PerceptronClassifier, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 
@@ -49,31 +52,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     Parameters
     ----------
-    kernel : kernel object, name, "precomputed" or callable, default="rbf"
-    gamma : float > 0, "scale", "auto" or "median", default="scale"
-        Of a named kernel. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
-    fit_intercept : bool, default=True
-        Learn b.
-    max_iter, tol, shuffle, verbose, eta0, random_state, class_weight
-        As in `Perceptron`.
-    early_stopping, validation_fraction, n_iter_no_change
-        As in `Perceptron`.
-    combine : {"last", "average", "vote"}, default="last"
-        What predicts: the last machine, the mean of the machines after each sample, or all of
-        them, each with as many votes as samples were visited with it.
     budget : int, optional
         Most support vectors of each machine. Before one more is kept, that with the least
         :math:`α_i^2 k(x_i, x_i)` is dropped, the oldest of equals; only with ``combine="last"``.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for rows of K; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -118,50 +99,27 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     (['other', 'same'], True)
     """
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        kernel_params=None,
-        fit_intercept=True,
-        max_iter=1000,
-        tol: float | None = 1e-3,
-        shuffle=True,
-        verbose=0,
-        eta0=1.0,
-        random_state: Any = 0,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        class_weight=None,
-        combine="last",
-        budget=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.eta0 = eta0
-        self.random_state = random_state
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.combine = combine
-        self.budget = budget
-        self.memory = memory
-        self.n_jobs = n_jobs
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    shuffle: bool = True
+    verbose: Any = 0
+    eta0: float = 1.0
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    combine: str = "last"
+    budget: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -244,7 +202,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         n = training.X.shape[0]
         old = n - len(y)  # support vectors, which come first and are not visited
         machines, self._start = self._machines.widened(n), self._start.widened(n)
-        K = gram(self.kernel_, training.X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(training.X)
         self.gram_ = K.describe()
         labels, sizes = (np.pad(each, ((old, 0), (0, 0))) for each in (labels, sizes))
         result = self._solver(K).stream(K, labels, sizes, machines, np.arange(old, n))
@@ -273,7 +231,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         return PerceptronSolver(
             self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
-            self.budget, max(memory_budget(self.memory, rows) // 2, 1), self.n_jobs,
+            self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
         )  # fmt: skip
 
     def _rounded(self, X: Any) -> Any:
@@ -375,7 +333,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
-        K = gram(self.kernel_, encoded, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(encoded)
         return self._report(K, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values

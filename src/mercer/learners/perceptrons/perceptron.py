@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mercer.gram import gram
+from mercer.estimator import estimator
+from mercer.gram import Place, gram
 from mercer.kernels import Linear
 from mercer.learners.base import (
     check_flag,
@@ -40,6 +42,7 @@ PENALTIES = (None, "l2", "l1", "elasticnet")
 STRIP = 1024  # rows whose votes are counted at a time
 
 
+@estimator
 class Perceptron(PerceptronClassifier, BaseEstimator):
     r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
 
@@ -55,29 +58,8 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         Factor of the penalty.
     l1_ratio : float in [0, 1], default=0.15
         Share of the l1 penalty in "elasticnet".
-    fit_intercept : bool, default=True
-        Learn b.
-    max_iter : int >= 1, default=1000
-        Most epochs.
-    tol : float >= 0 or None, default=1e-3
-        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs.
-        None: only an epoch without mistakes, or ``max_iter``, ends the fit.
-    shuffle : bool, default=True
-        A new order of the rows in each epoch; False for the given one.
-    verbose : int, default=0
-        Print the mistakes of each machine at the end.
-    eta0 : float > 0, default=1.0
-        η. Without a penalty and a start it changes only the length of w.
     n_jobs : int or None
         Threads for the machines of several classes; None means all cores.
-    random_state : int, RandomState or None, default=0
-        Seed of the orders and of the rows held out.
-    early_stopping : bool, default=False
-        Hold out rows, and stop where the accuracy on them no longer rises.
-    validation_fraction : float in (0, 1), default=0.1
-    n_iter_no_change : int >= 1, default=5
-    class_weight : dict or "balanced", optional
-        Factor of η for the rows of each class.
     warm_start : bool, default=False
         Start from the weights of the last fit.
     combine : {"last", "average", "vote"}, default="last"
@@ -123,44 +105,24 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
     (['no', 'yes'], True)
     """
 
-    def __init__(
-        self,
-        *,
-        penalty=None,
-        alpha=0.0001,
-        l1_ratio=0.15,
-        fit_intercept=True,
-        max_iter=1000,
-        tol: float | None = 1e-3,
-        shuffle=True,
-        verbose=0,
-        eta0=1.0,
-        n_jobs=None,
-        random_state: Any = 0,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        class_weight=None,
-        warm_start=False,
-        combine="last",
-    ):
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.eta0 = eta0
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.combine = combine
+    _: KW_ONLY
+    penalty: Any = None
+    alpha: Any = 0.0001
+    l1_ratio: float = 0.15
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    shuffle: bool = True
+    verbose: Any = 0
+    eta0: float = 1.0
+    n_jobs: int | None = None
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    warm_start: bool = False
+    combine: str = "last"
 
     @fitting
     @finite_fit
@@ -366,7 +328,7 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         """
         check_is_fitted(self)
         X, y, w = self._rows(X, y, None, reset=False)
-        K = gram(Linear(), X, n_jobs=self.n_jobs)
+        K = gram(Linear(), X, place=Place(n_jobs=self.n_jobs))
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:

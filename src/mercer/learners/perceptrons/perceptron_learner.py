@@ -69,7 +69,37 @@ class Votes(NamedTuple):
 
 
 class PerceptronClassifier(ClassifierMixin, ABC):
-    """Abstract: the parts of the two perceptrons that are the same."""
+    """Abstract: the parts of the two perceptrons that are the same.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Learn b.
+    max_iter : int >= 1
+        Most epochs.
+    tol : float >= 0 or None
+        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs.
+        None: only an epoch without mistakes, or ``max_iter``, ends the fit.
+    shuffle : bool
+        A new order of the rows in each epoch; False for the given one.
+    verbose : int
+        Print the mistakes of each machine at the end.
+    eta0 : float > 0
+        η. Without a penalty and a start it changes only the length of w.
+    random_state : int, RandomState or None
+        Seed of the orders and of the rows held out.
+    early_stopping : bool
+        Hold out rows, and stop where the accuracy on them no longer rises.
+    validation_fraction : float in (0, 1)
+        Share of the rows that is held out.
+    n_iter_no_change : int >= 1
+        Most epochs without a gain before the fit stops.
+    class_weight : dict or "balanced", optional
+        Factor of η for the rows of each class.
+    combine : {"last", "average", "vote"}
+        What predicts: the last machine, the mean of the machines after each sample, or all of
+        them, each with as many votes as samples were visited with it.
+    """
 
     fit_intercept: bool
     max_iter: int

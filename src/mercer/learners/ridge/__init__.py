@@ -1,5 +1,6 @@
 """Kernel ridge regression, classification by it, and kernel logistic regression."""
 
+from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.kernel_ridge import KernelRidge
 from mercer.learners.ridge.local import affordable_leaf
 from mercer.learners.ridge.penalty import (
@@ -17,5 +18,6 @@ __all__ = [
     "affordable_leaf",
     "least_left_out",
     "mixed_outputs",
+    "solve_by_value",
     "unit_of",
 ]

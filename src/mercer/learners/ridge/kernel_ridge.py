@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from mercer.estimator import estimator
 from mercer.learners.base import FitPath, finite_fit
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.threads import fitting
@@ -14,6 +16,7 @@ from mercer.threads import fitting
 __all__ = ["KernelRidge"]
 
 
+@estimator
 class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     r"""Kernel ridge regression: :math:`f(x) = \sum_i α_i k(x, x_i)` with
 
@@ -24,44 +27,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
 
     Parameters
     ----------
-    alpha : float >= 0, array of shape (n_targets,) or "auto", default=1
-        λ, or one for each target. "auto" chooses, for all targets, the one of 19 penalties from
-        1e-8 n to 10 n with the least squared leave-one-out error, which costs about one fit.
-    kernel : kernel object, name, "precomputed" or callable, default="linear"
-        A callable takes two rows and returns a number.
-    gamma : float > 0, optional
-        Of a named kernel; None means 1 / n_features. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
-    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"}, default="auto"
-        "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
-        holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
-        centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
-        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" takes the
-        first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``, else
-        conjugate gradients; beyond, low rank.
-        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
-        needs.
-    tol : float, default=1e-6
-        Relative residual at which conjugate gradients stop.
-    max_iter : int, optional
-        Of conjugate gradients; None means 1000.
-    rank : int, optional
-        Centres of the low-rank machine (None: 2000), of the local one (None: 500) or of the
-        preconditioner (None: 10 √n), fewer by default where ``memory`` holds fewer.
-    leaf_rows : int >= 2, optional
-        Most rows of a leaf of the local machine; None means 2000, or fewer where ``memory`` is
-        short.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of the centres.
 
     Attributes
     ----------
@@ -114,38 +79,21 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     (array([9.]), 'cholesky')
     """
 
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        solver="auto",
-        tol=1e-6,
-        max_iter=None,
-        rank=None,
-        leaf_rows=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.rank = rank
-        self.leaf_rows = leaf_rows
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    alpha: Any = 1
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    solver: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    rank: int | None = None
+    leaf_rows: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

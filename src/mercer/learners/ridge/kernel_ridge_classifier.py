@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.estimator import estimator
 from mercer.learners.base import FitPath, Training, check_labels, finite_fit, weigh_classes
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.solvers import Result
@@ -17,6 +19,7 @@ from mercer.threads import fitting
 __all__ = ["KernelRidgeClassifier"]
 
 
+@estimator
 class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
 
@@ -26,15 +29,9 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, max_iter, rank, leaf_rows
-        As in `KernelRidge`.
-    memory, n_jobs, random_state
-        As in `KernelRidge`.
-    fit_intercept : bool, default=True
-        Add a constant to f that is not penalised.
-    class_weight : dict or "balanced", optional
-        Weight of each class, a factor of its rows' weights. "balanced" gives all classes the
-        same total weight.
+    alpha : float >= 0 or "auto", default=1.0
+        λ, the same for all classes. "auto" chooses the one of 19 penalties from 1e-8 n to 10 n with
+        the least squared leave-one-out error, which costs about one fit.
 
     Attributes
     ----------
@@ -55,42 +52,23 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     array(['other', 'same'], dtype='<U5')
     """
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        fit_intercept=True,
-        class_weight=None,
-        solver="auto",
-        tol=1e-6,
-        max_iter=None,
-        rank=None,
-        leaf_rows=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.rank = rank
-        self.leaf_rows = leaf_rows
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    alpha: Any = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    solver: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    rank: int | None = None
+    leaf_rows: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit

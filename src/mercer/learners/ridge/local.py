@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import LocalGram, LowRankGram, grow_leaves, in_megabytes, memory_budget
+from mercer.gram import LocalGram, LowRankGram, Place, grow_leaves
 from mercer.learners.base import LEAF_ROWS
-from mercer.threads import count_jobs
 
 __all__ = ["affordable_leaf", "leaf_coefficients", "leaf_jobs", "local_gram"]
 
@@ -24,32 +23,28 @@ SQUARES = 4  # matrices of the size of a leaf, for each thread
 FEWEST = 2  # rows of a leaf
 
 
-def local_gram(
-    low: LowRankGram, leaf_rows: int | None, memory: Any, random_state: Any
-) -> LocalGram:
+def local_gram(low: LowRankGram, leaf_rows: int | None, random_state: Any) -> LocalGram:
     """K̂, whose leaves have at most ``leaf_rows``; None means 2000, or fewer if memory is short."""
     size = np.dtype(low.dtype).itemsize
-    most = affordable_leaf(memory, size)
+    most = affordable_leaf(low.place, size)
     if leaf_rows is None:
         leaf_rows = min(most, LEAF_ROWS)
     leaf = min(leaf_rows, low.shape[0])
     if leaf > most:
-        raise MemoryError(
-            f"memory={memory!r} is too small for leaves of {leaf_rows:,} rows: give "
-            f"memory={in_megabytes(2 * SQUARES * size * leaf**2)} or more, or a smaller leaf_rows=."
-        )
+        what = f"leaves of {leaf_rows:,} rows"
+        low.place.refuse(2 * SQUARES * size * leaf**2, what, ", or a smaller leaf_rows=")
     return LocalGram(low, grow_leaves(low, leaf_rows, random_state))
 
 
-def affordable_leaf(memory: Any, size: int) -> int:
+def affordable_leaf(place: Place, size: int) -> int:
     """Most rows of a leaf that half of the memory has room for, of entries of ``size`` bytes."""
-    return max(FEWEST, int(np.sqrt(memory_budget(memory) / 2 / (SQUARES * size))))
+    return max(FEWEST, int(np.sqrt(place.budget() / 2 / (SQUARES * size))))
 
 
-def leaf_jobs(K: LocalGram, memory: Any, n_jobs: int | None) -> int:
+def leaf_jobs(K: LocalGram) -> int:
     """Threads that work on leaves at the same time: as many as memory allows."""
     each = SQUARES * np.dtype(K.dtype).itemsize * K.leaves.largest**2
-    return int(np.clip(memory_budget(memory) / 2 / each, 1, count_jobs(n_jobs)))
+    return int(np.clip(K.place.budget() / 2 / each, 1, K.place.jobs))
 
 
 def leaf_coefficients(K: LocalGram, coef: np.ndarray) -> np.ndarray:

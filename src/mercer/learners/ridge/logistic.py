@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator
 from mercer.learners.base import (
     LIMITS,
@@ -16,9 +18,12 @@ from mercer.learners.base import (
     check_count,
     check_flag,
     check_positive,
+    check_solver,
     encode_classes,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
     weigh_classes,
 )
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
@@ -30,6 +35,7 @@ __all__ = ["KernelLogisticRegression"]
 SOLVERS = ("auto", "exact", "low_rank")
 
 
+@estimator
 class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
@@ -40,26 +46,19 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     ----------
     C : float > 0, default=1.0
         Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
-    kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        A callable takes two arrays, as in SVC.
-    gamma, degree, coef0
-        Of named kernels, as in `KernelRidge`.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
-    fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
         A factor of the row weights. Note that probabilities then answer for the weighted classes.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
         "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
+        A value solves as `mercer.solvers.NewtonLogistic` does, on the factor that "auto" takes; C
+        and ``fit_intercept`` are put in the place of its fields.
     tol : float, default=1e-10
         On what a Newton step still promises, relative to the objective.
     max_iter : int, default=100
         Newton steps.
     rank : int, optional
         Centres; None means 1000, or as many as fit ``memory``.
-    memory, n_jobs, random_state
-        As in `KernelRidge`.
 
     Attributes
     ----------
@@ -81,42 +80,24 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
            [0.5 , 0.5 ]])
     """
 
-    path_parameter = "C"
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    solver: Any = "auto"
+    tol: float = 1e-10
+    max_iter: int = 100
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        fit_intercept=True,
-        class_weight=None,
-        solver="auto",
-        tol=1e-10,
-        max_iter=100,
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    path_parameter = "C"
 
     @fitting
     @finite_fit
@@ -138,7 +119,10 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
             codes = np.searchsorted(self.classes_, training.y)
         Y = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y
-        solver = NewtonLogistic(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
+        solver: Any = NewtonLogistic(tol=self.tol, max_iter=self.max_iter)
+        if is_value(self.solver):
+            solver = self.solver
+        solver = replace(solver, penalty=1 / self.C, fit_intercept=self.fit_intercept)
         with blas_limit(training.X.shape[0]):
             K = self._exact_gram(training, fit_path)
             if K is not None:
@@ -146,6 +130,8 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
             else:
                 result, coef = self._solve_low_rank(solver, training, Y, fit_path)
         self.solver_ = "low_rank" if K is None else "exact"
+        if is_value(self.solver):
+            self.solver_ = solver_name(self.solver)
         self.intercept_ = np.asarray(result.intercept)
         self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
         self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
@@ -171,23 +157,24 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     def _exact_gram(self, training, fit_path) -> GramOperator | None:
         """K in memory, or None if the fit is of low rank."""
         limits = LIMITS["logistic"]
-        if not limits.exact(self.solver, training.X.shape[0]):
+        solver = "auto" if is_value(self.solver) else self.solver
+        if not limits.exact(solver, training.X.shape[0]):
             return None
         K = self.make_gram(training.X, fit_path, matrices=limits.matrices)
-        if self.fits(K, limits.matrices):
+        if K.fits(limits.matrices):
             return K
         if self.solver == "exact":
             what, other = "an eigendecomposition", ', or solver="low_rank"'
-            self.refuse_memory(K, limits.matrices, what, other)
+            K.refuse(limits.matrices, what, other)
         return None
 
     def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:
         self.keep_support(training.X)
-        w, memory = training.weights, self.memory_beside(K)
+        w = training.weights
 
         def factor() -> FeatureGram:
             """K = T Tᵀ."""
-            return EigenSolver(memory=memory).factorise(K).features()
+            return EigenSolver().factorise(K).features()
 
         low = factor() if fit_path is None else fit_path.shared(factor, "factor")
         result = solver.solve(low, Y, w)
@@ -212,8 +199,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
     def _check_parameters(self) -> None:
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty", "fit_intercept"])
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter, optional=False)

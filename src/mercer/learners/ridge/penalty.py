@@ -49,23 +49,20 @@ class PenaltyPath(FitPath):
         self.penalties = [float(v) for v in numbers if 0 <= v < np.inf]
         self.results: dict[float, Result] = {}
 
-    def solve(self, K: GramOperator, y, w, penalty, memory) -> Result:
-        """The solution for one penalty; the first call solves for all of them.
-
-        ``memory`` is the budget beside K.
-        """
+    def solve(self, K: GramOperator, y, w, penalty) -> Result:
+        """The solution for one penalty; the first call solves for all of them."""
         if penalty not in self.penalties:
-            return solve_densely(K, y, w, penalty, memory)
+            return solve_densely(K, y, w, penalty)
         if not self.results:
-            sweep = RidgeSweep(self.penalties, memory=memory)
+            sweep = RidgeSweep(self.penalties)
             self.results = dict(zip(self.penalties, sweep.solve(K, y, w)))
         return self.results[penalty]
 
 
-def solve_densely(K: GramOperator, y, w, penalty, memory) -> Result:
+def solve_densely(K: GramOperator, y, w, penalty) -> Result:
     """The solution for one λ or one for each target, by the cheapest exact factorisation."""
     many = np.size(np.unique(penalty)) > FACTORISATIONS
-    return (EigenSolver if many else CholeskySolver)(penalty, memory).solve(K, y, w)
+    return (EigenSolver if many else CholeskySolver)(penalty).solve(K, y, w)
 
 
 def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:

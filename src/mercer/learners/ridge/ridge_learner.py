@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.gram import GramOperator, Leaves, LocalGram, gram, memory_budget
+from mercer.gram import GramOperator, Leaves, LocalGram
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
@@ -24,8 +24,12 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_positive,
+    check_solver,
     finite_values,
+    is_value,
+    solver_name,
 )
+from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
@@ -64,10 +68,41 @@ class Expansion(NamedTuple):
 
 
 class RidgeLearner(KernelLearner):
-    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits."""
+    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits.
+
+    Parameters
+    ----------
+    alpha : float >= 0, array of shape (n_targets,) or "auto"
+        λ, or one for each target. "auto" chooses, for all targets, the one of 19 penalties from
+        1e-8 n to 10 n with the least squared leave-one-out error, which costs about one fit.
+    kernel : kernel object, name, "precomputed" or callable
+        A callable takes two rows and returns a number.
+    solver : {"auto", "cholesky", "conjugate_gradient", "low_rank", "local"} or solver value
+        "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
+        holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
+        centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
+        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" takes the
+        first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``, else
+        conjugate gradients; beyond, low rank.
+        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
+        needs.
+        A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
+        solves for all rows: ``alpha`` takes the place of its ``penalty``, its other fields stay,
+        and ``tol``, ``max_iter`` and ``rank`` are not read.
+    tol : float
+        Relative residual at which conjugate gradients stop.
+    max_iter : int, optional
+        Most steps of conjugate gradients; None means 1000.
+    rank : int, optional
+        Centres of the low-rank machine (None: 2000), of the local one (None: 500) or of the
+        preconditioner (None: 10 √n), fewer by default where ``memory`` holds fewer.
+    leaf_rows : int >= 2, optional
+        Most rows of a leaf of the local machine; None means 2000, or fewer where ``memory`` is
+        short.
+    """
 
     alpha: Any
-    solver: str
+    solver: Any
     tol: float
     max_iter: int | None
     leaf_rows: int | None
@@ -125,23 +160,24 @@ class RidgeLearner(KernelLearner):
             matrices += 1  # a nearly singular K of float32 is factorised in float64
         K = self.make_gram(training.X, fit_path, matrices=matrices)
         self.keep_support(training.X)
-        held, indefinite = self.fits(K, matrices), self._indefinite()
-        memory = self.memory_beside(K) if held else self.memory
-        self.solver_ = self.solver
+        held, indefinite = K.fits(matrices), self._indefinite()
+        self.solver_ = solver_name(self.solver)
         if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
             self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
-        if self.solver_ == "conjugate_gradient":
+        if is_value(self.solver):
+            result = solve_by_value(self.solver, K, y, w, penalty)
+        elif self.solver_ == "conjugate_gradient":
             self._refuse_indefinite("conjugate_gradient")
             limit = 1000 if self.max_iter is None else self.max_iter
-            nystroem = NystroemPreconditioner(self.rank, self.random_state, self.n_jobs, memory)
+            nystroem = NystroemPreconditioner(self.rank, self.random_state)
             result = ConjugateGradientSolver(penalty, self.tol, limit, nystroem).solve(K, y, w)
         elif not held:
             other = "" if indefinite else ', or solver="conjugate_gradient"'
-            self.refuse_memory(K, matrices, "a Cholesky factorisation", other)
+            K.refuse(matrices, "a Cholesky factorisation", other)
         elif isinstance(fit_path, PenaltyPath) and self.kernel_.positive_definite is True:
-            result = fit_path.solve(K, y, w, penalty, memory)
+            result = fit_path.solve(K, y, w, penalty)
         else:
-            result = solve_densely(K, y, w, penalty, memory)
+            result = solve_densely(K, y, w, penalty)
         return result, result.coef.sum(axis=0)  # λ W⁻¹ a = y - K a
 
     def _solve_low_rank(
@@ -162,16 +198,16 @@ class RidgeLearner(KernelLearner):
         if self.solver == "local":
             return self._solve_locally(training, y)
         X, w, n = training.X, training.weights, training.X.shape[0]
-        limits, factor, budget = LIMITS["leave one out"], None, memory_budget(self.memory)
+        limits, factor, budget = LIMITS["leave one out"], None, self.place.budget()
         if limits.exact(self.solver, n):
             K = self.make_gram(X, matrices=limits.matrices)
-            if self.fits(K, limits.matrices):
-                factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
+            if K.fits(limits.matrices):
+                factor = EigenSolver().factorise(K, w)
                 self.keep_support(X)
                 self.solver_ = "eigenpairs"
             elif self.solver != "auto":
                 what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
-                self.refuse_memory(K, limits.matrices, what, other)
+                K.refuse(limits.matrices, what, other)
         if factor is None:
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)
@@ -189,13 +225,13 @@ class RidgeLearner(KernelLearner):
         low = self.make_low_rank_gram(X, LIMITS["local ridge"].rank, held=2, fit_path=fit_path)
 
         def made() -> LocalGram:
-            return local_gram(low, self.leaf_rows, self.memory, self.random_state)
+            return local_gram(low, self.leaf_rows, self.random_state)
 
         K = made() if fit_path is None else fit_path.shared(made, "local")
         self.keep_support(X)
         self.centres_, self.leaves_ = np.asarray(K.centres), K.leaves
         self.solver_, self.gram_ = "local", K.describe()
-        jobs = leaf_jobs(K, self.memory, self.n_jobs)
+        jobs = leaf_jobs(K)
         if penalty is None:
             self.alpha_ = self._penalty_of_leaves(K, training, y, jobs)
             solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
@@ -246,12 +282,12 @@ class RidgeLearner(KernelLearner):
     def _penalty_of_few(self, training: Training, y: np.ndarray) -> float:
         """The λ that 1,400 rows choose among many, or fewer if memory is short."""
         n, one = training.X.shape[0], LIMITS["leave one out"].matrices * 8
-        most = int(min(PENALTY_ROWS, np.sqrt(memory_budget(self.memory, one * n**2) / one)))
+        most = int(min(PENALTY_ROWS, np.sqrt(self.place.budget(one * n**2) / one)))
         some = np.sort(check_random_state(self.random_state).permutation(n)[: max(most, 2)])
         w = None if training.weights is None else training.weights[some]
-        K = gram(self.kernel_, training.X[some], memory=self.memory, n_jobs=self.n_jobs).held()
-        factor = EigenSolver(memory=self.memory_beside(K)).factorise(K, w)
-        return least_left_out(factor, y[some], w, memory_budget(self.memory))[0]
+        K = self.gram_between(training.X[some]).held()
+        factor = EigenSolver().factorise(K, w)
+        return least_left_out(factor, y[some], w, self.place.budget())[0]
 
     def expansions(self, X: Any) -> Iterator[Expansion]:
         """f at new samples as sums over stored ones; each sample is in one of the parts.
@@ -264,12 +300,11 @@ class RidgeLearner(KernelLearner):
         X = self.encode_new(X)
 
         def cross(rows: np.ndarray, stored: np.ndarray) -> GramOperator:
-            some, known = X[rows], self.X_fit_[stored]
-            return gram(self.kernel_, some, known, memory=self.memory, n_jobs=self.n_jobs)
+            return self.gram_between(X[rows], self.X_fit_[stored])
 
         everything, stored = np.arange(X.shape[0]), np.arange(self.X_fit_.shape[0])
         if self.solver_ != "local" or self.leaves_.count == 1:
-            K = gram(self.kernel_, X, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+            K = self.gram_between(X, self.X_fit_)
             yield Expansion(everything, stored, K, self.dual_coef_)
             return
         leaves, centres = self.leaves_, self.centres_
@@ -299,10 +334,15 @@ class RidgeLearner(KernelLearner):
         check_count("max_iter", self.max_iter)
         check_count("rank", self.rank)
         check_count("leaf_rows", self.leaf_rows, 2)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["penalty"])
         if self.solver in ("low_rank", "local"):
             self._refuse_indefinite(self.solver)
+        if is_value(self.solver) and isinstance(self.alpha, str) and self.alpha == "auto":
+            raise ValueError(
+                f'alpha="auto" chooses the penalty by a factorisation, which '
+                f"solver={self.solver!r} is not: give a number for alpha, or search with "
+                'KernelSearchCV, or give solver="auto".'
+            )
 
     def _indefinite(self) -> bool:
         return self.kernel_.positive_definite is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.model_selection import KFold
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import DenseGram, memory_budget
+from mercer.estimator import estimator
+from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
 from mercer.learners.base import LIMITS, check_count, check_seed, finite_fit, finite_values
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
@@ -36,25 +38,22 @@ def _said_of(name: str) -> Iterator[None]:
         raise type(error)(f"{name}: {error}") from error
 
 
+@estimator
 class View(PrincipalLearner):
     """One of the two views: its samples, its kernel, and its canonical functions."""
 
-    _pairwise_callable = True
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    def __init__(
-        self, kernel: Any = "rbf", gamma: Any = None, degree: float = 3, coef0: float = 1,
-        kernel_params=None, solver="auto", rank=None, memory=None, n_jobs=None, random_state=None,
-    ):  # fmt: skip
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _pairwise_callable = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the training samples, and bind the kernel to them."""
@@ -112,6 +111,7 @@ class Whitened(NamedTuple):
         return np.sqrt(self.v) * root, root
 
 
+@estimator
 class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Canonical correlation in feature space: functions f and g of two views that maximise
 
@@ -134,17 +134,12 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Of the first view.
     kernel_y : the same, optional
         Of the second view; None means ``kernel``.
-    gamma, degree, coef0, kernel_params
-        Of named or callable kernels, as in `KernelRidge`.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes both Gram matrices; "low_rank" approximates them by ``rank`` centres.
         "auto" is exact up to 1,000 rows where five n x n matrices fit half of ``memory``.
+        A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
         Centres of "low_rank"; None means 400, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Of the folds and of the centres.
 
@@ -184,36 +179,20 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ((200, 1), (200, 1))
     """
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        alpha: Any = "auto",
-        kernel: Any = "rbf",
-        kernel_y: Any = None,
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.kernel = kernel
-        self.kernel_y = kernel_y
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    alpha: Any = "auto"
+    kernel: Any = "rbf"
+    kernel_y: Any = None
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit
@@ -313,7 +292,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _view(self, kernel: Any) -> View:
         named = not isinstance(kernel, Kernel)
-        half = memory_budget(self.memory) // 2
+        half = Place(self.memory).budget() // 2
         return View(
             kernel,
             gamma=self.gamma if named else None,

@@ -99,6 +99,12 @@ def components_by_products(
     return _of_all_rows(centred, solver.solve(centred, start))
 
 
+def components_by_value(K: GramOperator, solver: TopEigenSolver) -> Components:
+    """By this solver, or another with ``solve(K) -> Eigenpairs``."""
+    centred = CentredGram(K)
+    return _of_all_rows(centred, solver.solve(centred))
+
+
 def _start(K: GramOperator, solver: TopEigenSolver) -> np.ndarray | None:
     """About the first eigenvectors of K̃, from those of some rows; None where there are too few.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import (
     LIMITS,
     check_count,
@@ -29,6 +31,7 @@ __all__ = ["KernelDiscriminant"]
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
 
 
+@estimator
 class KernelDiscriminant(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrincipalLearner
 ):
@@ -45,24 +48,17 @@ class KernelDiscriminant(
         The shrinkage α, in units of k(x, x), added to a scatter of n rows. "auto" takes, of 19
         values from 1e-8 to 10 times the trace of the centred K, the one with the least squared
         leave-one-out error of the class indicators, which has a closed form.
-    kernel, gamma, degree, coef0, kernel_params
-        As in `KernelRidge`, but ``kernel="rbf"`` by default.
     n_components : int, optional
         Directions that `transform` returns; None means all, at most the classes less one. Classes
         are always predicted from all.
     priors : array-like of shape (n_classes,), optional
         Probabilities of the classes before x is seen; None means their shares in y.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes K; "low_rank" approximates it by ``rank`` centres. "auto" is exact up to
         3,000 rows where four n x n matrices fit ``memory``.
+        A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
         Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
-    random_state : int, RandomState or None
-        Of the centres.
 
     Attributes
     ----------
@@ -114,38 +110,22 @@ class KernelDiscriminant(
     ((150, 2), True)
     """
 
-    _pairwise_callable = True
+    alpha: Any = "auto"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    n_components: Any = None
+    priors: Any = None
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        alpha: Any = "auto",
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        n_components=None,
-        priors=None,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.priors = priors
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _pairwise_callable = True
 
     @fitting
     @finite_fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import (
     CentredGram,
     GramOperator,
     ShiftedGram,
-    gram,
     in_single_precision,
-    memory_budget,
 )
 from mercer.kernels import Kernel
 from mercer.learners.base import (
@@ -26,8 +26,11 @@ from mercer.learners.base import (
     KernelLearner,
     Training,
     check_count,
+    check_solver,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
@@ -45,6 +48,7 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
+@estimator
 class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
@@ -57,15 +61,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         A number, or how to choose one from 2 to ``max_clusters``: before the largest gap of the
         eigenvalues of D⁻¹K, where D has the sums of K's rows, or with the largest mean of
         1 - (distance to the own centre) / (distance to the nearest other one).
-    kernel : kernel object, name, "precomputed" or callable, default="rbf"
-    gamma : float > 0, "scale", "auto" or "median", default="scale"
-        Of a named kernel. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=0
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     n_init : int >= 1, default=3
         Starts, of which the one with the least inertia is kept.
     max_iter : int >= 1, default=300
@@ -75,18 +70,15 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     correction : {"lingoes"}, optional
         Make a K that is not positive semidefinite so, by δ / w_i more on its diagonal; for squared
         distances d², give -d² / 2 as a precomputed K.
-    solver : {"auto", "exact", "low_rank", "mini_batch"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "mini_batch"} or solver value, default="auto"
         "low_rank" has centres in the space of ``rank`` columns that approximate K, and
         "mini_batch" changes them by some samples at a time; "auto" is exact up to 20,000 rows. A
-        linear kernel is always solved in the space of its samples.
+        linear kernel is always solved in the space of its samples. A value, with
+        ``solve(K, weights)`` and the field ``clusters``, has its own number of starts and steps.
     rank : int, optional
         Columns of the factor (None: 300, or fewer where ``memory`` holds fewer).
     batch_size : int, default=4096
         Samples of a step of "mini_batch", which has ``max_iter`` steps.
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed of the starts and of the centres of the factor.
 
@@ -138,42 +130,23 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        kernel_params=None,
-        n_init=3,
-        max_iter=300,
-        max_clusters=10,
-        correction=None,
-        solver="auto",
-        rank=None,
-        batch_size=4096,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.max_clusters = max_clusters
-        self.correction = correction
-        self.solver = solver
-        self.rank = rank
-        self.batch_size = batch_size
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int | str = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    kernel_params: dict[str, Any] | None = None
+    n_init: int = 3
+    max_iter: int = 300
+    max_clusters: int = 10
+    correction: Any = None
+    solver: Any = "auto"
+    rank: int | None = None
+    batch_size: int = 4096
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit
@@ -198,16 +171,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         K, factored = self._operator(training)
         numbers = self._numbers(K, n)
         found: dict[int, KMeansResult] = {}
+        solver: Any = KMeansSolver(
+            1, self.max_iter, self.n_init, self._batch(), seed, self._cache_bytes(K), self.n_jobs
+        )
+        if is_value(self.solver):
+            solver = self.solver
         for k in numbers:
-            solver = KMeansSolver(
-                k,
-                self.max_iter,
-                self.n_init,
-                self._batch(),
-                seed,
-                self._cache_bytes(K),
-                self.n_jobs,
-            )
+            solver = replace(solver, clusters=k)
             found[k] = solver.solve_factor(K, w) if factored else solver.solve(K, w)
         if len(found) > 1:
             self.scores_ = {k: _silhouette(result, w) for k, result in found.items()}
@@ -235,8 +205,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         for name in ("n_init", "max_iter", "max_clusters", "batch_size"):
             check_count(name, getattr(self, name), optional=False)
         check_count("rank", self.rank)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["clusters"])
         if self.correction not in (None, "lingoes"):
             raise ValueError(f'correction={self.correction!r}: give "lingoes" or None.')
         if self.correction and self.solver in ("low_rank", "mini_batch"):
@@ -253,15 +222,15 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         n, limits = len(training.rows), LIMITS["k-means"]
         self.correction_ = self.correction_effect_ = 0.0
         exact = limits.exact("low_rank" if self.solver == "mini_batch" else self.solver, n)
-        if self.kernel_.linear and not self.correction:
-            K = gram(self.kernel_, training.X, memory=self.memory, n_jobs=self.n_jobs)
+        if self.kernel_.linear and not self.correction and not is_value(self.solver):
+            K = self.gram_between(training.X)
             self.gram_, self.solver_ = K.describe(), "Lloyd in the primal"
             return K, True
         if not exact and not self.correction:
             self.solver_ = "Lloyd, low rank" if self._batch() is None else "mini-batches, low rank"
             return self.make_low_rank_gram(training.X, limits.rank), True
         K = self.make_gram(self._rounded(training.X))
-        self.solver_ = "Lloyd"
+        self.solver_ = solver_name(self.solver) if is_value(self.solver) else "Lloyd"
         if self.correction:
             self.correction_ = _lingoes(K, training.all_weights)
             if self.correction_ > 0:
@@ -278,7 +247,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
 
     def _cache_bytes(self, K: GramOperator) -> int:
         rows = 4 * K.shape[0] ** 2 * np.dtype(K.dtype).itemsize
-        return max(memory_budget(self.memory, rows) // 2, 1)
+        return max(K.place.budget(rows) // 2, 1)
 
     def _numbers(self, K: GramOperator, n: int) -> list[int]:
         """The numbers of clusters to try."""

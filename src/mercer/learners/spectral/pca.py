@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,9 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.gram import gram
+from mercer.estimator import estimator
 from mercer.kernels import Kernel, Radial
-from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
+from mercer.learners.base import (
+    check_count,
+    check_flag,
+    check_solver,
+    finite_fit,
+    finite_values,
+    is_value,
+)
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.spectral.components import Components
 from mercer.learners.spectral.pca_solvers import SOLVERS, ComponentLearner
@@ -25,6 +33,7 @@ from mercer.threads import blas_limit, fitting
 __all__ = ["KernelPCA"]
 
 
+@estimator
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLearner):
     r"""Principal components in feature space: eigenvectors of the centred Gram matrix
 
@@ -39,24 +48,17 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Number of components, at most n; None means all whose eigenvalue is not 0.
     kernel : kernel object, name, "precomputed" or callable, default="linear"
         A callable takes two rows and returns a number.
-    gamma : float > 0, optional
-        Of a named kernel; None means 1 / n_features. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     alpha : float >= 0, default=1.0
         Penalty of the ridge regression that learns the inverse.
     fit_inverse_transform : bool, default=False
         Learn the inverse by ridge regression of the samples, which must be dense vectors, on their
         scores. Radial kernels of the Euclidean distance have an inverse without it.
-    eigen_solver : {"auto", "dense", "krylov", "arpack", "randomized", "low_rank"}, default="auto"
+    eigen_solver : str or solver value, default="auto"
         "dense" decomposes all of K; "krylov" needs about six products of K with a block of vectors,
         and "arpack" is another name of it; "randomized" does as many products as
         ``iterated_power`` says, whatever the residual; "low_rank" approximates K by ``rank``
-        centres. "auto" is exact up to 100,000 rows, beyond them of low rank.
+        centres. "auto" is exact up to 100,000 rows, beyond them of low rank. A value, such as
+        ``mercer.solvers.TopEigenSolver(1)``, finds as many eigenpairs as there are components.
     tol : float >= 0, default=0
         Of "krylov": largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0 means 1e-6.
         Eigenvalues are then right to about its square.
@@ -77,8 +79,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     memory : int, str or None
         Budget in bytes or as "4GB"; None means half of what is free. Where K does not fit, it is
         computed again for each product.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -141,48 +141,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     (1, 3)
     """
 
-    _pairwise_callable = True
+    n_components: Any = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: Any = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        kernel: Any = "linear",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params=None,
-        alpha: float = 1.0,
-        fit_inverse_transform=False,
-        eigen_solver="auto",
-        tol: float = 0,
-        max_iter=None,
-        iterated_power: Any = "auto",
-        remove_zero_eig=False,
-        random_state=None,
-        copy_X=True,
-        rank=None,
-        memory=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
+    _pairwise_callable = True
 
     @fitting
     @finite_fit
@@ -217,7 +196,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         if self.fit_inverse_transform:
             self._learn_inverse(support)
         self.keep_support(support)
-        if self.solver_ == "krylov":
+        if self.solver_ == "krylov" or is_value(self.eigen_solver):
             found.found.conclude()
         return self
 
@@ -245,7 +224,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
                 'kernel="precomputed" does not say k(x, x) of a new sample, which its '
                 "reconstruction error needs: give a kernel object and the samples themselves."
             )
-        K = gram(self.kernel_, encoded, self.X_fit_, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(encoded, self.X_fit_)
         products = np.asarray(K @ np.column_stack([self.projection_, self.mean_coef_]), np.float64)
         scores = products[:, :-1] + self.offset_
         squares = self.kernel_.diag(encoded) - 2 * products[:, -1] + self._mean_square
@@ -350,8 +329,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     # --- parameters ---------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.eigen_solver not in SOLVERS:
-            raise ValueError(f"eigen_solver={self.eigen_solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.eigen_solver, SOLVERS, ["count"], argument="eigen_solver")
         for name in ("n_components", "max_iter", "rank"):
             check_count(name, getattr(self, name))
         for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):

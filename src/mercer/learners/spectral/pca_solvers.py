@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from mercer.gram import (
     FactoredGram,
     GramOperator,
-    gram,
     held_for_products,
     in_single_precision,
-    memory_budget,
 )
-from mercer.learners.base import LIMITS, SQUARES, KernelLearner
+from mercer.learners.base import LIMITS, SQUARES, KernelLearner, is_value, solver_name
 from mercer.learners.spectral.components import (
     Components,
     components_by_products,
+    components_by_value,
     components_of_factor,
     components_of_low_rank,
     components_of_matrix,
@@ -34,13 +34,17 @@ TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
 class ComponentLearner(KernelLearner):
     """Abstract: components by the ``eigen_solver`` that is asked for or suits."""
 
-    eigen_solver: str
+    eigen_solver: Any
     tol: float
     max_iter: int | None
     iterated_power: Any
 
     def _components(self, X: Any, count: int) -> tuple[Components, Any]:
         """The components, and the samples that they are functions of."""
+        if is_value(self.eigen_solver):
+            self.solver_ = solver_name(self.eigen_solver)
+            chosen = replace(self.eigen_solver, count=count)
+            return components_by_value(self.make_gram(X), chosen), X
         n, limits = X.shape[0], LIMITS["components"]
         indefinite = self.kernel_.positive_definite is False
         solver = "krylov" if self.eigen_solver == "arpack" else self.eigen_solver
@@ -53,7 +57,7 @@ class ComponentLearner(KernelLearner):
             self.solver_ = "low_rank"
             low = self.make_low_rank_gram(X, limits.rank)
             return components_of_low_rank(low, count), X[low.centres]
-        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(X)
         self.gram_ = K.describe()
         if solver == "auto":
             solver = self._suited(K, count)
@@ -61,10 +65,9 @@ class ComponentLearner(KernelLearner):
         if solver == "primal":
             return components_of_factor(cast(FactoredGram, K), count), X
         if solver == "dense":
-            if not self.fits(K, limits.matrices):
-                self.refuse_memory(
-                    K, limits.matrices, "all eigenpairs", ', or fewer n_components with "krylov"'
-                )
+            if not K.fits(limits.matrices):
+                other = ', or fewer n_components with "krylov"'
+                K.refuse(limits.matrices, "all eigenpairs", other)
             return components_of_matrix(K.held(), count), X
         return self._by_products(X, K, count), X
 
@@ -76,22 +79,20 @@ class ComponentLearner(KernelLearner):
             smallest = min(n, m)
             needed = SQUARES * m * m
             few = m <= FEW_FEATURES or 4 * count > smallest
-            if m <= n and few and needed <= memory_budget(self.memory, needed):
+            if m <= n and few and K.place.holds(needed):
                 return "primal"
         many = n <= SMALL or 4 * count > smallest
-        return "dense" if many and self.fits(K, LIMITS["components"].matrices) else "krylov"
+        return "dense" if many and K.fits(LIMITS["components"].matrices) else "krylov"
 
     def _by_products(self, X: Any, K: GramOperator, count: int) -> Components:
         n, single = X.shape[0], None
         if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
             rounded = in_single_precision(self.kernel_, X, ROUGH)
             if rounded is not X:
-                single = gram(self.kernel_, rounded, memory=self.memory, n_jobs=self.n_jobs)
+                single = self.gram_between(rounded)
                 single = held_for_products(single)
         K = held_for_products(K) if single is None and "factor" not in K.cheap else K
-        multiplied = K if single is None else single
-        held = "dense" in multiplied.cheap and "factor" not in multiplied.cheap
-        memory = self.memory_beside(multiplied) if held else self.memory
+        memory = (K if single is None else single).beside().memory  # of what the products read
         tol, most = self.tol or TOL, self.max_iter or MOST
         if self.solver_ == "randomized":
             power = 7 if count < 0.1 * n else 4

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mercer.gram import FactoredGram, gram
-from mercer.learners.base import KernelLearner, Limits
+from mercer.gram import FactoredGram
+from mercer.learners.base import KernelLearner, Limits, check_solver, is_value, solver_name
 from mercer.learners.spectral.components import (
     Components,
+    components_by_value,
     components_of_factor,
     components_of_low_rank,
     components_of_matrix,
@@ -55,12 +56,11 @@ class PrincipalFeatures(NamedTuple):
 class PrincipalLearner(KernelLearner):
     """Abstract: a learner that works on principal features. It has the parameter ``solver``."""
 
-    solver: str
+    solver: Any
 
     def principal_features(self, X: Any, limits: Limits) -> PrincipalFeatures:
         """The features of encoded training samples; sets ``solver_`` and ``gram_``."""
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS)
         found = self._exact(X, limits) if self.solver != "low_rank" else None
         if found is None:
             low = self.make_low_rank_gram(X, limits.rank, held=1)
@@ -81,17 +81,18 @@ class PrincipalLearner(KernelLearner):
 
     def _exact(self, X: Any, limits: Limits) -> Components | None:
         """All components, or None where there are too many rows for that."""
+        if is_value(self.solver):
+            self.solver_ = solver_name(self.solver)
+            return components_by_value(self.make_gram(X), self.solver).positive()
         n = X.shape[0]
-        K = gram(self.kernel_, X, memory=self.memory, n_jobs=self.n_jobs)
+        K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "exact"
         if "factor" in K.cheap and cast(FactoredGram, K).rank <= min(n, limits.rank):
             return components_of_factor(cast(FactoredGram, K), n).positive()
         if self.solver == "auto" and n > limits.exact_rows:
             return None
-        if self.fits(K, limits.matrices):
+        if K.fits(limits.matrices):
             return components_of_matrix(K.held(), n).positive()
         if self.solver == "exact":
-            self.refuse_memory(
-                K, limits.matrices, "an eigendecomposition", ', or solver="low_rank"'
-            )
+            K.refuse(limits.matrices, "an eigendecomposition", ', or solver="low_rank"')
         return None

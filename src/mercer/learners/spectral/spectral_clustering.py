@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +12,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import FeatureGram, GramOperator, ScaledGram, memory_budget
+from mercer.estimator import estimator
+from mercer.gram import FeatureGram, GramOperator, ScaledGram
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
     Training,
     check_count,
+    check_solver,
     finite_fit,
     finite_values,
+    is_value,
+    solver_name,
 )
 from mercer.samples import is_whole
 from mercer.solvers import TopEigenSolver
@@ -34,6 +39,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 ITERATIONS = 300  # of k-means
 
 
+@estimator
 class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
@@ -47,28 +53,17 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         two eigenvalues.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
         Similarities that are not negative.
-    gamma : float > 0, "scale", "auto" or "median", default=1.0
-        Of a named kernel. Beside a kernel object it is an error.
-    degree : float, default=3
-        Of the polynomial kernel.
-    coef0 : float, default=1
-        Of the polynomial and sigmoid kernels.
-    kernel_params : dict, optional
-        Further arguments of a callable kernel.
     n_components : int, optional
         Eigenvectors that the clusters are found from; None means as many as clusters.
     n_init : int >= 1, default=10
         Starts of k-means, of which the best is kept.
     max_clusters : int >= 2, default=10
         Most clusters, where their number is chosen.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "low_rank" approximates K by ``rank`` centres; "auto" is exact up to 100,000 rows.
+        A value, such as ``mercer.solvers.TopEigenSolver(1)``, finds the eigenvectors.
     rank : int, optional
         Of "low_rank".
-    memory : int, str or None
-        Budget in bytes or as "4GB"; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
     random_state : int, RandomState or None
         Seed of the eigensolver and of k-means.
 
@@ -107,38 +102,21 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     ([1, 1, 1, 0, 0, 0, 0], [0])
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = 1.0,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params=None,
-        n_components=None,
-        n_init=10,
-        max_clusters=10,
-        solver="auto",
-        rank=None,
-        memory=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.n_init = n_init
-        self.max_clusters = max_clusters
-        self.solver = solver
-        self.rank = rank
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int | str = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+    kernel_params: dict[str, Any] | None = None
+    n_components: Any = None
+    n_init: int = 10
+    max_clusters: int = 10
+    solver: Any = "auto"
+    rank: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @fitting
     @finite_fit
@@ -161,7 +139,8 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         )
         k, count = self._clusters(n)
         # D^-½ K D^-½ u = λ u, so that D⁻¹ K e = λ e for e = D^-½ u
-        pairs, degrees = normalised_eigenpairs(K, count, seed, self.memory)
+        chosen = replace(self.solver, count=count) if is_value(self.solver) else None
+        pairs, degrees = normalised_eigenpairs(K, count, seed, self.memory, chosen)
         if k is None:
             self.scores_ = eigengaps(pairs.values)
             k = max(self.scores_, key=lambda number: self.scores_[number])
@@ -170,12 +149,14 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         E = pairs.coef[:, :m] * _inverse_root(degrees)[:, None]
         E *= np.where((E**3).sum(axis=0) < 0, -1.0, 1.0)  # else the signs would be those of chance
         unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, by which k-means tells no samples
-        cache = max(memory_budget(self.memory, 8 * E.size) // 2, 1)
+        cache = max(self.place.budget(8 * E.size) // 2, 1)
         rows = np.flatnonzero(degrees > 0)  # a sample that is not even like itself is in no cut
         means = KMeansSolver(
             k, ITERATIONS, self.n_init, None, seed, cache, self.n_jobs
         ).solve_factor(FeatureGram((np.rint(E / unit) * unit)[rows]), degrees[rows])
         self.solver_ = f"{pairs.solver}, {'exact' if exact else 'low rank'}"
+        if is_value(self.solver):
+            self.solver_ = solver_name(self.solver)
         self.eigenvalues_, self.embedding_ = pairs.values[:m], E
         self._centres, self._kept = np.asarray(means.centres), means.sizes > 0
         self.labels_ = self._nearest(E)
@@ -202,8 +183,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
             check_count(name, getattr(self, name), optional=False)
         for name in ("n_components", "rank"):
             check_count(name, getattr(self, name))
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: give one of {list(SOLVERS)}.")
+        check_solver(self.solver, SOLVERS, ["count"])
 
     def _clusters(self, n: int) -> tuple[int | None, int]:
         """The number of clusters, or None where it is chosen, and of eigenpairs."""
@@ -254,9 +234,11 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
 
 
 def normalised_eigenpairs(
-    K: GramOperator, count: int, seed: int, memory: Any = None
+    K: GramOperator, count: int, seed: int, memory: Any = None, solver: Any = None
 ) -> tuple[Eigenpairs, np.ndarray]:
     """The largest eigenpairs of D^-½ K D^-½, and the degrees D, the sums of K's rows.
+
+    ``solver`` finds them, or `TopEigenSolver` if it is None.
 
     Raises
     ------
@@ -270,7 +252,7 @@ def normalised_eigenpairs(
             "The samples need similarities with positive sums, but K has rows with sums <= 0: give "
             "a kernel that is not negative, such as RBF."
         )
-    solver = TopEigenSolver(count, SHARP, memory=memory, random_state=seed)
+    solver = solver or TopEigenSolver(count, SHARP, memory=memory, random_state=seed)
     return solver.solve(ScaledGram(K, _inverse_root(degrees))), degrees
 
 

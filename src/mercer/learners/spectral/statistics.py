@@ -18,11 +18,10 @@ from mercer.gram import (
     DenseGram,
     FeatureGram,
     GramOperator,
+    Place,
     gram,
-    in_megabytes,
     low_rank_gram,
-    memory_budget,
-)  # fmt: skip
+)
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import check_count, check_positive, join_rows
 
@@ -46,12 +45,12 @@ class PermutationTest(NamedTuple):
     permuted: np.ndarray
 
 
-def _gram(kernel: Any, X: Any, memory: Any, n_jobs: int | None) -> GramOperator:
+def _gram(kernel: Any, X: Any, place: Place) -> GramOperator:
     kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
     X = kernel.encode(X)
-    return gram(kernel.bind(X), X, memory=memory, n_jobs=n_jobs)
+    return gram(kernel.bind(X), X, place=place)
 
 
 def alignment(
@@ -71,7 +70,7 @@ def alignment(
         Centre both in feature space first (Cortes, Mohri & Rostamizadeh 2012); without, Cristianini
         et al. 2001.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        As of `mercer.gram.Place`.
 
     Notes
     -----
@@ -88,9 +87,10 @@ def alignment(
     >>> round(alignment(Linear(), [0.0, 1.0, 2.0], [[0.0], [1.0], [2.0]]), 6)
     1.0
     """
-    K = _gram(kernel, X, memory, n_jobs)
+    place = Place(memory, n_jobs)
+    K = _gram(kernel, X, place)
     if isinstance(other, (Kernel, str)):
-        L = _gram(other, X, memory, n_jobs)
+        L = _gram(other, X, place)
     else:
         L = _target_gram(np.asarray(other), K.shape[0])
     if centred:
@@ -131,7 +131,7 @@ def mmd_test(
     X, Z : raw samples of the kernel's kind, at least two each
     permutations : int >= 1, default=1000
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        As of `mercer.gram.Place`.
     random_state : int, RandomState or None
 
     Notes
@@ -153,7 +153,7 @@ def mmd_test(
     n, shapes = _count(X), [np.shape(A)[1:] for A in (X, Z) if hasattr(A, "shape")]
     if len(set(shapes)) > 1:
         raise ValueError(f"The rows of X and Z have shapes {shapes}: give the same columns.")
-    K = _gram(kernel, join_rows(X, Z), memory, n_jobs)
+    K = _gram(kernel, join_rows(X, Z), Place(memory, n_jobs))
     both = K.shape[0]
     m = both - n
     if min(n, m) < 2:
@@ -190,7 +190,7 @@ def hsic_test(
     X, Y : raw samples, as many of each
     permutations : int >= 1, default=200
     memory, n_jobs
-        As of `mercer.gram.gram`; the matrix of Y is held in memory.
+        As of `mercer.gram.Place`; the matrix of Y is held in memory.
     random_state : int, RandomState or None
 
     Notes
@@ -210,18 +210,16 @@ def hsic_test(
     True
     """
     check_count("permutations", permutations, optional=False)
-    K, L = _gram(kernel, X, memory, n_jobs), _gram(other, Y, memory, n_jobs)
+    place = Place(memory, n_jobs)
+    K, L = _gram(kernel, X, place), _gram(other, Y, place)
     n = K.shape[0]
     if L.shape[0] != n:
         raise ValueError(f"X has {n} samples and Y has {L.shape[0]}: give as many of each.")
     if n < 2:
         raise ValueError(f"X has {n} samples, of which none can be permuted: give at least two.")
     needed = 2 * 8 * n * n
-    if needed > memory_budget(memory, needed):
-        raise MemoryError(
-            f"memory={memory!r} is too small for the matrix of {n:,} samples: give "
-            f"memory={in_megabytes(needed)} or more, or fewer samples."
-        )
+    if not L.place.holds(needed):
+        L.place.refuse(needed, f"the matrix of {n:,} samples", ", or fewer samples")
     centred = np.asarray(CentredGram(DenseGram(L.dense(), symmetric=True)).dense(), np.float64)
     random = check_random_state(random_state)
     orders = [np.arange(n), *(random.permutation(n) for _ in range(permutations))]
@@ -255,7 +253,7 @@ def effective_dimension(
     rank : int, optional
         Use a factor of so many columns; None for all eigenvalues of K, which is held.
     memory, n_jobs, random_state
-        As of `mercer.gram.gram`.
+        As of `mercer.gram.Place`.
 
     Examples
     --------
@@ -265,18 +263,15 @@ def effective_dimension(
     """
     check_positive("penalty", penalty)
     check_count("rank", rank)
-    K = _gram(kernel, X, memory, n_jobs)
+    K = _gram(kernel, X, Place(memory, n_jobs))
     n = K.shape[0]
     if rank is not None:
-        low = low_rank_gram(K, rank, memory=memory, random_state=random_state, n_jobs=n_jobs)
+        low = low_rank_gram(K, rank, random_state=random_state)
         values = eigvalsh(sum(np.asarray(F.T @ F, np.float64) for _, F in low.strips()))
     else:
         needed = 2 * 8 * n * n
-        if needed > memory_budget(memory, needed):
-            raise MemoryError(
-                f"memory={memory!r} is too small for the eigenvalues of {n:,} samples: give "
-                f"memory={in_megabytes(needed)} or more, or rank=."
-            )
+        if not K.place.holds(needed):
+            K.place.refuse(needed, f"the eigenvalues of {n:,} samples", ", or rank=")
         values = eigvalsh(np.asarray(K.dense(), np.float64))
     rounding = n * float(np.finfo(K.dtype).eps) * float(values.max(initial=0))
     values = np.where(values > rounding, values, 0.0)

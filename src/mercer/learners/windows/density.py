@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import (
     DistanceLearner,
     Training,
@@ -44,6 +46,7 @@ RULES = ("scott", "silverman", "auto")
 LARGEST = 4.0  # candidate of "auto", in units of Silverman's rule
 
 
+@estimator
 class KernelDensity(DistanceLearner):
     r"""Kernel density estimate with any distance,
 
@@ -63,18 +66,9 @@ class KernelDensity(DistanceLearner):
         K(u) is exp(-u²/2) for "gaussian", exp(-u) for "exponential" and, up to u = 1, 1 for
         "tophat", 1 - u² for "epanechnikov", 1 - u for "linear" and cos(π u / 2) for "cosine", which
         are 0 beyond.
-    metric : str, Distance, kernel or callable, default="euclidean"
-        A name, a distance of `mercer.distances` on any kind of sample, a kernel (the distance
-        between features) or a function of two samples.
-    metric_params : dict, optional
-        Further parameters of a named metric.
     algorithm, atol, rtol, breadth_first, leaf_size
         Those of scikit-learn, which say there how far a sum over a tree may be wrong. The sum here
         is exact, hence within any tolerance: they are checked, and change no result.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for tiles; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -114,32 +108,18 @@ class KernelDensity(DistanceLearner):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = 1.0,
-        kernel: str = "gaussian",
-        metric: Any = "euclidean",
-        metric_params: Any = None,
-        algorithm: str = "auto",
-        atol: float = 0.0,
-        rtol: float = 0.0,
-        breadth_first: bool = True,
-        leaf_size: int | None = None,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.metric = metric
-        self.metric_params = metric_params
-        self.algorithm = algorithm
-        self.atol = atol
-        self.rtol = rtol
-        self.breadth_first = breadth_first
-        self.leaf_size = leaf_size
-        self.memory = memory
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    bandwidth: float | str = 1.0
+    kernel: str = "gaussian"
+    metric: Any = "euclidean"
+    metric_params: Any = None
+    algorithm: str = "auto"
+    atol: float = 0.0
+    rtol: float = 0.0
+    breadth_first: bool = True
+    leaf_size: int | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -223,8 +203,7 @@ class KernelDensity(DistanceLearner):
         )
         logs = window_totals(
             self.distance_, X, X, w[:, None], SHAPES[self.kernel], widths,
-            _logarithm, left_out=np.ones(len(rows)), nearest=False, memory=self.memory,
-            n_jobs=self.n_jobs,
+            _logarithm, left_out=np.ones(len(rows)), nearest=False, place=self.place,
         )  # fmt: skip
         likelihoods = (logs - np.log(others)) @ w / w.sum() - d * np.log(widths)
         self.log_likelihoods_ = dict(zip(widths.tolist(), likelihoods.tolist(), strict=True))
@@ -237,8 +216,7 @@ class KernelDensity(DistanceLearner):
         X = self.encode_new(X)
         logs = window_totals(
             self.distance_, X, self.X_fit_, self._weights[:, None], SHAPES[self.kernel],
-            np.array([self.bandwidth_]), _logarithm, nearest=False, memory=self.memory,
-            n_jobs=self.n_jobs,
+            np.array([self.bandwidth_]), _logarithm, nearest=False, place=self.place,
         )  # fmt: skip
         return logs[0] - np.log(self._total) - self.log_volume_
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer.distances import Distance
+from mercer.gram import Place
 from mercer.learners.windows.totals import SHAPES, candidate_widths, window_totals
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -26,7 +27,7 @@ STEPS = 60
 
 
 def learn_feature_widths(
-    X: Any, Y: np.ndarray, w: np.ndarray, distance: Distance, n_jobs: int | None = None
+    X: Any, Y: np.ndarray, w: np.ndarray, distance: Distance, place: Place
 ) -> Distance:
     r"""A copy of the distance with the weights of the least squared leave-one-out error.
 
@@ -39,7 +40,8 @@ def learn_feature_widths(
         Weights of the rows.
     distance : Distance
         With ``weights``: `raw` is a weighted sum of terms. Weights that are 0 stay 0.
-    n_jobs : int or None
+    place : Place
+        Memory and threads.
 
     Notes
     -----
@@ -54,7 +56,7 @@ def learn_feature_widths(
         distance.term(X[:1], X[:1], 0)  # which says why
     step = max(1, -(-X.shape[0] // ROWS))
     X, Y, w = X[::step], Y[::step].astype(np.float64), w[::step]
-    problem = _Problem(X, Y, w, distance, n_jobs)
+    problem = _Problem(X, Y, w, distance, place)
     start = problem.start()
     positive = start > 0
     bounds = [(t - 2 * BOUND, t + BOUND) for t in np.log(start[positive])]
@@ -77,8 +79,8 @@ def learn_feature_widths(
 class _Problem:
     """The rows that learn, and the leave-one-out error of their window."""
 
-    def __init__(self, X: Any, Y: np.ndarray, w: np.ndarray, distance: Distance, n_jobs: Any):
-        self.X, self.Y, self.w, self.distance, self.n_jobs = X, Y, w, distance, n_jobs
+    def __init__(self, X: Any, Y: np.ndarray, w: np.ndarray, distance: Distance, place: Place):
+        self.X, self.Y, self.w, self.distance, self.place = X, Y, w, distance, place
         self.ratio = 2 / distance.exponent  # ρ² = raw ** ratio
         spread = Y - np.average(Y, axis=0, weights=w)
         self.share = w / max(float(w @ (spread**2).sum(axis=1)), 1e-300)
@@ -104,7 +106,7 @@ class _Problem:
         widths = candidate_widths(2 * (weights > 0).sum() ** (1 / distance.exponent), 2.0)
         share = np.minimum(self.w, 1) / self.w
         means = window_totals(
-            alike, X, X, V, SHAPES["gaussian"], widths, _mean, left_out=share, n_jobs=self.n_jobs
+            alike, X, X, V, SHAPES["gaussian"], widths, _mean, left_out=share, place=self.place
         )
         errors = ((means - self.Y) ** 2).sum(axis=2) @ self.share
         return weights / widths[int(np.argmin(errors))] ** distance.exponent
@@ -140,7 +142,7 @@ class _Problem:
                 x, self.X, G
             )
 
-        parts = list(ordered_map(strip, range(0, len(self.w), STRIP), self.n_jobs))
+        parts = list(ordered_map(strip, range(0, len(self.w), STRIP), self.place.n_jobs))
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.distances import dense_rows
+from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, finite_fit, finite_values
 from mercer.learners.windows.feature_widths import learn_feature_widths
 from mercer.learners.windows.smoother import Smoother
@@ -28,6 +30,7 @@ WIDTHS = ("auto", "features")
 WIDEST = 2.0  # candidate, in medians of the distances
 
 
+@estimator
 class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     r"""Nadaraya-Watson regression, the mean of the targets over a window,
 
@@ -51,19 +54,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         alike; so the answer is never NaN.
     degree : {0, 1}, default=0
         0 is the mean. 1 is the local line, for vectors; it has less bias at the edges of the data.
-    metric : str, Distance, kernel or callable, default="minkowski"
-        A name, a distance of `mercer.distances` on any kind of sample, a kernel (the distance
-        between features) or a function of two samples.
-    p : float >= 0, default=2
-        Of "minkowski".
-    metric_params : dict, optional
-        Further parameters of a named metric.
     algorithm : str or Index, default="auto"
         How the k nearest rows are searched for, as `mercer.search.fit_index` says.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for tiles; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores.
 
     Attributes
     ----------
@@ -114,30 +106,17 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     array([2.8])
     """
 
-    def __init__(
-        self,
-        width: Any = "auto",
-        *,
-        n_neighbors: Any = None,
-        window: str = "gaussian",
-        degree: int = 0,
-        metric: Any = "minkowski",
-        p: float = 2,
-        metric_params: Any = None,
-        algorithm: Any = "auto",
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        self.width = width
-        self.n_neighbors = n_neighbors
-        self.window = window
-        self.degree = degree
-        self.metric = metric
-        self.p = p
-        self.metric_params = metric_params
-        self.algorithm = algorithm
-        self.memory = memory
-        self.n_jobs = n_jobs
+    width: Any = "auto"
+    _: KW_ONLY
+    n_neighbors: Any = None
+    window: str = "gaussian"
+    degree: int = 0
+    metric: Any = "minkowski"
+    p: float = 2
+    metric_params: Any = None
+    algorithm: Any = "auto"
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -158,7 +137,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
             raise ValueError(f"width={self.width!r} leaves a row out, but n_samples=1: give h.")
         if self.width == "features":
             self.distance_ = learn_feature_widths(
-                training.X, y.reshape(n, -1), w, self.distance_, self.n_jobs
+                training.X, y.reshape(n, -1), w, self.distance_, self.place
             )
         rows = dense_rows(training.X) if self.degree else None
         self._smoother = Smoother(y.reshape(n, -1), w, rows)
@@ -298,7 +277,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         share = np.minimum(self._weights, 1) / self._weights if left_out else None
         return window_totals(
             self.distance_, X, Z, V, shape, widths, reduce, Q=Q, left_out=share,
-            memory=self.memory, n_jobs=self.n_jobs,
+            place=self.place,
         )  # fmt: skip
 
     def _points(self, X: Any) -> np.ndarray | None:

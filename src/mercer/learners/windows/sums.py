@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Distance
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.windows.shapes import window
-from mercer.threads import count_jobs, ordered_map
+from mercer.threads import ordered_map
 
 __all__ = ["window_sums"]
 
@@ -26,8 +26,7 @@ def window_sums(
     widths: Sequence[float],
     reduce: Callable[[np.ndarray, slice], np.ndarray],
     *,
-    memory: Any = None,
-    n_jobs: int | None = None,
+    place: Place,
 ) -> np.ndarray:
     """What ``reduce`` makes of Σ_j K(ρ(z_i, x_j) / h) T[j], for each width h.
 
@@ -45,6 +44,8 @@ def window_sums(
     reduce : callable
         Takes the sums of some queries, (widths, rows, columns), and which queries they are; returns
         an array whose second axis are these queries.
+    place : Place
+        Memory and threads.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def window_sums(
     B = distance.prepare(X)
     A = B if Z is None else distance.prepare(Z, B)
     q = A.shape[0]
-    room = memory_budget(memory) // (count_jobs(n_jobs) * 40)
+    room = place.budget() // (place.jobs * 40)
     edge = int(np.clip(np.sqrt(room), LEAST, EDGE))
 
     def strip(start: int) -> np.ndarray:
@@ -75,4 +76,4 @@ def window_sums(
                 total += window(name, D, width) @ T[s : s + edge]
         return reduce(sums, rows)
 
-    return np.concatenate(list(ordered_map(strip, range(0, q, edge), n_jobs)), axis=1)
+    return np.concatenate(list(ordered_map(strip, range(0, q, edge), place.n_jobs)), axis=1)

@@ -14,10 +14,10 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, tile_edge
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.learners.windows.shapes import WINDOWS
 from mercer.search import Index
-from mercer.threads import count_jobs, ordered_map, raise_if_stopped
+from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = [
     "NEAREST",
@@ -79,8 +79,7 @@ def window_totals(
     Q: np.ndarray | None = None,
     left_out: np.ndarray | None = None,
     nearest: bool = True,
-    memory: int | float | str | None = None,
-    n_jobs: int | None = None,
+    place: Place,
 ) -> np.ndarray:
     """What ``reduce`` makes of the sums over the windows around each row of X, (G, n) or (G, n, r).
 
@@ -101,7 +100,8 @@ def window_totals(
         For X that is Z: the share of its own V that each row does not see, in [0, 1].
     nearest : bool
         Whether the nearest rows, all alike, stand for a window that is empty.
-    memory, n_jobs
+    place : Place
+        Memory and threads.
 
     Notes
     -----
@@ -112,8 +112,8 @@ def window_totals(
     widths = np.asarray(widths, np.float64)
     Q = np.zeros((len(V), 0)) if Q is None else Q
     n, m = X.shape[0], Z.shape[0]
-    jobs, size = count_jobs(n_jobs), max(X.dtype.itemsize, Z.dtype.itemsize)
-    room = memory_budget(memory, 8 * jobs * size * EDGE**2) / (8 * jobs * size)
+    jobs, size = place.jobs, max(X.dtype.itemsize, Z.dtype.itemsize)
+    room = place.budget(8 * jobs * size * EDGE**2) / (8 * jobs * size)
     edge = tile_edge((n, m), distance.pair_cost(X))
     # a tile and the sums of its rows fit
     sums = 4 * len(widths) * (V.shape[1] + Q.shape[1])
@@ -154,7 +154,7 @@ def window_totals(
         part = slice(start, start + len(rows))
         return np.stack([reduce(v, q, s, part) for v, q, s in zip(values, squares, log_scale)])
 
-    return np.concatenate(list(ordered_map(strip, range(0, n, step), n_jobs)), axis=1)
+    return np.concatenate(list(ordered_map(strip, range(0, n, step), place.n_jobs)), axis=1)
 
 
 def neighbour_totals(

@@ -161,7 +161,7 @@ class DecisionSurfaceDisplay:
         Raises
         ------
         ValueError
-            X has not two columns of finite numbers, or y is missing or does not match X.
+            X does not have two columns of finite numbers, or y is missing or does not match X.
         sklearn.exceptions.NotFittedError
             The estimator is not fitted.
         """

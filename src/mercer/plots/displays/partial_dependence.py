@@ -19,7 +19,7 @@ __all__ = ["Dependence", "PartialDependenceDisplay"]
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
-LEVELS = 12  # most values of a column that is no number
+LEVELS = 12  # most values of a column that is not numeric
 FLAT = 0.1  # share of the predictions' standard deviation below which nothing changes
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
@@ -147,7 +147,7 @@ class PartialDependenceDisplay:
         unknown = [name for name in names if name not in rows.kinds]
         if unknown:
             raise ValueError(
-                f"columns={columns!r}: {unknown[0]!r} is no column that the estimator uses; it "
+                f"columns={columns!r}: {unknown[0]!r} is not a column that the estimator uses; it "
                 f"uses {list(rows.kinds)[:20]}."
             )
         found = []

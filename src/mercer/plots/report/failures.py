@@ -20,6 +20,7 @@ from sklearn.metrics import (
 from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import Rows
+from mercer.samples import kind_that_holds
 from mercer.selection.automatic import wilson
 from mercer.tables import ColumnKind, as_numbers, missing_values
 
@@ -383,7 +384,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, np.datetime64):  # without the seconds, and the time of day of a mere date
         text = str(value.astype("datetime64[s]")).replace("T", " ").removesuffix(":00")
         return text.removesuffix(" 00:00")
-    text = "–" if value is None else str(value)
+    kind = kind_that_holds(value)
+    text = "–" if value is None else str(value) if kind is None else kind.text(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

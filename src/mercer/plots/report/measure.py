@@ -330,7 +330,7 @@ def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
 
 
 def _dependences(model: Any, X: Any, columns: list, seed: int | None, clock: Clock) -> list:
-    """How predictions depend on columns with an order or levels; empty if X is no table."""
+    """How predictions depend on columns with an order or levels; empty if X is not a table."""
     objects = [c.name for c in getattr(model, "columns_", []) if c.of.samples is not None]
     shown = [name for name in columns if name not in objects]
     if not _is_table(X) or not shown:

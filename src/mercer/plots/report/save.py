@@ -92,7 +92,7 @@ def save_report(
     values : bool
         Whether the report may hold values of single rows.
     time : float, optional
-        About how many seconds this may take; None is no limit.
+        About how many seconds this may take; None means no limit.
 
     Returns
     -------

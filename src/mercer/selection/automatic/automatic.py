@@ -20,7 +20,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import memory_budget
+from mercer.estimator import documented
+from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
@@ -51,7 +52,26 @@ __all__ = ["KernelClassifier", "KernelRegressor"]
 
 
 class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
-    """Abstract: the parts of the classifier and the regressor that are the same."""
+    """Abstract: the parts of the classifier and the regressor that are the same.
+
+    Parameters
+    ----------
+    time : float or str
+        Time budget of ``fit`` in seconds or as "5min"; small tables need less.
+    trials : int, optional
+        A fixed number of candidates instead of a time budget: gives the same model on any machine.
+    kind : dict, optional
+        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
+        columns whose kind should not be inferred.
+    drop : list, optional
+        Columns to leave out.
+    replay : list of dict, optional
+        The ``schedule_`` of an earlier fit, to repeat it.
+    random_state : int, RandomState or None
+        Seed of all that is drawn at random.
+    progress : callable, optional
+        Called before each trial with a dict: trial, done, of, leaderboard.
+    """
 
     task: str
     machine_: Machine
@@ -149,7 +169,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     ) -> EncodedTable:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
-        memory = memory_budget(self.memory)
+        memory = Place(self.memory).budget()
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         table, task, y, weights, kept = self._read(X, y, sample_weight)
@@ -240,13 +260,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         rows = self.encoder_.encoded(table)
-        fitter = Fitter(
-            SearchSettings(
-                task, self.encoder_.features_, rows.matrix, y,
-                metric_named(self.metric_, self.task), memory_budget(self.memory), self._seed,
-                weights, n_jobs=self.n_jobs,
-            )
+        settings = SearchSettings(
+            task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
+            Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
         )  # fmt: skip
+        fitter = Fitter(settings)
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
         fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
@@ -278,7 +296,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_count("rank", rank)
         M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
-            self.machine_, self.kernel_, M, min(rank, len(M)), memory=memory_budget(self.memory),
+            self.machine_, self.kernel_, M, min(rank, len(M)), memory=Place(self.memory).budget(),
             n_jobs=self.n_jobs, random_state=self._seed,
         )  # fmt: skip
         self._stored, self._given = self.machine_.stored, None
@@ -433,33 +451,16 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         return tags
 
 
+@documented
 class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     """Classification of table rows by a kernel machine that is chosen and tuned for them.
 
     Parameters
     ----------
-    time : float or str, default=120
-        Time budget of ``fit`` in seconds or as "5min"; small tables need less.
-    memory : int, str or None
-        Memory budget in bytes or as "4GB"; None means half of the free memory.
-    trials : int, optional
-        A fixed number of candidates instead of a time budget: gives the same model on any machine.
     metric : str, optional
         "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1". The
         default is "accuracy", but "average_precision" for two classes of which one has less than a
         tenth of the rows.
-    kind : dict, optional
-        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
-        columns whose kind should not be inferred.
-    drop : list, optional
-        Columns to leave out.
-    replay : list of dict, optional
-        The ``schedule_`` of an earlier fit, to repeat it.
-    random_state : int, RandomState or None, default=0
-    n_jobs : int or None
-        Threads; None means all cores.
-    progress : callable, optional
-        Called before each trial with a dict: trial, done, of, leaderboard.
 
     Attributes
     ----------
@@ -543,11 +544,16 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         return self.classes_[P.argmax(axis=1)]
 
 
+@documented
 class KernelRegressor(RegressorMixin, _AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
-    Parameters, attributes and method are those of `KernelClassifier`, without classes and
-    probabilities; ``metric`` is "r2" (default), "rmse" or "mae".
+    Attributes and method are those of `KernelClassifier`, without classes and probabilities.
+
+    Parameters
+    ----------
+    metric : {"r2", "rmse", "mae"}, optional
+        The default is "r2".
 
     Examples
     --------

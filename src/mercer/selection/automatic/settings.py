@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gram import Place
 from mercer.learners.base import LEAF_ROWS
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget
@@ -121,6 +122,11 @@ class SearchSettings:
     def Y(self) -> np.ndarray:
         """The targets that machines are fitted to, (n, outputs)."""
         return self.task.targets(self.y)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the Gram matrices of the search are made."""
+        return Place(self.memory, self.n_jobs)
 
     @cached_property
     def objects(self) -> bool:

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
-from mercer.gram import memory_budget
+from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
 from mercer.samples import refuse_one
@@ -146,7 +146,7 @@ class KernelSearchCV(GridSearchCV):
             )
         # raise errors for unknown names before any work
         models = [self._candidate(parameters) for parameters in candidates]
-        budget = memory_budget(self.memory)
+        budget = Place(self.memory).budget()
         self._check_early_stopping()
         self._get_scorers()  # raises an error too if several metrics need a refit=
         fit_params = {name: value for name, value in params.items() if name != "groups"}
@@ -215,7 +215,7 @@ class KernelSearchCV(GridSearchCV):
         given, memory = (self.estimator, self.cv), self.memory
         if memory is not None:  # the processes of the fits share it
             processes = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-            memory = max(memory_budget(memory) // processes, 1)
+            memory = max(Place(memory).budget() // processes, 1)
         self.estimator, self.cv = self._within(clone(self.estimator), memory), cv
         try:
             super().fit(X, y, **params)

@@ -8,12 +8,13 @@ and solvers need not know. `SharedMatrices` holds the matrices within the memory
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 from mercer.solvers.rows import rounds_to_float32
@@ -35,6 +36,9 @@ def key_of(value: Any) -> Any:
     if isinstance(value, Comparison):  # all that it holds: what `bind` learnt may be no parameter
         held = vars(value)
         return type(value), tuple((name, key_of(held[name])) for name in sorted(held))
+    if is_frozen(value):
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        return type(value), key_of(held)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return "array", value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -46,6 +50,12 @@ def key_of(value: Any) -> Any:
     if isinstance(value, (int, float, np.number)):
         return "number", float(value)
     return "object", id(value)
+
+
+def is_frozen(value: Any) -> bool:
+    """Whether a value is one of a frozen dataclass, as solvers are."""
+    made = getattr(type(value), "__dataclass_params__", None)
+    return made is not None and made.frozen
 
 
 class SharedMatrices:
@@ -94,7 +104,7 @@ class SharedMatrices:
         that fits leave room for.
         """
         dtype = self._precision(kernel, room)
-        K = gram(kernel, self.samples, n_jobs=self.n_jobs).dense()
+        K = gram(kernel, self.samples, place=Place(n_jobs=self.n_jobs)).dense()
         if K.dtype != dtype:
             K = by_strips(K, lambda values: values, dtype, self.n_jobs)
         self._grams[key_of(kernel)] = K

@@ -15,9 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from mercer.gram import FactoredGram, GramOperator, in_megabytes, memory_budget, require
+from mercer.gram import FactoredGram, GramOperator, Place, refuse_overflow, require
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge import refuse_overflow
 from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 
 __all__ = ["Eigenpairs", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs"]
@@ -98,7 +97,7 @@ class TopEigenSolver:
         n, k = K.shape[0], min(self.count, K.shape[0])
         block = min(k + GUARDS, WIDEST, n)
         keep = min(k + block, n)
-        most = self._columns(n, keep, block)
+        most = self._columns(K.beside(self.memory), n, keep, block)
         tol = max(self.tol, 0.0 if self.patience else FLOOR * float(np.finfo(K.dtype).eps))
         # threads of BLAS wait for each other longer than such slim matrices take
         with blas_threads(1) if n * most <= SLIM else nullcontext():
@@ -139,16 +138,14 @@ class TopEigenSolver:
             certificate="relative residual",
         )
 
-    def _columns(self, n: int, keep: int, block: int) -> int:
+    def _columns(self, place: Place, n: int, keep: int, block: int) -> int:
         """Columns of the basis: two such matrices in float64, and two of ``keep`` columns."""
         least, most = min(keep + block, n), min(keep + BLOCKS * block, n)
         column = 16 * n
-        budget = memory_budget(self.memory, (most + keep) * column)
+        budget = place.budget((most + keep) * column)
         if budget < (least + keep) * column:
-            raise MemoryError(
-                f"memory={self.memory!r} is too small for {self.count} eigenpairs of {n:,} rows: "
-                f"give memory={in_megabytes((least + keep) * column)} or more, or fewer eigenpairs."
-            )
+            what = f"{self.count} eigenpairs of {n:,} rows"
+            place.refuse((least + keep) * column, what, ", or fewer eigenpairs")
         return min(most, budget // column - keep)
 
 

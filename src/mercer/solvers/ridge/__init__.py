@@ -14,7 +14,6 @@ from mercer.solvers.ridge.preconditioners import (
 )
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
-from mercer.solvers.ridge.ridge_system import refuse_overflow
 
 __all__ = [
     "CholeskyFactor",
@@ -33,6 +32,5 @@ __all__ = [
     "RidgeSweep",
     "left_out_fit",
     "probabilities",
-    "refuse_overflow",
     "rounding_of",
 ]

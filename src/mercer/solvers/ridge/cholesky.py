@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
-from mercer.gram import GramOperator, require
-from mercer.solvers.lapack import cholesky_factor, inverse_diagonal, solve_factored
+from mercer.gram import GramFactor, GramOperator, require
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.eigenpairs import EigenFactor
 from mercer.solvers.ridge.ridge_system import RidgeSystem, solve_by_penalty
@@ -52,7 +50,7 @@ class CholeskySolver:
 
     def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> CholeskyFactor:
         """The factor, which serves any number of right sides; ``penalty`` is a number."""
-        require(K, "dense", "CholeskySolver")
+        require(K, "factorise", "CholeskySolver")
         if np.size(self.penalty) != 1:
             raise ValueError(
                 f"penalty={self.penalty!r}: one factor belongs to one number. Use solve, or "
@@ -91,16 +89,12 @@ class CholeskyFactor:
             self._factor = self._factorise(np.dtype(np.float64))
         self._eigen = EigenFactor(K, weights, memory) if self._factor is None else None
 
-    def _factorise(self, dtype: np.dtype) -> np.ndarray | None:
-        """The lower factor of S + λ I, or None when it is singular in this precision."""
-        A = self.system.matrix(self.penalty, dtype)
-        # the norm of A by strips, since |A| would be another matrix
-        norm = max(np.abs(A[:, s : s + 64]).sum(axis=0).max() for s in range(0, len(A), 64))
-        if not cholesky_factor(A):
+    def _factorise(self, dtype: np.dtype) -> GramFactor | None:
+        """The factor of S + λ I, or None when it is singular in this precision."""
+        try:
+            return self.system.S.factorise(self.penalty, dtype)
+        except np.linalg.LinAlgError:
             return None
-        (pocon,) = scipy.linalg.get_lapack_funcs(("pocon",), (A,))
-        reciprocal_condition, _ = pocon(A, norm, uplo="L")
-        return A if reciprocal_condition > 4 * np.finfo(dtype).eps else None
 
     def solve(self, y: np.ndarray) -> Result:
         """a for y of shape (n,) or (n, outputs)."""
@@ -112,7 +106,8 @@ class CholeskyFactor:
         norm = system.norm(penalty)
         tol, gap, iterations = len(b) * np.finfo(np.float64).eps, np.inf, 0
         while iterations < 10:  # refinement: each step gains what the factor's precision holds
-            candidate = z + self._backward(r)
+            assert self._factor is not None
+            candidate = z + self._factor.solve(r)
             residual = system.residual(candidate, b, penalty)
             scale = norm * np.linalg.norm(candidate, axis=0) + np.linalg.norm(b, axis=0)
             error = np.linalg.norm(residual, axis=0) / np.where(scale > 0, scale, 1)
@@ -143,13 +138,9 @@ class CholeskyFactor:
             return self._eigen.leave_one_out(y, [self.penalty])[0]
         system = self.system
         assert self._factor is not None
-        return system.leave_one_out(self._refined(y), inverse_diagonal(self._factor), y)
+        return system.leave_one_out(self._refined(y), self._factor.inverse_diagonal(), y)
 
     def _refined(self, y: np.ndarray) -> np.ndarray:
         a = self.solve(y).coef.reshape(self.system.n, -1)
         a = a if self.system.kept is None else a[self.system.kept]
         return a if self.system.scale is None else a / self.system.scale[:, None]
-
-    def _backward(self, b: np.ndarray) -> np.ndarray:
-        assert self._factor is not None
-        return solve_factored(self._factor, b).astype(np.float64)

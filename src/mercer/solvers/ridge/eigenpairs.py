@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
-from mercer.gram import FeatureGram, GramOperator, memory_budget, require
+from mercer.gram import FeatureGram, GramOperator, require
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.ridge_system import (
     RidgeSystem,
     check_penalties,
-    refuse_overflow,
     solve_by_penalty,
 )
 
@@ -35,7 +33,8 @@ class EigenSolver:
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output.
     memory : int, str or None
-        Budget in bytes or as "4GB" for what stands beside K; None means half of the free memory.
+        Budget in bytes or as "4GB" for what stands beside K; None means what is left beside K
+        of the memory of its place.
 
     Notes
     -----
@@ -69,7 +68,7 @@ class EigenSolver:
 
     def factorise(self, K: GramOperator, weights: np.ndarray | None = None) -> EigenFactor:
         """The eigenpairs, which serve any number of right sides and penalties."""
-        require(K, "dense", "EigenSolver")
+        require(K, "factorise", "EigenSolver")
         return EigenFactor(K, weights, self.memory)
 
     def solve(self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None) -> Result:
@@ -97,13 +96,7 @@ class EigenFactor:
         memory: int | float | str | None = None,
     ):
         self.system = RidgeSystem(K, weights)
-        beside = 3 * self.system.K.nbytes  # divide and conquer; the QR method works in place
-        driver = "evd" if beside <= memory_budget(memory, beside) else "ev"
-        S = self.system.matrix(0.0)
-        refuse_overflow(S)
-        self.eigenvalues, self.Q = scipy.linalg.eigh(
-            S, overwrite_a=True, check_finite=False, driver=driver
-        )
+        self.eigenvalues, self.Q = self.system.S.eigenpairs(memory)
         size = np.abs(self.eigenvalues)
         # measured: the eigenvalues of a singular K come out below 4 eps ‖K‖, for n up to 2000
         self.noise = 10 * float(np.finfo(size.dtype).eps) * float(size.max(initial=0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.solvers.lapack import cholesky_factor, inverse_diagonal, solve_factored
+from mercer.gram import cholesky_factor, inverse_diagonal, solve_factored
 
 __all__ = ["left_out_fit"]
 

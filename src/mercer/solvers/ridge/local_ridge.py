@@ -17,10 +17,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import LocalGram
-from mercer.solvers.lapack import cholesky_factor, inverse_diagonal, solve_factored
+from mercer.gram import (
+    LocalGram,
+    cholesky_factor,
+    inverse_diagonal,
+    refuse_overflow,
+    solve_factored,
+)
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge.ridge_system import refuse_overflow, solve_by_penalty
+from mercer.solvers.ridge.ridge_system import solve_by_penalty
 from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = ["LocalSolver", "rounding_of"]
@@ -98,6 +103,11 @@ class LocalSolver:
         return self._solve(K, y, weights, float(self.penalty), True)
 
     def _solve(self, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
+        if not isinstance(K, LocalGram):
+            raise TypeError(
+                f"LocalSolver needs a LocalGram, and {K.describe()} is none: make one by "
+                "mercer.gram.LocalGram(low, mercer.gram.grow_leaves(low, rows))."
+            )
         if K.dtype == np.float32:
             try:
                 found = self._solve_in(np.dtype(K.dtype), K, y, weights, penalty, leave_out)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import FeatureGram, LowRankGram
+from mercer.gram import FeatureGram, LowRankGram, refuse_overflow
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge.ridge_system import check_penalties, refuse_overflow, solve_by_penalty
+from mercer.solvers.ridge.ridge_system import check_penalties, solve_by_penalty
 
 __all__ = ["LowRankFactor", "LowRankSolver"]
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import GramOperator, LowRankGram, in_megabytes, memory_budget, pivoted_cholesky
+from mercer.gram import GramOperator, LowRankGram, Place, pivoted_cholesky
 
 __all__ = ["NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner"]
 
@@ -106,24 +106,22 @@ class NystroemPreconditioner:
     def prepare(self, K: GramOperator, weights: np.ndarray | None = None) -> NystroemInverse:
         """The map for K (n, n) and weights (n,); it takes residuals and penalties."""
         n = K.shape[0]
-        rank = self._rank(n, np.dtype(K.dtype).itemsize)
-        low = pivoted_cholesky(K, min(rank, n), random_state=self.random_state, n_jobs=self.n_jobs)
+        rank = self._rank(n, np.dtype(K.dtype).itemsize, K.beside(self.memory))
+        low = pivoted_cholesky(K, min(rank, n), random_state=self.random_state)
         # with λ = 0 what F leaves of K, spread evenly, stands in for it
         least = max(low.error, 1e-12) * float(K.diag().mean())
         return NystroemInverse(low, np.ones(n) if weights is None else np.sqrt(weights), least)
 
-    def _rank(self, n: int, itemsize: int) -> int:
+    def _rank(self, n: int, itemsize: int, place: Place) -> int:
         """The columns of F that are asked for, or as many as fit the memory."""
         if self.rank is not None:
             needed = min(self.rank, n) * (n * itemsize + BESIDE * min(self.rank, n))
-            if needed > memory_budget(self.memory, needed):
-                raise MemoryError(
-                    f"memory={self.memory!r} does not hold a preconditioner of rank={self.rank}: "
-                    f"give memory={in_megabytes(needed)} or more, or a smaller rank."
-                )
+            if not place.holds(needed):
+                what = f"a preconditioner of rank={self.rank}"
+                place.refuse(needed, what, ", or a smaller rank")
             return self.rank
         rank = int(10 * n**0.5)
-        budget = memory_budget(self.memory, rank * (n * itemsize + BESIDE * rank))
+        budget = place.budget(rank * (n * itemsize + BESIDE * rank))
         while rank > 1 and rank * (n * itemsize + BESIDE * rank) > budget:
             rank = rank * 9 // 10
         return rank

@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import GramOperator, memory_budget, require
-from mercer.solvers.lapack import cholesky_factor, solve_factored, symmetric_product
+from mercer.gram import (
+    GramOperator,
+    Place,
+    cholesky_factor,
+    require,
+    solve_factored,
+    symmetric_product,
+)
 from mercer.solvers.result import Result
 from mercer.solvers.ridge.cholesky import CholeskySolver
 from mercer.solvers.ridge.ridge_system import RidgeSystem
@@ -80,12 +86,12 @@ class RidgeSweep:
         self, K: GramOperator, y: np.ndarray, weights: np.ndarray | None = None
     ) -> list[Result]:
         """A `Result` for each λ, for y of shape (n,) or (n, outputs); ``coef`` is float64."""
-        require(K, "dense", "RidgeSweep")
+        require(K, "factorise", "RidgeSweep")
         penalties = np.asarray(self.penalties, dtype=np.float64)
         distinct = np.unique(penalties[penalties > 0])
         found: dict[float, Result] = {}
-        if len(distinct) >= FEW and K.shape[0] >= SMALL:
-            found = self._sweep(RidgeSystem(K, weights), y, distinct)
+        if len(distinct) >= FEW and K.shape[0] >= SMALL and "dense" in K.cheap:
+            found = self._sweep(RidgeSystem(K, weights), y, distinct, K.beside(self.memory))
         results = []
         for λ in penalties:
             if λ not in found:
@@ -93,22 +99,24 @@ class RidgeSweep:
             results.append(found[λ])
         return results
 
-    def _sweep(self, system: RidgeSystem, y: np.ndarray, penalties: np.ndarray):
+    def _sweep(
+        self, system: RidgeSystem, y: np.ndarray, penalties: np.ndarray, place: Place
+    ) -> dict[float, Result]:
         """λ -> Result, of those λ whose solution is certified."""
         b = system.right_side(y)
         one = 8 * len(b) ** 2
-        most = memory_budget(self.memory, one * len(penalties)) // one
+        most = place.budget(one * len(penalties)) // one
         if most < 2:  # there is no room for a copy of K and a factor
             return {}
         if system.scale is None and system.dtype == np.float64:
-            S = np.ascontiguousarray(system.K)
+            S = np.ascontiguousarray(system.K.dense())
         else:
-            S = system.matrix(0.0, np.dtype(np.float64)).T  # by rows: it is symmetric
+            S = system.S.fresh(np.dtype(np.float64))
             most -= 1
         norm = float(np.linalg.norm(S))
         # ‖r‖ that keeps predictions within tol: see the notes
         squares = len(b) if system.scale is None else np.sum(system.scale**2)
-        peak = float(np.sqrt(max(system.K.diagonal().max(), 0)))
+        peak = float(np.sqrt(max(system.K.diag().max(), 0)))
         size = np.linalg.norm(b, axis=0)
         wanted = self.tol * np.sqrt(penalties)[:, None] * size / (np.sqrt(squares) * (peak or 1))
         space = _Space(S, b, _shifts(penalties, most), norm)

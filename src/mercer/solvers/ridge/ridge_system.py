@@ -17,18 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.gram import GramOperator
+from mercer.gram import DenseGram, GramOperator
 from mercer.solvers.result import Result, worst
 
 __all__ = [
     "RidgeSystem",
     "check_penalties",
-    "refuse_overflow",
     "solve_by_penalty",
-    "wide_product",
 ]
-
-STRIP = 512  # rows of K that are squared, or made wide, at a time
 
 
 class RidgeSystem:
@@ -37,40 +33,31 @@ class RidgeSystem:
     Parameters
     ----------
     K : GramOperator of shape (n, n)
-        Symmetric, and held in memory ("dense" is cheap).
+        Symmetric, and "factorise" is cheap.
     weights : array of shape (n,) or None
         At least 0, and not all 0.
     """
 
     def __init__(self, K: GramOperator, weights: np.ndarray | None = None):
         self.n = K.shape[0]
-        self.K: np.ndarray = K.dense()
         self.kept: np.ndarray | None = None
         self.scale: np.ndarray | None = None
+        self.dropped = DenseGram(np.empty((0, 0)))
         if weights is not None:
             weights = np.asarray(weights, dtype=np.float64)
-            if not weights.all():
+            if not weights.all():  # rows of weight 0 are predicted from the others
                 self.kept = np.flatnonzero(weights)
-                self.K = K.block(self.kept, self.kept)
-                weights = weights[self.kept]
+                rest = np.setdiff1d(np.arange(self.n), self.kept)
+                self.dropped = DenseGram(K.block(rest, self.kept))
+                K, weights = K.part(self.kept), weights[self.kept]
             if (weights != 1).any():
                 self.scale = np.sqrt(weights)
-        self.dropped = np.empty((0, 0))
-        if self.kept is not None:  # rows of weight 0 are predicted from the others
-            self.dropped = K.block(np.setdiff1d(np.arange(self.n), self.kept), self.kept)
+        self.K = K.held()
+        self.S = self.K if self.scale is None else self.K.scaled(self.scale)
 
     @property
     def dtype(self) -> np.dtype:
-        return self.K.dtype
-
-    def matrix(self, penalty: float, dtype: np.dtype | None = None) -> np.ndarray:
-        """A fresh S + λ I in Fortran order, as LAPACK overwrites it."""
-        A = np.array(self.K, dtype=dtype, order="C", copy=True)
-        if self.scale is not None:
-            A *= self.scale.astype(A.dtype)[:, None]
-            A *= self.scale.astype(A.dtype)
-        A.flat[:: len(A) + 1] += penalty
-        return A.T  # symmetric: the transposed view is A itself in the other order
+        return np.dtype(self.K.dtype)
 
     def right_side(self, y: np.ndarray) -> np.ndarray:
         """s y of the rows kept, float64 of shape (rows, outputs)."""
@@ -90,16 +77,11 @@ class RidgeSystem:
     def residual(self, z: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
         """b - (S + λ I) z in float64, whatever the precision of K."""
         s = 1.0 if self.scale is None else self.scale[:, None]
-        return b - s * wide_product(self.K, s * z) - penalty * z
+        return b - s * self.K.wide_product(s * z) - penalty * z
 
     def norm(self, penalty: float) -> float:
         """An upper bound of ‖S + λ I‖₂: the Frobenius norm of S, plus λ."""
-        if self.scale is None:
-            return float(np.linalg.norm(self.K)) + penalty
-        squares = (self.scale**2).astype(self.dtype)
-        strips = range(0, len(self.K), STRIP)  # K² would be another matrix
-        total = sum(squares[s : s + STRIP] @ (self.K[s : s + STRIP] ** 2 @ squares) for s in strips)
-        return float(np.sqrt(total)) + penalty
+        return self.S.norm() + penalty
 
     def objective(self, z: np.ndarray, b: np.ndarray, r: np.ndarray, penalty: float) -> float:
         """Σ w (y - K a)² + λ aᵀ K a, of the solution z with residual r."""
@@ -118,30 +100,8 @@ class RidgeSystem:
             return (Y - z / (s * diagonal[:, None])).reshape(np.shape(y))
         out = np.empty_like(Y)
         out[self.kept] = Y[self.kept] - z / (s * diagonal[:, None])
-        out[np.setdiff1d(np.arange(self.n), self.kept)] = wide_product(self.dropped, s * z)
+        out[np.setdiff1d(np.arange(self.n), self.kept)] = self.dropped.wide_product(s * z)
         return out.reshape(np.shape(y))
-
-
-def wide_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """K @ V in the wider precision of the two, without a wide copy of the whole of K."""
-    if K.dtype == V.dtype:
-        return K @ V
-    out = np.empty((K.shape[0], *V.shape[1:]), np.result_type(K, V))
-    for s in range(0, len(K), STRIP):
-        out[s : s + STRIP] = K[s : s + STRIP].astype(out.dtype) @ V
-    return out
-
-
-def refuse_overflow(A: np.ndarray) -> None:
-    """Raise LinAlgError if a matrix that is to be factorised has NaN or infinity.
-
-    LAPACK may not return from one.
-    """
-    if not np.isfinite(A).all():
-        raise np.linalg.LinAlgError(
-            "K, weighted by the rows' weights, has NaN or infinity: the samples or the weights are "
-            f"too large for {A.dtype}. Scale them, or normalise the kernel."
-        )
 
 
 def solve_by_penalty(

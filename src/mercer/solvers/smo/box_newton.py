@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.gram import cholesky_factor, solve_factored
 from mercer.threads import blas_limit
 
 __all__ = ["newton_steps", "project"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.smo.box_newton import project
 from mercer.threads import blas_limit, stopping
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.gram import CombinedGram, GramOperator, ShiftedGram, memory_budget
+from mercer.gram import CombinedGram, GramOperator, Place, ShiftedGram
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_to_gap
 
@@ -73,7 +73,8 @@ class EasyWeights:
         """
         n = grams[0].shape[0]
         w = np.ones(n) if weights is None else weights
-        K = CombinedGram(grams, np.full(len(grams), 1 - self.lam), self.n_jobs, self.memory)
+        place = Place(self.memory, self.n_jobs)
+        K = CombinedGram(grams, np.full(len(grams), 1 - self.lam), place)
         if len(labels) > 1 or not np.all(labels[0]):
             K = K.held()  # several machines read it; a single one of all rows keeps it shifted
         total, found = np.zeros(len(grams)), []
@@ -102,11 +103,11 @@ class EasyWeights:
 
     def _separated(self, K: GramOperator, y: np.ndarray, w: np.ndarray) -> SmoResult:
         """γ of one machine; ``coef`` is Y γ."""
-        shifted = ShiftedGram(K, self.lam / w, self.n_jobs).held()
+        shifted = ShiftedGram(K, self.lam / w).held()
         problem = replace(DualProblem.classification(y, np.ones(len(y))), p=np.zeros(len(y)),
                           sums=(1.0, 1.0))  # fmt: skip
         peak = float(np.abs(shifted.diag()).max()) or 1.0
-        cache = memory_budget(self.memory, 32 * len(y) ** 2) // 4
+        cache = K.place.budget(32 * len(y) ** 2) // 4
         solver = SmoSolver(
             tol=self.tol * peak / 10, cache_bytes=cache, n_jobs=self.n_jobs, rounded=False
         )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.gram import GramOperator, memory_budget
+from mercer.gram import GramOperator, Place
 from mercer.threads import count_jobs, ordered_map, raise_if_stopped
 
 __all__ = ["InnerProducts", "entries", "inner_products"]
@@ -151,7 +151,7 @@ def _shift(K: GramOperator, w: np.ndarray) -> np.ndarray:
 def _edge(grams: Sequence[GramOperator], memory: Any, n_jobs: int | None) -> int:
     """Rows of a square tile, of which an eighth of the budget holds one of each matrix."""
     cost = 8 * len(grams) * count_jobs(n_jobs)  # bytes of a pair of rows, in all threads
-    room = memory_budget(memory, 8 * cost * EDGE**2) // 8
+    room = Place(memory).budget(8 * cost * EDGE**2) // 8
     return int(np.clip(np.sqrt(room / cost), 16, min(EDGE, *(K.edge() for K in grams))))
 
 

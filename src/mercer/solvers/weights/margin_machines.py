@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.gram import GramOperator, memory_budget
-from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.gram import GramOperator, Place, cholesky_factor, solve_factored
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import DualProblem, SmoSolver, solve_to_gap
 
@@ -108,7 +107,7 @@ class Machines(ABC):
 
     def most_free(self) -> int:
         """How many free variables of one machine the memory allows to follow, at most `FREE`."""
-        return min(FREE, isqrt(memory_budget(self.memory, 2 * BLOCKS * FREE**2) // (2 * BLOCKS)))
+        return min(FREE, isqrt(Place(self.memory).budget(2 * BLOCKS * FREE**2) // (2 * BLOCKS)))
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class HingeMachines(Machines):
     def solve(self, K: GramOperator, last: Optimum | None) -> Optimum:
         value = gap = 0.0
         duals, starts = [], []
-        cache = memory_budget(self.memory, 32 * K.shape[0] ** 2) // 4
+        cache = Place(self.memory).budget(32 * K.shape[0] ** 2) // 4
         solver = SmoSolver(tol=1e-3, cache_bytes=cache, n_jobs=self.n_jobs, rounded=False)
         most = self.most_free()
         for m, (problem, rows) in enumerate(zip(self.problems, self.rows)):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.gram import CombinedGram, GramOperator
+from mercer.gram import CombinedGram, GramOperator, Place
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.weights.margin_machines import Machines, Optimum
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
@@ -136,7 +136,8 @@ class MarginWeights:
     def _solved(self, grams: Any, machines: Machines, mu: np.ndarray, last: Any) -> Optimum:
         raise_if_stopped()
         used = np.flatnonzero(mu)
-        K = CombinedGram([grams[t] for t in used], mu[used], self.n_jobs, self.memory)
+        place = Place(self.memory, self.n_jobs)
+        K = CombinedGram([grams[t] for t in used], mu[used], place)
         return machines.solve(K.held(), last)
 
     def _state(

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gram import CombinedGram, GramOperator
+from mercer.gram import CombinedGram, GramOperator, Place
 from mercer.solvers.result import Result
 from mercer.solvers.weights.kernel_products import STRIP, entries
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
@@ -88,7 +88,7 @@ class NeighbourhoodWeights:
         T, n = len(grams), grams[0].shape[0]
         P = products
         if P is None:
-            P = CombinedGram(grams, np.full(T, 1 / T), self.n_jobs, self.memory)
+            P = CombinedGram(grams, np.full(T, 1 / T), Place(self.memory, self.n_jobs))
         P = P.held()
         w = np.ones(n) if weights is None else weights
         near, M = self._nearest(P)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.solvers.lapack import cholesky_factor, solve_factored
+from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit
 

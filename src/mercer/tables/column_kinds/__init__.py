@@ -1,7 +1,7 @@
 """Kinds of columns: what a table asks of numbers, dates, categories, texts, sets, graphs ..."""
 
 from mercer.tables.column_kinds.dates import date_parts
-from mercer.tables.column_kinds.find import column_kind, column_kinds, kind_in_cells
+from mercer.tables.column_kinds.find import column_kind, column_kinds, object_column
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
 
 __all__ = [
@@ -10,6 +10,6 @@ __all__ = [
     "column_kind",
     "column_kinds",
     "date_parts",
-    "kind_in_cells",
     "level_text",
+    "object_column",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
 from mercer.tables.spellings import order_of
 from mercer.tables.values import as_dates, histogram, short
@@ -35,9 +35,7 @@ class DateColumns(ColumnKind):
     def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
         return {"order": order_of(texts)}
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         dates = self.read(values, column)
         dates = dates[~np.isnat(dates)].astype("datetime64[D]")
         return str(dates.min()), str(dates.max()), []

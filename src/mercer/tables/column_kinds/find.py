@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.samples import BUILT_IN, all_kinds
+from mercer.samples import all_kinds, kind_in_cells
 from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
@@ -12,7 +12,7 @@ from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
 from mercer.tables.column_kinds.unused import UnusedColumns
 
-__all__ = ["column_kind", "column_kinds", "kind_in_cells"]
+__all__ = ["column_kind", "column_kinds", "object_column"]
 
 _KINDS = {
     kind.name: kind
@@ -51,19 +51,11 @@ def column_kind(name: str) -> ColumnKind:
     return found
 
 
-def kind_in_cells(present: np.ndarray) -> ColumnKind | None:
-    """The registered kind of sample that all known values of a column are; None if there is none.
-
-    Texts and sets are not among them: what they are is judged by more than their type.
-    """
-    if present.dtype != object or not len(present):
-        return None
-    values = present.tolist()
-    return next(
-        (kind for kind in _registered() if kind.samples and all(map(kind.samples.holds, values))),
-        None,
-    )
+def object_column(present: np.ndarray) -> ColumnKind | None:
+    """The kind of column whose known values all are samples of a registered kind; or None."""
+    kind = kind_in_cells(present.tolist()) if present.dtype == object else None
+    return None if kind is None else ObjectColumns(kind)
 
 
 def _registered() -> list[ColumnKind]:
-    return [ObjectColumns(k) for k in all_kinds() if k.column and k not in BUILT_IN]
+    return [ObjectColumns(kind) for kind in all_kinds() if kind.column and not kind.judged]

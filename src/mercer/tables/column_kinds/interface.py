@@ -11,7 +11,11 @@ import numpy as np
 
 from mercer.samples import Kind
 
-__all__ = ["ColumnKind", "Distribution", "level_text"]
+__all__ = ["ColumnKind", "Distribution", "Extent", "level_text"]
+
+
+#: the smallest and the largest value of a column, and its most frequent levels
+Extent = tuple[Any, Any, list[str]]
 
 
 class Distribution(NamedTuple):
@@ -51,6 +55,8 @@ class ColumnKind(ABC):
         Whether the values are levels that are equal or not.
     identifies : bool
         Whether the values tell rows from each other, and nothing else.
+    items : bool
+        Whether a value is a set of items, which may be written as a text with separators.
     samples : Kind or None
         The kind of the samples that stand in the cells.
     gap : str
@@ -64,6 +70,7 @@ class ColumnKind(ABC):
     in_time: bool = False
     levelled: bool = False
     identifies: bool = False
+    items: bool = False
     samples: Kind | None = None
     gap: str = ""
 
@@ -82,9 +89,7 @@ class ColumnKind(ABC):
         """How values that are written as texts are written: fields of a `Column`."""
         return {}
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         """The smallest and the largest value, and the most frequent levels."""
         return None, None, []
 

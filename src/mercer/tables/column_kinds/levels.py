@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 
 __all__ = ["LevelColumns", "shown_level"]
 
@@ -21,9 +21,7 @@ class LevelColumns(ColumnKind):
     levelled = True
     gap = "A missing category is a level of its own"
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         return None, None, [level_text(v) for v, _ in counts.most_common(10)]
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.spellings import decimal_of, signs_of, spelled_number
 from mercer.tables.values import as_numbers, histogram, short
 
@@ -38,9 +38,7 @@ class NumberColumns(ColumnKind):
         numbers = (t for t in texts if spelled_number(t) is not None)
         return {"decimal": decimal_of(texts) or decimal, "signs": signs_of(numbers)}
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         numbers = self.read(values, column)
         numbers = numbers[~np.isnan(numbers)]
         if not len(numbers):

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.samples import Kind, kind_named
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
-from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
+from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.values import histogram, missing_values, short
@@ -41,9 +41,7 @@ class ObjectColumns(ColumnKind):
                 f"{self.samples.looks}."
             )
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         sizes = self._sizes(values[~missing_values(values)].tolist())
         return (min(sizes), max(sizes), []) if sizes else (None, None, [])
 
@@ -86,9 +84,7 @@ class TextColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every value can be written as a text."""
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         lengths = self._sizes([level_text(value) for value in counts])
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
@@ -108,15 +104,15 @@ class TextColumns(ObjectColumns):
 class SetColumns(ObjectColumns):
     """Sets of items, which may be written as texts."""
 
+    items = True
+
     def __init__(self):
         super().__init__(kind_named("sets"))
 
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every text can be split into items."""
 
-    def extent(
-        self, column: Any, values: np.ndarray, counts: Counter
-    ) -> tuple[Any, Any, list[str]]:
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         items: Counter = Counter()
         for value, c in counts.items():
             for item in set(items_of(value, column.separator)):

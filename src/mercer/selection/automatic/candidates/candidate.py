@@ -244,7 +244,7 @@ class Candidate:
 
     def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
         """Kernels with k(x, x) = 1 on the columns of texts, sets and other samples."""
-        lengths = dict(zip(("characters", "words"), TEXTS.get(self.text, (0, 0))))
+        lengths: dict[str, int] = dict(zip(("characters", "words"), TEXTS.get(self.text, (0, 0))))
         spoken = {features[j].source for j in read_as(features, "words")}
         parts: list[tuple[Kernel, list]] = []
         for j, f in enumerate(features):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram import gram
+from mercer.gram import Place, gram
 from mercer.kernels import On, TableKernel
 from mercer.samples import Table
 from mercer.solvers import AlignmentWeights
@@ -60,7 +60,7 @@ def learn_sum(
     [(Laplacian(), [0])]
     """
     parts = kernel.parts
-    grams = [gram(On(*part), X, memory=1, n_jobs=n_jobs) for part in parts]
+    grams = [gram(On(*part), X, place=Place(1, n_jobs)) for part in parts]
     solver = AlignmentWeights(memory=memory, n_jobs=n_jobs)
     mu, _ = equal_if_none(solver.solve(grams, Y, weights).coef)
     used = np.flatnonzero(mu)

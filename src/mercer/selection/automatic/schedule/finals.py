@@ -97,7 +97,7 @@ class Finals:
 
     def leaf(self, rows: int) -> int:
         """Most rows of a leaf: ``rows``, or as many as the memory allows."""
-        return min(rows, affordable_leaf(self.settings.memory, 8))
+        return min(rows, affordable_leaf(self.settings.place, 8))
 
     def entry(self, candidate: Candidate) -> float:
         """Seconds of one value of a candidate's kernel."""
@@ -137,7 +137,7 @@ class Finals:
             seconds = self.costs.local(n, final["leaf_rows"], entry)
             return self.costs.expected("local", seconds)
         if final["rank"] is not None:
-            kept = factor_rows(final["rank"], self.settings.memory, 4) >= n  # of float32
+            kept = factor_rows(final["rank"], self.settings.place, 4) >= n  # of float32
             seconds = self.costs.low_rank(n, final["rank"], entry, kept)
         elif final["exact"]:
             seconds = self.costs.exact(n, entry)

@@ -112,10 +112,7 @@ class FoldFits:
             finishes.append(given.task.calibrate(outputs[own], y[own], v))
 
         with blas_limit(rank):
-            K: Any = gram(
-                kernel, X, rank=rank, memory=given.memory, random_state=given.seed,
-                n_jobs=given.n_jobs,
-            )  # fmt: skip
+            K: Any = gram(kernel, X, place=given.place, rank=rank, random_state=given.seed)
             cross = RidgeFolds(K, folds, w)
             tried = affordable(PENALTIES, judged, given.memory)
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
@@ -178,7 +175,7 @@ class FoldFits:
         if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.settings.memory / 2:
             return None
         X = kernel.encode(self.settings.M[rows])
-        K = gram(kernel, X, memory=self.settings.memory, n_jobs=self.settings.n_jobs).dense()
+        K = gram(kernel, X, place=self.settings.place).dense()
         return Precomputed().encode(K)
 
     def learn(

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.solvers import lapack
-from mercer.solvers.lapack import cholesky_factor, inverse_diagonal
+from mercer.gram import cholesky_factor, inverse_diagonal, lapack
 from mercer.threads import Stop, Stopped
 
 

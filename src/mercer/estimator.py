@@ -1,0 +1,136 @@
+"""Estimators whose fields are their parameters, and the documentation of those that many share."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
+
+__all__ = ["SHARED", "documented", "estimator", "parameter_sections"]
+
+#: What a parameter means wherever a class and its parents do not say it; the default is added.
+SHARED = """
+kernel : kernel object, name, "precomputed" or callable
+    A kernel object of `mercer.kernels` compares samples of any kind. A callable takes two arrays
+    of samples, and returns the matrix of their values.
+gamma : float > 0, "scale", "auto", "median" or None
+    Factor of a named kernel, as in `mercer.kernels.RBF`; None means 1 / n_features. Beside a kernel
+    object, gamma, degree and coef0 raise an error.
+degree : float
+    Degree of the polynomial kernel.
+coef0 : float
+    Constant of the polynomial and sigmoid kernels.
+kernel_params : dict, optional
+    Further arguments of a callable kernel.
+fit_intercept : bool
+    Add a constant to f that is not penalised.
+class_weight : dict or "balanced", optional
+    Weight of each class, a factor of its rows' weights. "balanced" gives all classes the same total
+    weight.
+memory : int, str or None
+    Budget in bytes or as "4GB"; None means half of what is free.
+n_jobs : int or None
+    Threads; None means all cores.
+random_state : int, RandomState or None
+    Seed for choosing the centres.
+"""
+
+_HEADING = re.compile(r"^(Parameters\n-{3,}\n)", re.MULTILINE)
+_NEXT_HEADING = re.compile(r"^(?=[^\n]+\n-{3,}$)", re.MULTILINE)
+_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
+
+_C = TypeVar("_C", bound=type)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def estimator(cls: _C) -> _C:
+    """Class decorator: the annotated fields of the class are its parameters, which it stores.
+
+    The constructor is a dataclass's, and `documented` completes the docstring. As in every
+    estimator of scikit-learn, nothing is checked before a fit.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> @estimator
+    ... class Mean(BaseEstimator):
+    ...     '''The mean.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     trimmed : float
+    ...         Part of the rows that is left out.
+    ...     '''
+    ...     trimmed: float = 0.1
+    ...     n_jobs: int | None = None
+    >>> Mean(trimmed=0.2)
+    Mean(trimmed=0.2)
+    >>> print(Mean.__doc__)
+    The mean.
+    <BLANKLINE>
+    Parameters
+    ----------
+    trimmed : float
+        Part of the rows that is left out.
+    n_jobs : int or None
+        Threads; None means all cores.
+    """
+    made = dataclass(eq=False, repr=False)(cls)
+    made.__init__.__annotations__ = {}  # help shows names and defaults; types are in the docstring
+    return documented(made)
+
+
+def documented(cls: _C) -> _C:
+    """Class decorator: complete the section "Parameters", in the order of the signature.
+
+    A parameter that the docstring leaves out is documented as in the nearest parent that
+    documents it, else as in `SHARED`. A class without this section stays as it is, as do all
+    classes in Python's mode ``-OO``, which has no docstrings.
+    """
+    before, own, after = parameter_sections(cls)
+    if own is None:
+        return cls
+    parameters = inspect.signature(cls).parameters
+    parents = [parameter_sections(parent)[1] or {} for parent in reversed(cls.__mro__[1:])]
+    told = {name: text for shared in (_entries(SHARED), *parents) for name, text in shared.items()}
+    wrong = (own.keys() - parameters.keys()) | (parameters.keys() - told.keys() - own.keys())
+    if wrong:
+        raise TypeError(f"{cls.__name__}: no parameter, or not documented: {', '.join(wrong)}.")
+    entries = [
+        own.get(name) or _with_default(told[name], parameter.default)
+        for name, parameter in parameters.items()
+    ]
+    cls.__doc__ = (before + "".join(dict.fromkeys(entries)) + after).rstrip()
+    return cls
+
+
+def parameter_sections(cls: type) -> tuple[str, dict[str, str] | None, str]:
+    """A docstring up to its parameters, the entry of each parameter (None without such a section),
+    and the rest of it."""
+    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+    before, *found = _HEADING.split(text, maxsplit=1)
+    if not found:
+        return text, None, ""
+    heading, rest = found
+    section, *after = _NEXT_HEADING.split(rest, maxsplit=1)
+    return before + heading, _entries(section), "\n".join(["", *after])
+
+
+def _entries(section: str) -> dict[str, str]:
+    """The entry of each name; one that documents several names stands at each of them."""
+    entries = {}
+    for entry in _ENTRY.split(section.strip() + "\n"):
+        names = entry.partition("\n")[0].partition(" : ")[0]
+        entries |= dict.fromkeys(names.split(", "), entry)
+    entries.pop("", None)
+    return entries
+
+
+def _with_default(entry: str, default: Any) -> str:
+    """The entry with the default in its first line, unless that is None."""
+    head, _, rest = entry.partition("\n")
+    if default is not None and default is not inspect.Parameter.empty:
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        head += f", default={shown}"
+    return f"{head}\n{rest}"

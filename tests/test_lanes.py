@@ -1,0 +1,72 @@
+"""The lanes themselves: what of a test is left to the full lane."""
+
+from types import SimpleNamespace
+
+from lanes import covering, few, leave_to_the_full_lane
+from mercer import SVC, SVR
+from mercer.testing import object_checks
+
+
+def test_every_value_is_shown_and_none_much_more_often_than_others():
+    cases = {(learner, kind): (learner, kind) for learner in "abcdef" for kind in "xyz"}
+    chosen = covering(cases)
+    assert len(chosen) == 6  # one kind for each learner
+    assert {learner for learner, _ in chosen} == set("abcdef")
+    kinds = [kind for _, kind in chosen]
+    assert {kinds.count(kind) for kind in "xyz"} == {2}
+
+
+def test_one_estimator_shows_its_class():
+    assert covering({"SVC()": ("SVC",), "SVC(C=2)": ("SVC",), "SVR()": ("SVR",)}) == {
+        "SVC()",
+        "SVR()",
+    }
+
+
+def test_the_first_of_few_are_quick():
+    marks = [[mark.name for mark in case.marks] for case in few(2, [1, (2,), 3, 4])]
+    assert marks == [[], [], ["full"], ["full"]]
+
+
+class Case:
+    """As much of a collected test as the lanes read."""
+
+    path = cls = None
+    originalname = "test"
+
+    def __init__(self, *marks, **arguments):
+        self.marks, self.callspec = list(marks), SimpleNamespace(params=arguments)
+
+    def get_closest_marker(self, name):
+        return name in self.marks or None
+
+    def add_marker(self, mark):
+        self.marks.append(mark.name)
+
+
+def test_what_a_case_of_the_full_lane_shows_is_shown_by_another():
+    cases = [
+        Case("thinned", "full", learner="SVC", kind="strings"),
+        Case("thinned", learner="SVC", kind="sets"),
+        Case("thinned", learner="SVR", kind="strings"),
+        Case("thinned", learner="SVR", kind="sets"),
+    ]
+    leave_to_the_full_lane(cases)
+    assert ["full" in case.marks for case in cases] == [True, False, False, True]
+
+
+def test_all_checks_of_one_estimator_of_a_class_are_quick():
+    estimators = [SVC(), SVC(C=2), SVR()]
+    cases = [Case(estimator=e, check=check) for e in estimators for check in ("clone", "repr")]
+    leave_to_the_full_lane(cases)
+    assert ["full" in case.marks for case in cases] == [False] * 2 + [True] * 2 + [False] * 2
+
+
+def test_of_the_suite_on_objects_each_kind_and_each_class_is_quick():
+    estimators = [(SVC(), "strings"), (SVC(), "sets"), (SVR(), "strings"), (SVR(), "sets")]
+    cases = [
+        Case(check=check) for e, kind in estimators for _, check in list(object_checks(e, kind))[:2]
+    ]
+    leave_to_the_full_lane(cases)
+    assert ["full" in case.marks for case in cases[::2]] == [False, True, True, False]
+    assert ["full" in case.marks for case in cases[1::2]] == [False, True, True, False]
