@@ -260,13 +260,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         rows = self.encoder_.encoded(table)
-        fitter = Fitter(
-            SearchSettings(
-                task, self.encoder_.features_, rows.matrix, y,
-                metric_named(self.metric_, self.task), Place(self.memory).budget(), self._seed,
-                weights, n_jobs=self.n_jobs,
-            )
+        settings = SearchSettings(
+            task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
+            Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
         )  # fmt: skip
+        fitter = Fitter(settings)
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
         fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
