@@ -12,6 +12,7 @@ MODULES = [
     "src/mercer/deep/convolutional.py",
     "src/mercer/deep/torch_device.py",
     "src/mercer/deep/torch_layers.py",
+    "tests/plug_ins/their_package/device.py",
 ]
 
 collect_ignore = [] if find_spec("torch") else MODULES

@@ -17,13 +17,13 @@ from scipy.special import softmax
 
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
-from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates.candidate import Candidate, candidates
 from mercer.selection.automatic.candidates.learning import learn_kernel
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.machines.tasks import Classification, Regression
 from mercer.selection.automatic.schedule.rungs import gathered
 from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.selection.automatic.trials.trials import Trials
 from mercer.tables.encoding import TableEncoder
 from tables import SETS, read
@@ -53,13 +53,11 @@ def search(name: str, rows: int, trials: int) -> Trials:
     task, y = reader.read(y, len(y), "benchmark")
     encoder = TableEncoder().fit(frame)
     metric = metric_named("accuracy" if task.classes is not None else "r2", task_name)
-    found = Trials(
-        task, encoder.features_, encoder.transform(frame), y, metric, budget=Budget(np.inf),
-        memory=MEMORY, seed=0,
-    )  # fmt: skip
-    rows, rank = found.rungs.plan()[-1]  # exact, as what is added
+    M = encoder.transform(frame)
+    found = Trials(SearchSettings(task, encoder.features_, M, y, metric, MEMORY, seed=0))
+    rows, rank = found.state.rungs.plan()[-1]  # exact, as what is added
     order = [
-        c for c in candidates(encoder.features_, task_name, found.Y.shape[1])
+        c for c in candidates(encoder.features_, task_name, found.settings.Y.shape[1])
         if c.machine != "window" and c.family != "many"
     ]  # fmt: skip
     settings = {"rows": rows, "rank": rank, "steps": []}
@@ -69,12 +67,12 @@ def search(name: str, rows: int, trials: int) -> Trials:
 
 def kernel(search: Trials, candidate: Candidate, fold: int):
     """A kernel that the search has learnt or that needs no learning, or None."""
-    if not candidate.suits(search.features):
+    if not candidate.suits(search.settings.features):
         return None
     if not candidate.learn:
-        return candidate.bound(search.features, search.M)[0]
-    each = search.rungs.learns_each(candidate)
-    return search.learnt.of(candidate, fold if each else None)[0]
+        return candidate.bound(search.settings.features, search.settings.M)[0]
+    each = search.state.rungs.learns_each(candidate)
+    return search.state.learnt.of(candidate, fold if each else None)[0]
 
 
 def neighbours(task, kernel, M, y, new):
@@ -110,7 +108,7 @@ def discriminant(task, kernel, M, y, new):
 
 def added_predictions(search: Trials, count: int) -> dict[str, np.ndarray]:
     """Predictions of the held-out rows of the first ``count`` rows by each added learner."""
-    task, (rows, folds) = search.task, search.rungs.folds(count)
+    task, (rows, folds) = search.settings.task, search.state.rungs.folds(count)
     runs: dict[str, Callable] = {}
     for label, candidate in KERNELS.items():
         if kernel(search, candidate, 0) is None:
@@ -132,16 +130,17 @@ def added_predictions(search: Trials, count: int) -> dict[str, np.ndarray]:
 def alone(search: Trials, candidate: Candidate, how: Callable, fold: int, train, new):
     """Predictions of a learner with one kernel."""
     k = kernel(search, candidate, fold)
-    X = k.encode(search.M)
-    return how(search.task, k, X[train], search.y[train], X[new])
+    X = k.encode(search.settings.M)
+    return how(search.settings.task, k, X[train], search.settings.y[train], X[new])
 
 
 def together(search: Trials, machine: str, fold: int, train, new):
     """Predictions with the sum of many kernels."""
-    rows = (train if search.rungs.spared is None else search.rungs.spared)[:1000]
-    k = learn_kernel(MANY, search.features, search.M[rows], search.Y[rows], None, MEMORY, None)[0]
-    fitted = Recipe(machine, exact=True).fit(search.task, k, search.M[train], search.y[train])
-    return fitted(search.M[new])
+    given, spared = search.settings, search.state.rungs.spared
+    rows = (train if spared is None else spared)[:1000]
+    k = learn_kernel(MANY, given.features, given.M[rows], given.Y[rows], None, MEMORY, None)[0]
+    fitted = Recipe(machine, exact=True).fit(given.task, k, given.M[train], given.y[train])
+    return fitted(given.M[new])
 
 
 def blend(task, y, predictions: list[np.ndarray]) -> float:

@@ -38,6 +38,7 @@ FURTHER = {
     "tables": ["tests/selection/automatic", "tests/cli/test_hostile_tables.py"],
     "selection": ["tests/learners/test_orders.py", "tests/cli/test_seed.py"],
     "solvers/ridge": ["tests/learners/ridge"],
+    "solvers/rows": ["tests/solvers/smo", "tests/learners/margin/test_svm_classes.py"],
     "solvers/linear": ["tests/learners/margin/test_linear_svm.py"],
     "solvers/smo": ["tests/learners/margin/test_svm_family.py", "tests/learners/perceptrons"],
     "solvers/weights": ["tests/learners/many_kernels", "tests/learners/metrics"],

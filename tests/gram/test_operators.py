@@ -195,6 +195,20 @@ def test_a_centred_matrix_keeps_means_and_no_second_matrix(held):
     assert not any(part is K for part in vars(new).values())
 
 
+def test_the_first_product_of_a_centred_matrix_finds_its_means_on_the_way(monkeypatch):
+    widths, product = [], TiledGram.__matmul__
+
+    def counted(self, V):
+        widths.append(np.shape(V)[1:])
+        return product(self, V)
+
+    monkeypatch.setattr(TiledGram, "__matmul__", counted)
+    centred = CentredGram(TiledGram(RBF(0.5), X64[:90]))
+    V = RNG.normal(size=(90, 3))
+    assert_allclose(centred @ V, CENTRE @ K64 @ CENTRE @ V, atol=1e-12)
+    assert widths == [(4,)]
+
+
 def test_products_are_the_same_bit_for_bit_whatever_the_threads():
     V = RNG.normal(size=(1100, 3)).astype(np.float32)
     one, three = (TiledGram(RBF(0.5), X32, place=Place(n_jobs=jobs)) @ V for jobs in (1, 3))

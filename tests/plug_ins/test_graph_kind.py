@@ -13,13 +13,14 @@ from mercer.kernels import RBF, FromDistance, TableKernel
 from mercer.samples import (
     all_kinds,
     as_samples,
+    columns_by_kind,
     kind_named,
     kind_of,
     kind_that_holds,
     register_kind,
 )
 from mercer.search import BruteForce
-from mercer.tables import Column, infer_columns
+from mercer.tables import Column, column_kinds, infer_columns
 from mercer.testing import DistanceContract, KernelContract, parametrize_with_object_checks
 
 rng = np.random.default_rng(0)
@@ -193,6 +194,15 @@ def test_a_table_kernel_finds_its_kernel():
     assert_allclose(model.kernel_(TABLE), numbers(AGE[:, None]) * kernel(GRAPHS))
 
 
+def test_columns_of_a_table_by_kind():
+    table = TABLE.assign(size=1.0, sex="f")
+    found = [("vectors", ("age", "size")), ("graphs", ("molecule",)), ("categories", ("sex",))]
+    assert columns_by_kind(table) == found
+    names = [kind.name for kind in column_kinds()]
+    assert len(set(names)) == len(names)
+    assert "graph" in names
+
+
 def test_a_column_in_a_kernel_on_a_table():
     mixed = RBF(0.5).on("age") + kernel.on("molecule")
     assert_allclose(mixed(TABLE), RBF(0.5)(AGE[:, None]) + kernel(GRAPHS))
@@ -240,6 +250,7 @@ def test_the_automatic_estimator_on_a_table(automatic):
     assert accuracy_score(ACID, automatic.predict(TABLE)) > 0.9
     names = {row["name"] for row in automatic.leaderboard_}
     assert "linear (spline)" in names
+    assert not any("missing" in notice.lower() for notice in automatic.notices_)
     gaps = TABLE.copy()
     gaps.loc[2, "molecule"] = None
     filled = TABLE.copy()

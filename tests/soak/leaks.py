@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.candidate import candidates
-from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns

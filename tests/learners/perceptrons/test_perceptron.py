@@ -15,10 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import KernelPerceptron, Perceptron
-from mercer.gram import LabelledGram, gram
-from mercer.kernels import RBF, BlendedSpectrum, FromFunction, Jaccard, Linear, TableKernel
+from mercer.kernels import RBF, BlendedSpectrum, FromFunction, Jaccard, TableKernel
 from mercer.learners.perceptrons.perceptron_learner import COMBINE
-from mercer.testing import GramContract
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
@@ -452,13 +450,3 @@ def test_one_class_and_numbers_that_are_none():
     nothing = FromFunction(lambda x, z: np.nan)
     with pytest.raises(ValueError, match="finite"):
         KernelPerceptron(nothing).fit([(1,), (2,)], [0, 1])
-
-
-class TestLabelledGram(GramContract):
-    @pytest.fixture(params=[np.float32, np.float64])
-    def pair(self, request):
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(40, 3)).astype(request.param), rng.choice([-1.0, 1.0], 40)
-        K = gram(Linear(), X)
-        dense = (0.5 * np.outer(y, y) * (X @ X.T + 1)).astype(request.param)
-        return LabelledGram(K, y, 1.0, 0.5), dense

@@ -95,7 +95,7 @@ def test_a_factor_on_centres_or_leaves_is_asked_for_by_name():
 def test_a_solver_that_needs_the_whole_matrix_is_refused_where_it_does_not_fit():
     A = RNG.normal(size=(400, 3))
     model = KernelRidge(kernel="rbf", solver=CholeskySolver(), memory=400 * 400 * 8)
-    with pytest.raises(TypeError, match="CholeskySolver needs 'dense' of the Gram matrix"):
+    with pytest.raises(TypeError, match="CholeskySolver needs 'factorise' of the Gram matrix"):
         model.fit(A, A[:, 0])
     model.set_params(solver=ConjugateGradientSolver()).fit(A, A[:, 0])
 

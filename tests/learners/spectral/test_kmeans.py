@@ -110,7 +110,7 @@ def factors(dtype):
     X[:300] += 4
     yield FeatureGram(X)
     yield FeatureGram(sp.csr_array(np.where(X > 0, X, 0)))
-    K = TiledGram(RBF(0.3), X, place=Place(1))
+    K = TiledGram(RBF(0.3), X)
     yield low_rank_gram(K, 60, random_state=0)
     # a factor that is computed again for each reading
     tight = TiledGram(RBF(0.3), X, place=Place(2 * 60 * 400 * X.itemsize))

@@ -10,7 +10,7 @@ import mercer
 from mercer.plots import InfluenceDisplay
 from mercer.selection.automatic.machines.machines import KernelRidgeMachine
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.machines.tasks import FirstOutput
+from mercer.selection.automatic.tasks import FirstOutput
 
 mpl.use("Agg")
 

@@ -1,12 +1,12 @@
 """For tests of the search: a clock of its own, and rungs that are small."""
 
+from dataclasses import replace
+
 import pytest
 
 from mercer.learners.base.limits import LIMITS, Limits
-from mercer.selection.automatic import budget
-from mercer.selection.automatic.schedule import finals
-from mercer.selection.automatic.schedule import rungs as rungs_of_search
-from mercer.selection.automatic.trials import trials
+from mercer.selection.automatic import KernelClassifier, KernelRegressor, budget
+from mercer.selection.automatic.speed import REFERENCE, Speed
 
 
 @pytest.fixture
@@ -21,19 +21,26 @@ def clock(monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr(budget, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(Speed, "measured", lambda: REFERENCE)
     return clock
 
 
 @pytest.fixture
-def rungs(monkeypatch):
+def sizes(monkeypatch):
+    """Called with some of the sizes of a search, the automatic estimators have these."""
+
+    def changed(**some):
+        for kind in (KernelClassifier, KernelRegressor):
+            monkeypatch.setattr(kind, "sizes", replace(kind.sizes, **some))
+
+    return changed
+
+
+@pytest.fixture
+def rungs(monkeypatch, sizes):
     """Two rungs, for tables that are small."""
-    monkeypatch.setattr(rungs_of_search, "ONE_RUNG_ROWS", 100)
-    monkeypatch.setattr(rungs_of_search, "SMALL_ROWS", 90)
-    monkeypatch.setattr(trials, "SMALL_ROWS", 90)
-    monkeypatch.setattr(rungs_of_search, "RUNGS", ((120, 30), (200, 60)))
-    monkeypatch.setattr(rungs_of_search, "ALL_ROWS", 100)
-    monkeypatch.setattr(rungs_of_search, "LEARNING_ROWS", 50)
-    monkeypatch.setattr(rungs_of_search, "SPARED_ROWS", 50)
     monkeypatch.setitem(LIMITS, "leave one out", Limits(100, 80))
-    monkeypatch.setattr(finals, "SMALLEST_RANK", 20)
-    monkeypatch.setattr(finals, "EXACT_ROWS", 100)
+    sizes(
+        small_rows=90, one_rung_rows=100, rungs=((120, 30), (200, 60)), all_rows=100,
+        learning_rows=50, spared_rows=50, exact_rows=100,
+    )  # fmt: skip

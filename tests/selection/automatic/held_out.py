@@ -1,11 +1,13 @@
 """What a search predicts for the rows that it holds out, for tests that look for leaks."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines.baselines import baseline_names
 from mercer.selection.automatic.scores import Metric
+from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.trials import Trials
 
 
@@ -21,15 +23,14 @@ class HeldOutPredictions:
         by the targets, which a test changes.
     """
 
-    def __init__(self, kind, features, M, y, schedule, weights=None, folds=None):
+    def __init__(self, kind, features, M, y, schedule, weights=None, folds=None, sizes=None):
         n = len(M)
         task, y = kind.read(y, n, "the test")
         metric = Metric("kept", task.name, self._keep, probabilities=task.name != "regression")
-        search = Trials(
-            task, features, M, y, metric, weights=weights, budget=Budget(), memory=10**9, seed=0
-        )
-        self.folds = search.rungs.folds(n)[1] if folds is None else folds
-        search.rungs.folds = lambda count: (np.arange(n), self.folds)
+        settings = SearchSettings(task, features, M, y, metric, 10**9, 0, weights)
+        search = Trials(settings if sizes is None else replace(settings, sizes=sizes))
+        self.folds = search.state.rungs.folds(n)[1] if folds is None else folds
+        search.state.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
         names = [*baseline_names(features), *(Candidate.of(entry).name for entry in schedule)]

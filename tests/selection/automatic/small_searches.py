@@ -5,9 +5,10 @@ import pandas as pd
 from numpy.testing import assert_array_equal
 
 from mercer.selection.automatic import budget
-from mercer.selection.automatic.machines.tasks import Classification, Regression
 from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.trials import trials
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials import Trials
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))
@@ -18,15 +19,17 @@ RING = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 < 0.5) ^ (TABLE["colour"] == "r"), 
 WAVE = np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=240)
 
 
-def search_of(model, y, metric=None, seconds=np.inf):
-    """A new search of the rows that a model was fitted to."""
+def search_of(model, y, metric=None, seconds=np.inf, **given):
+    """A new search of the rows that a model was fitted to; ``given`` are other settings."""
     Task = Classification if model.task == "classification" else Regression
     task, y = Task.read(y, len(y), "the test")
-    return trials.Trials(
-        task, model.encoder_.features_, model.encoder_.transform(TABLE), y,
-        metric_named(metric, model.task), budget=budget.Budget(seconds), memory=10**9,
-        seed=model._seed,
-    )  # fmt: skip
+    settings = {
+        "M": model.encoder_.transform(TABLE), "metric": metric_named(metric, model.task),
+        "memory": 10**9, "seed": model._seed, "budget": budget.Budget(seconds),
+        "sizes": model.sizes,
+    }  # fmt: skip
+    features = model.encoder_.features_
+    return Trials(SearchSettings(task, features, y=y, **{**settings, **given}))
 
 
 def same_model(one, two):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import automatic, budget, final_fit
+from mercer.selection.automatic import budget, final_fit
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.trials import trials
 from mercer.threads import Stopped
@@ -15,11 +15,10 @@ from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, se
 @pytest.mark.parametrize(("left", "expected"), [(1e6, 2000), (50, 1000), (20, 500), (1e-3, 500)])
 def test_less_time_means_smaller_leaves(clock, left, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
-    search = search_of(model, WAVE, seconds=left)
+    search = search_of(model, WAVE, seconds=left, M=np.empty((400_000, 1)))
     candidate = Candidate("gaussian", machine="local")
-    search.finals.M = np.empty((400_000, 1))
-    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
-    final = search.finals.plan(candidate, 1e-3)
+    search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    final = search.state.finals.plan(candidate, 1e-3)
     assert final["leaf_rows"] == expected
     assert final["rank"] is None
 
@@ -29,9 +28,9 @@ def test_less_time_means_smaller_leaves(clock, left, expected):
     [(20_000, 1, True), (5000, 1, False), (20_000, 26, True), (20_000, 500, False)],
 )
 def test_where_leaves_are_tried(rows, outputs, wanted):
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
-    search.finals.memory, search.finals.costs.outputs = 10**10, outputs
-    assert search.finals.local(rows) == wanted
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, memory=10**10)
+    search.state.costs.outputs = outputs
+    assert search.state.finals.local(rows) == wanted
 
 
 @pytest.mark.parametrize(("plan", "expected"), [({"rank": 500}, 6), ({"leaf_rows": 9}, 6), ({}, 9)])
@@ -55,23 +54,21 @@ def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
 )
 def test_less_time_and_memory_mean_fewer_centres(clock, left, memory, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
-    search = search_of(model, WAVE, seconds=left)
-    search.finals.memory = memory
+    M = np.empty((100_000, 1))
+    search = search_of(model, WAVE, seconds=left, memory=memory, M=M)
     candidate = Candidate("gaussian")
-    search.finals.M = np.empty((100_000, 1))
-    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
-    assert search.finals.plan(candidate, 1e-3)["rank"] == expected
+    search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    assert search.state.finals.plan(candidate, 1e-3)["rank"] == expected
 
 
 @pytest.mark.parametrize(("rows", "left", "exact"), [(5000, 100, True), (5000, 0.5, False)])
 def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
-    search = search_of(model, WAVE, seconds=left)
-    search.finals.memory = 10**10
-    search.finals.M = np.empty((rows, 1))
+    M = np.empty((rows, 1))
+    search = search_of(model, WAVE, seconds=left, memory=10**10, M=M)
     candidate = Candidate("gaussian")
-    search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
-    final = search.finals.plan(candidate, 1e-3)
+    search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+    final = search.state.finals.plan(candidate, 1e-3)
     assert final["exact"] == exact
     assert (final["rank"] is None) == exact
 
@@ -84,17 +81,16 @@ def test_a_machine_of_all_rows_takes_those_that_there_is_time_for(machine, few, 
     candidate = Candidate("gaussian", machine=machine)
     most_of_all = None if machine == "svc" else 20_000
     for left, least, most in [(1e6, most_of_all, most_of_all), few, (1e-3, 2000, 2000)]:
-        search = search_of(model, RING, seconds=left)
-        search.finals.M = np.empty((100_000, 1))
-        search.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
-        final = search.finals.plan(candidate, 10.0)
+        search = search_of(model, RING, seconds=left, M=np.empty((100_000, 1)))
+        search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
+        final = search.state.finals.plan(candidate, 10.0)
         assert final["penalty"] == (10.0 if machine == "svc" else None)
         rows = final["rows"]
         assert rows is None if least is None else least <= rows <= most
 
 
 @pytest.fixture
-def told(monkeypatch):
+def told(monkeypatch, sizes):
     """What the final fits are told, and ``cut``: the exception that the first one raises."""
 
     class Told(list):
@@ -110,7 +106,7 @@ def told(monkeypatch):
             return original.fit(self, *args)
 
     monkeypatch.setattr(final_fit, "Recipe", Cut)
-    monkeypatch.setattr(final_fit, "QUICK_ROWS", 100)
+    sizes(quick_rows=100)
     return told
 
 
@@ -131,21 +127,20 @@ def late(told, clock, monkeypatch):
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
     model = KernelRegressor(trials=1)
     model.fit_and_encode(TABLE, WAVE)  # does not raise: the command asks for what there is
-    assert [each.rank for each in told] == [80, final_fit.SMALLEST_RANK]
+    assert [each.rank for each in told] == [80, KernelRegressor.sizes.smallest_rank]
     assert model.X_fit_.shape[0] == 100
     assert any(notice.startswith("Interrupted in the final fit") for notice in model.notices_)
     assert model.score(TABLE, WAVE) > 0.2
     assert model.interrupted_ == "final fit"
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
-    assert [each.rank for each in told[2:]] == [final_fit.SMALLEST_RANK]
+    assert [each.rank for each in told[2:]] == [KernelRegressor.sizes.smallest_rank]
     assert again.schedule_ == model.schedule_
     same_model(model, again)
 
 
-def test_a_late_support_vector_machine_has_fewer_rows(rungs, late, clock, monkeypatch):
+def test_a_late_support_vector_machine_has_fewer_rows(rungs, late, clock, sizes, monkeypatch):
     """The machine of the start took its place, which may be much worse."""
-    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
-    monkeypatch.setattr(final_fit, "FEWEST_ROWS", 90)
+    sizes(fewest_rows=90)
     monkeypatch.setattr(trials, "candidates", lambda *_: [Candidate("gaussian", machine="svc")])
     model = KernelClassifier(time=100, progress=clock).fit(TABLE, RING)
     assert model.winner_["machine"] == "svc"
@@ -175,22 +170,20 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
     learnt, plain = Candidate("interactions", learn=True), Candidate("gaussian")
     assert search.forecast.final_learning(plain) == 0
     assert search.forecast.final_learning(learnt) > 0
-    search.finals.costs.observe("ridge, learning", 0.01, 0.1)
+    search.state.costs.observe("ridge, learning", 0.01, 0.1)
     before = search.forecast.final_learning(learnt)
     assert search.forecast.reserve(learnt, 1e-3) >= before
     winner, final = search.run(1)
     assert winner == learnt
     assert final["learning"] == 600  # of the 240 rows at most
-    assert search.finals.whole(winner, 1e-3, None, before=0.0) is not None
-    assert search.finals.whole(winner, 1e-3, None, before=1e6) is None
+    assert search.state.finals.whole(winner, 1e-3, None, before=0.0) is not None
+    assert search.state.finals.whole(winner, 1e-3, None, before=1e6) is None
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
-    rungs, late, clock, monkeypatch, early
-):
+def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(rungs, late, clock, sizes, early):
     """The machine that was fitted at the start of a large table, else a quick one."""
-    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100 if early else 10**6)
+    sizes(one_rung_rows=100 if early else 10**6)
     model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
     assert model.interrupted_ is None
     assert any(notice.startswith("The time was over") for notice in model.notices_)
@@ -203,9 +196,8 @@ def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     assert again.schedule_ == model.schedule_
 
 
-def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock, monkeypatch):
+def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock):
     """It does not read them; few centres of the winner's kernel do."""
-    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
     rng = np.random.default_rng(0)
     words = [" ".join(rng.choice(["red", "blue", "green", "old", "new"], 6)) for _ in TABLE["a"]]
     table = TABLE.assign(note=words)
@@ -216,9 +208,8 @@ def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock, monk
     assert model.score(table, y) > 0.5
 
 
-def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock, monkeypatch):
+def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock):
     """Its first fit did, but a repeated one and that to all rows asked for 300 centres."""
-    monkeypatch.setattr(automatic, "ONE_RUNG_ROWS", 100)
     model = KernelRegressor(time=100, memory="1MB", progress=clock).fit(TABLE, WAVE)
     assert model.schedule_[-1]["early"]
     late()

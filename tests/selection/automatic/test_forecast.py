@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer import KernelRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines import baselines
 from mercer.selection.automatic.machines.baselines import fit_baseline
 from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
-from mercer.selection.automatic.schedule.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
+from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.trials.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
 from mercer.tables.encoding import TableEncoder
 
 
@@ -72,3 +74,28 @@ def test_a_baseline_of_many_classes_takes_fewer_steps(monkeypatch):
     assert fit_baseline(*parts)[-1].max_iter == pytest.approx(30, abs=10)
     monkeypatch.setattr(baselines, "WORK", 1)
     assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[0]
+
+
+def test_predictions_follow_the_speed_of_the_machine():
+    slow, usual = Costs(3, 3, Speed(REFERENCE.operations / 4, 4 * REFERENCE.value)), Costs(3, 3)
+    steps = {
+        "low_rank": (5000, 500, 0.0), "exact": (5000, 0.0), "local": (9000, 1000, 0.0),
+        "eigenpairs": (900, 0.0), "margin": (900, 0.0), "window": (900, 0.0),
+        "interactions": (900, 0.0, 9), "alignment": (900, 0.0, 5), "screening": (900, 9),
+        "metric": (900, 9),
+    }  # fmt: skip
+    for name, args in steps.items():
+        assert_allclose(getattr(slow, name)(*args), 4 * getattr(usual, name)(*args))
+
+
+def test_the_speed_is_measured_where_the_clock_decides(monkeypatch):
+    measured = Speed.measured()
+    assert 1e7 < measured.operations < 1e14
+    assert 1e-12 < measured.value < 1e-6
+    calls = []
+    monkeypatch.setattr(Speed, "measured", lambda: calls.append(1) or measured)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    KernelRegressor(trials=1).fit(X, X[:, 0])
+    assert not calls
+    KernelRegressor(time=0.1).fit(X, X[:, 0])
+    assert len(calls) == 1

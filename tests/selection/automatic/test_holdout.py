@@ -15,8 +15,8 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.holdout import hold_out, score_held_out
 from mercer.selection.automatic.machines import baselines
 from mercer.selection.automatic.machines.baselines import SPARSE, fit_baseline
-from mercer.selection.automatic.machines.tasks import task_of
 from mercer.selection.automatic.scores import interval, metric_named
+from mercer.selection.automatic.tasks import task_of
 from mercer.tables.encoding import TableEncoder
 
 RNG = np.random.default_rng(0)

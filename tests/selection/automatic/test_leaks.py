@@ -16,8 +16,8 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.candidate import candidates
 from mercer.selection.automatic.holdout import hold_out, score_held_out
 from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
-from mercer.selection.automatic.machines.tasks import Classification, Regression
-from mercer.selection.automatic.schedule import rungs
+from mercer.selection.automatic.settings import Sizes
+from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.held_out import HeldOutPredictions
 
@@ -58,22 +58,23 @@ def corrupted(kind, y, rows):
 
 
 @pytest.fixture(params=["all rows in folds", "rows set aside"])
-def aside(request, monkeypatch):
+def aside(request):
     """As for a small table, and as for one that has rows to spare for learning weights."""
-    if request.param == "rows set aside":
-        monkeypatch.setattr(rungs, "SMALL_ROWS", 10)
+    return Sizes(small_rows=10) if request.param == "rows set aside" else Sizes()
 
 
 @pytest.mark.thinned
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
 @pytest.mark.parametrize(("kind", "y"), [(Classification, LABELS), (Regression, NUMBERS)])
 def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, aside):
-    clean = HeldOutPredictions(kind, FEATURES, M, y, schedule(kind), weights)
+    clean = HeldOutPredictions(kind, FEATURES, M, y, schedule(kind), weights, sizes=aside)
     assert len(clean.of) == len(schedule(kind)) + 2
     for fold in (0, 3):
         own, others = clean.folds == fold, (clean.folds >= 0) & (clean.folds != fold)
         changed = corrupted(kind, y, own)
-        other = HeldOutPredictions(kind, FEATURES, M, changed, schedule(kind), weights, clean.folds)
+        other = HeldOutPredictions(
+            kind, FEATURES, M, changed, schedule(kind), weights, clean.folds, aside
+        )
         for name, wanted in clean.of.items():
             found = other.of[name]
             assert_array_equal(found[own], wanted[own], err_msg=name)

@@ -11,7 +11,7 @@ from mercer.kernels import RBF
 from mercer.selection.automatic.machines import recipes
 from mercer.selection.automatic.machines.machines import pair_likelihoods
 from mercer.selection.automatic.machines.recipes import Recipe, splits
-from mercer.selection.automatic.machines.tasks import Classification, Regression
+from mercer.selection.automatic.tasks import Classification, Regression
 
 KERNEL = RBF(0.5)
 rng = np.random.default_rng(0)

@@ -1,5 +1,8 @@
 """The mean of machines: what it computes, when it is taken, and that everything knows all."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +14,9 @@ from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
-from mercer.selection.automatic.machines.tasks import Classification, Regression
-from mercer.selection.automatic.trials import trials
+from mercer.selection.automatic.settings import Sizes
+from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from mercer.threads import Stopped
 
 RNG = np.random.default_rng(5)
@@ -26,18 +30,20 @@ NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
     d=RNG.choice(["red", "blue"], 60)
 )
 
+SETTINGS: Any = SimpleNamespace(task=Regression(), memory=64_000, sizes=Sizes())
+
 
 @pytest.fixture
-def eager(monkeypatch):
+def eager(monkeypatch, sizes):
     """Any mean will do that is not worse, so that there is one."""
-    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", -np.inf)
-    original = trials.Leaderboard.settled
+    sizes(gain=-np.inf)
+    original = Leaderboard.settled
 
     def settled(self, rows):
         means = [row for row in rows if row["name"].startswith("mean of")]
         return means[-1] if means else original(self, rows)
 
-    monkeypatch.setattr(trials.Leaderboard, "settled", settled)
+    monkeypatch.setattr(Leaderboard, "settled", settled)
 
 
 def fitted(kind, **settings):
@@ -123,8 +129,8 @@ def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
     assert len(model.relevance()) >= 2
 
 
-def test_there_is_none_without_a_gain(monkeypatch):
-    monkeypatch.setattr("mercer.selection.automatic.machines.means.GAIN", 0.99)
+def test_there_is_none_without_a_gain(sizes):
+    sizes(gain=0.99)
     model = KernelRegressor(trials=3).fit(TABLE, WAVE)
     assert "mean" not in model.schedule_[-1]
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
@@ -132,7 +138,7 @@ def test_there_is_none_without_a_gain(monkeypatch):
 
 def test_the_partners_are_those_that_help_most():
     y, judged = np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, True, True, False])
-    held = HeldPredictions(Regression(), 1000)
+    held = HeldPredictions(SETTINGS)
 
     def row(name, loss):
         return {"name": name, "rows": 4, "loss": loss}
@@ -159,7 +165,7 @@ def test_its_name_tells_machines_apart_whose_names_have_commas():
 
 def test_weights_of_rows_count_in_the_choice():
     y = np.array([0.0, 0.0])
-    held = HeldPredictions(Regression(), 1000)
+    held = HeldPredictions(SETTINGS)
     for name, *values in ("a", 1.0, 1.0), ("b", -1.0, 3.0), ("c", 3.0, -1.0):
         row = {"name": name, "rows": 2, "loss": 1.0}
         held.keep(row, Candidate("objects", text=name, form=name, machine=name), np.array(values))

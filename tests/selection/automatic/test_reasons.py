@@ -10,7 +10,9 @@ from mercer.selection.automatic import KernelClassifier, KernelRegressor, reason
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.final_fit import Fitter
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.machines.tasks import Regression
+from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.tasks import Regression
 
 
 def blobs(classes, n=120):
@@ -89,7 +91,8 @@ def test_a_machine_of_low_rank_names_its_centres():
     y = np.sin(X[:, 0])
     model = KernelRegressor(trials=1).fit(X, y)
     features, M = model.encoder_.features_, model.encode(X)
-    fitter = Fitter(Regression(), features, M, y, None, 10**9, None, 0)
+    metric = metric_named("r2", "regression")
+    fitter = Fitter(SearchSettings(Regression(), features, M, y, metric, 10**9, 0))
     model.machine_, model._stored = fitter.fit(Candidate.of(model.winner_), {"rank": 30})
     found = model.reasons(X[:5])
     assert (found.kind, found.stored) == ("centres", 30)

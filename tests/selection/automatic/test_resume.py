@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.schedule import rungs
 
 RNG = np.random.default_rng(8)
 TABLE = pd.DataFrame({name: RNG.normal(size=150) for name in "abc"}).assign(
@@ -82,8 +81,8 @@ def test_thresholds_of_a_known_winner_are_chosen_again():
     assert not np.all(again.decision_weights_ == 1)
 
 
-def test_kernels_that_all_folds_share_are_learnt_in_the_same_steps(monkeypatch):
-    monkeypatch.setattr(rungs, "SMALL_ROWS", 40)
+def test_kernels_that_all_folds_share_are_learnt_in_the_same_steps(sizes):
+    sizes(small_rows=40)
     whole = KernelRegressor(trials=1).fit(TABLE, WAVE)
     assert whole.schedule_[0]["learn"]
     again = KernelRegressor(trials=1).fit(TABLE, WAVE, resume=whole)

@@ -12,10 +12,9 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.schedule import finals
-from mercer.selection.automatic.schedule import forecast as forecasts
 from mercer.selection.automatic.schedule import rungs as rungs_of_search
 from mercer.selection.automatic.scores import metric_named
+from mercer.selection.automatic.trials import forecast as forecasts
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from selection.automatic.small_searches import RING, TABLE, WAVE, X, same_model, search_of
 
@@ -63,7 +62,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
     ]
     model = KernelRegressor(replay=schedule, metric="rmse").fit(TABLE, WAVE)
     search = search_of(model, WAVE, "rmse")
-    rows, folds = search.rungs.folds(240)
+    rows, folds = search.state.rungs.folds(240)
     assert_array_equal(np.bincount(folds), [48] * 5)
     row = next(r for r in model.leaderboard_ if not r["baseline"])
     errors = []
@@ -72,8 +71,8 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         kernel = Candidate("interactions").kernel(model.encoder_.features_)
         if learn:
             kernel = search.fits.learn(Candidate("interactions", learn=True), train, 3, f)
-        machine = Recipe().fit(search.task, kernel, search.M[train], WAVE[train])
-        errors.append((machine.outputs(search.M[own])[:, 0] - WAVE[own]) ** 2)
+        machine = Recipe().fit(search.settings.task, kernel, search.settings.M[train], WAVE[train])
+        errors.append((machine.outputs(search.settings.M[own])[:, 0] - WAVE[own]) ** 2)
     # the penalty is at its least, where float32 rounding of the kernel counts
     assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=1e-2)
 
@@ -81,36 +80,37 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
 def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rungs):
     model = KernelClassifier(trials=1).fit(TABLE, RING)
     search = search_of(model, RING)
-    rows, folds = search.rungs.folds(200)
-    assert len(search.rungs.spared) == 50
+    rows, folds = search.state.rungs.folds(200)
+    assert len(search.state.rungs.spared) == 50
     assert folds.max() == 0  # a quarter of the other rows, in one fold
     assert (folds == 0).sum() == 48  # 40 of the 50 are in no rung
-    first, folds_of_first = search.rungs.folds(120)
+    first, folds_of_first = search.state.rungs.folds(120)
     spared = first[folds_of_first == rungs_of_search.SPARED]
-    assert set(spared) == set(search.rungs.spared) & set(first)
+    assert set(spared) == set(search.state.rungs.spared) & set(first)
     for some, each, f in [(rows, folds, 0), *((first, folds_of_first, f) for f in range(3))]:
-        assert not set(search.rungs.spared) & set(some[each == f])
+        assert not set(search.state.rungs.spared) & set(some[each == f])
         share = np.mean(RING[some[each == f]] == "in")
-        assert abs(share - np.mean(RING[np.setdiff1d(some, search.rungs.spared)] == "in")) < 0.03
+        others = np.setdiff1d(some, search.state.rungs.spared)
+        assert abs(share - np.mean(RING[others] == "in")) < 0.03
 
 
-def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, monkeypatch):
-    monkeypatch.setattr(rungs_of_search, "FEW_LEARNING_ROWS", 20)
+def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, sizes):
+    sizes(few_learning_rows=20)
     search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
     learnt = Candidate("interactions", learn=True)
     metric = Candidate("metric", learn=True, form="full")
-    counts = [search.rungs.count_learning(c) for c in (learnt, replace(learnt, more=True), metric)]
+    tried = learnt, replace(learnt, more=True), metric
+    counts = [search.state.rungs.count_learning(c) for c in tried]
     assert counts == [20, 50, 100]  # half of the last judge the metric
     names = [c.name for c in (learnt, replace(learnt, more=True))]
     assert names[1] == names[0] + " from more rows"
 
 
-def test_all_rows_of_a_table_that_is_not_large_are_in_both_rungs(rungs, monkeypatch):
-    monkeypatch.setattr(rungs_of_search, "ALL_ROWS", 240)
-    monkeypatch.setattr(rungs_of_search, "RUNGS", ((120, 30), (300, 60)))
+def test_all_rows_of_a_table_that_is_not_large_are_in_both_rungs(rungs, sizes):
+    sizes(all_rows=240, rungs=((120, 30), (300, 60)))
     search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
-    assert search.rungs.plan() == [(240, 30), (240, 60)]
-    assert search.rungs.count_folds(240) == 3
+    assert search.state.rungs.plan() == [(240, 30), (240, 60)]
+    assert search.state.rungs.count_folds(240) == 3
 
 
 def test_few_are_promoted_to_more_rows(rungs):
@@ -162,10 +162,9 @@ def test_the_best_of_each_family_are_promoted_first(rungs):
     assert len(second) >= 3
 
 
-def test_ridge_is_local_on_more_rows(rungs, monkeypatch):
+def test_ridge_is_local_on_more_rows(rungs, sizes):
     """The best ridge machine of the first rung is tried with low rank too, as it was there."""
-    monkeypatch.setattr(finals, "LEAF_ROWS", 60)
-    monkeypatch.setattr(finals, "LEAVES", (60, 30))
+    sizes(leaves=(60, 30))
     model = KernelRegressor(trials=6).fit(TABLE, WAVE)
     *tried, final = model.schedule_
     first = [Candidate.of(entry) for entry in tried if entry["rows"] == 120]
@@ -234,7 +233,7 @@ def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     model = KernelRegressor(time=0.01, progress=clock).fit(TABLE, WAVE)
     assert len(model.schedule_) == 2
     assert model.schedule_[0]["steps"] == [1] * 5
-    assert model.schedule_[-1]["rank"] == finals.SMALLEST_RANK
+    assert model.schedule_[-1]["rank"] == KernelRegressor.sizes.smallest_rank
     assert np.isfinite(model.predict(TABLE)).all()
 
 
@@ -307,10 +306,10 @@ def test_coarse_scores_are_settled_by_the_loss():
         {"score": 0.88, "loss": 0.4, "rows": 100},
         {"score": 0.80, "loss": 0.1, "rows": 100},
     ]
-    assert search.board.settled(rows) is rows[1]
-    search.board.metric = metric_named("log_loss", "classification")
+    assert search.state.board.settled(rows) is rows[1]
+    search.state.board.metric = metric_named("log_loss", "classification")
     assert (
-        search.board.settled(
+        search.state.board.settled(
             [{"score": 0.3, "loss": 0.3, "rows": 9}, {"score": 0.2, "loss": 0.2, "rows": 9}]
         )["score"]
         == 0.2
@@ -319,11 +318,11 @@ def test_coarse_scores_are_settled_by_the_loss():
 
 def test_factors_of_the_search_fit_into_a_part_of_the_memory():
     """A quarter for the factor of float32, and another for six matrices of its rank."""
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     for memory in (10**5, 10**6, 10**7, 10**9):
-        search.rungs.memory = memory
+        search = search_of(model, WAVE, memory=memory)
         for rows in (100, 1000, 20_000):
-            rank = search.rungs._affordable_rank(rows, 500)
+            rank = search.state.rungs._affordable_rank(rows, 500)
             assert 1 <= rank <= min(500, rows)
             if rank > 1:
                 assert max(4 * rows * rank, 48 * rank**2) <= memory / 4

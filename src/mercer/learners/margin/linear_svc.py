@@ -95,12 +95,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     penalty: str = "l2"
     loss: str = "squared_hinge"
     _: KW_ONLY
-    dual: str = "auto"
+    dual: bool | str = "auto"
     tol: float = 1e-4
     C: float = 1.0
     multi_class: str = "ovr"
     fit_intercept: bool = True
-    intercept_scaling: int = 1
+    intercept_scaling: float = 1
     class_weight: Any = None
     verbose: Any = 0
     random_state: Any = None

@@ -67,7 +67,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     loss: str = "epsilon_insensitive"
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
-    dual: str = "auto"
+    dual: bool | str = "auto"
     verbose: Any = 0
     random_state: Any = None
     max_iter: int = 1000

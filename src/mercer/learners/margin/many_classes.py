@@ -111,25 +111,6 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
     ) -> Self:
-        """Fit to samples X and class labels y.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            (n, n) for ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-        fit_path : WarmStarts, optional
-            Work that fits share if they differ only in C or ν (see `new_path`).
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, y has only one class, X, y and the weights do not match,
-            or there is no solution (a hard margin between classes that overlap, or ν too large).
-        KeyboardInterrupt
-            After Ctrl-C; the learner then keeps the best machine so far.
-        """
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, n = column_or_1d(training.y, warn=True), training.X.shape[0]

@@ -84,23 +84,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         *,
         fit_path: WarmStarts | None = None,
     ) -> Self:
-        """Fit to samples X; y is not used.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            (n, n) for ``kernel="precomputed"``.
-        sample_weight : array-like of shape (n,), optional
-        fit_path : WarmStarts, optional
-            Work that fits share if they differ only in ν (see `new_path`).
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X and the weights do not match.
-        KeyboardInterrupt
-            After Ctrl-C; the learner then keeps the best machine so far.
-        """
         self._check_parameters()
         training = self.make_training(X, None, sample_weight, targets=False, fit_path=fit_path)
         scale = training.all_weights.mean()  # tol holds for weights of about 1
@@ -108,11 +91,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         K, low = self._operator(training.X, bounds, fit_path)
         problem = DualProblem.one_class(bounds, float(self.nu))
         result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
-        support = np.flatnonzero(result.coef)
-        self._n_support = np.array([len(support)], dtype=np.int32)
-        self.n_iter_ = result.iterations
-        self.dual_coef_ = result.coef[support][None]
-        self._store(training, [result], support, low)
+        support = self._store_one(training, result, low)
         # f is 0 on the border up to rounding errors: shift f so that border rows are no outliers
         size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())
         rounding = np.finfo(np.result_type(training.X.dtype, np.float32)).eps  # of predictions
@@ -123,9 +102,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     def _bounds(self, training: Training) -> np.ndarray:
         return training.all_weights / training.all_weights.mean()
-
-    def _pair_coef(self) -> np.ndarray:
-        return self.dual_coef_.T
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed score of each row, (n,): negative for outliers."""

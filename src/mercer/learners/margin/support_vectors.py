@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,7 +49,7 @@ CONTINUED = "A fit with warm_start=True can be continued"
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.
 
-    Subclasses write ``_pair_coef``, ``_bounds`` and a ``fit`` of these steps:
+    Subclasses write ``_bounds`` and a ``fit`` of these steps:
     `_check_parameters`, `make_training`, `_operator`, `_solve` for each machine, `_store`, and
     `Result.conclude`.
 
@@ -105,8 +105,32 @@ class SupportVectorMachine(KernelLearner, ABC):
         return WarmStarts(self, values)
 
     @abstractmethod
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+    ) -> Self:
+        """Fit to samples X, and to classes or numbers y, which `OneClassSVM` does not use.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            (n, n) for ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        fit_path : WarmStarts, optional
+            Work that fits share if they differ only in C or ν (see `new_path`).
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, y has only one class, X, y and the weights do not match,
+            or there is no solution (a hard margin between classes that overlap, or ν too large).
+        KeyboardInterrupt
+            After Ctrl-C; the learner then keeps the best machine so far.
+        """
+
     def _pair_coef(self) -> np.ndarray:
         """β at the support vectors for each machine, (support vectors, machines)."""
+        return self.dual_coef_.T
 
     # --- before the solver ----------------------------------------------------------------------
 
@@ -296,6 +320,15 @@ class SupportVectorMachine(KernelLearner, ABC):
             weights = [low.combine(support, beta) for beta in self._pair_coef().T]
             self._center_coef = low.lift(np.stack(weights, axis=1))
         self.keep_support(X[support] if low is None else X[low.centres])
+
+    def _store_one(self, training: Training, result: SmoResult, low: Any) -> np.ndarray:
+        """The same for a single machine; returns the numbers of its support vectors."""
+        support = np.flatnonzero(result.coef)
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = result.iterations
+        self.dual_coef_ = result.coef[support][None]
+        self._store(training, [result], support, low)
+        return support
 
     def _infeasible(self) -> str:
         return (

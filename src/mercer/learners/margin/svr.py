@@ -33,24 +33,6 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
     ) -> Self:
-        """Fit to samples X and numbers y.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            (n, n) for ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-        fit_path : WarmStarts, optional
-            Work that fits share if they differ only in C (see `new_path`).
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X, y and the weights do not match.
-        KeyboardInterrupt
-            After Ctrl-C; the learner then keeps the best machine so far.
-        """
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         y = column_or_1d(training.y, warn=True)
@@ -58,11 +40,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         K, low = self._operator(training.X, bounds, fit_path)
         problem = self._problem(y.astype(np.float64), bounds)
         result = self._solve(K, problem, fit_path=fit_path)
-        support = np.flatnonzero(result.coef)
-        self._n_support = np.array([len(support)], dtype=np.int32)
-        self.n_iter_ = result.iterations
-        self.dual_coef_ = result.coef[support][None]
-        self._store(training, [result], support, low)
+        self._store_one(training, result, low)
         self._keep_tube(result)
         result.conclude(CONTINUED)
         return self
@@ -78,9 +56,6 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
             "C=inf requires a function within the tube at every row, but rows that are equal for "
             "the kernel have targets that differ by more than its width: give a finite C."
         )
-
-    def _pair_coef(self) -> np.ndarray:
-        return self.dual_coef_.T
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted value of each row, (n,)."""

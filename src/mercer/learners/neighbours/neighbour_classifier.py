@@ -91,21 +91,6 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep samples X (n) and their classes y (n) or (n, outputs).
-
-        Parameters
-        ----------
-        X : samples
-            (n, n) distances for ``metric="precomputed"``.
-        y : array-like of shape (n,) or (n, outputs)
-        sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
-
-        Raises
-        ------
-        ValueError
-            There are fewer rows than neighbours, or a parameter is out of range.
-        """
         self.check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False)
         training, votes = self._class_votes(self.check_classes(training))
@@ -147,13 +132,6 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         return shares if self.outputs_2d_ else shares[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with most votes for each row of X, (q,) or (q, outputs).
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-        """
         check_is_fitted(self)
         return self.labels(self._answers(X))
 

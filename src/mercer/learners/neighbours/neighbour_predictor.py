@@ -15,17 +15,15 @@ from mercer.learners.neighbours.neighbour_choice import (
 from mercer.learners.neighbours.neighbour_learner import PAIR, CountSearch
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import Neighbourhoods, Weighing, check_weighing
+from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.windows import window_sums
 from mercer.search import Index
 
 __all__ = ["NeighbourPredictor"]
 
 
-class NeighbourPredictor(CountSearch):
-    """Abstract: a learner that also has the parameters ``weights`` and ``width``.
-
-    ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
-    calls `learn`. Then `sums` answers for new samples.
+class NeighbourPredictor(Predictor, CountSearch):
+    """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.
 
     Parameters
     ----------
@@ -42,10 +40,7 @@ class NeighbourPredictor(CountSearch):
         chosen by the leave-one-out score.
     """
 
-    weights: Any
     width: Any
-
-    _targets: Any
 
     # --- a fit ----------------------------------------------------------------------------------
 
@@ -169,12 +164,7 @@ class NeighbourPredictor(CountSearch):
 
     def sums(self, X: Any) -> np.ndarray:
         """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
-        Z = None if X is None else self.encode_new(X)
-        if Z is None and self._rows is not None:
-            raise ValueError(
-                "X=None asks for the training rows, some of which have weight 0 and were left out: "
-                "give X."
-            )
+        Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)
         weighing = Weighing(self._rule, self.width_)

@@ -6,20 +6,19 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
-from mercer.learners.neighbours.neighbour_targets import Numbers
+from mercer.learners.neighbours.predictor import NumberColumns
 from mercer.threads import fitting
 
 __all__ = ["KNeighborsRegressor"]
 
 
 @estimator
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
+class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     r"""Regression by neighbours: :math:`\sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i`.
 
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
@@ -67,36 +66,12 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighbourPredictor):
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep samples X (n) and their targets y (n) or (n, outputs).
-
-        Parameters
-        ----------
-        X : samples
-            (n, n) distances for ``metric="precomputed"``.
-        y : array-like of shape (n,) or (n, outputs)
-        sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
-
-        Raises
-        ------
-        ValueError
-            There are fewer rows than neighbours, or a parameter is out of range.
-        """
         self.check_parameters()
         training = self.make_training(X, y, sample_weight)
-        self._one, self._dtype = training.y.ndim == 1, training.y.dtype.name
-        self.learn(training, Numbers(training.y.reshape(len(training.y), -1)))
+        self.learn(training, self.keep_numbers(training.y))
         return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:
-        """The weighted mean of the neighbours for each row of X, (q,) or (q, outputs).
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-        """
         check_is_fitted(self)
-        answers = self._targets.answers(self.sums(X)).astype(self._dtype, copy=False)
-        return answers[:, 0] if self._one else answers
+        return self.numbers(self._targets.answers(self.sums(X)))

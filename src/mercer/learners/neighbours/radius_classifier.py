@@ -85,23 +85,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep samples X (n) and their classes y (n) or (n, outputs).
-
-        Parameters
-        ----------
-        X : samples
-            (n, n) distances for ``metric="precomputed"``.
-        y : array-like of shape (n,) or (n, outputs)
-        sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range.
-        TypeError
-            An outlier label is of another type than the classes.
-        """
         self.check_parameters()
         training = self.check_classes(self.make_training(X, y, sample_weight, numeric=False))
         targets = self.keep_classes(training.y)
@@ -165,13 +148,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
         return shares if self.outputs_2d_ else shares[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with most votes for each row of X, (q,) or (q, outputs).
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-        """
         votes, outliers = self._votes(X)
         columns = list(self.labels(self._targets.answers(votes)).reshape(len(votes), -1).T)
         for j in range(len(columns) if len(outliers) else 0):

@@ -10,17 +10,15 @@ import scipy.sparse as sp
 from mercer.learners.base import Training
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
+from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.learners.windows import WINDOWS, window
 
 __all__ = ["RadiusPredictor"]
 
 
-class RadiusPredictor(RadiusSearch):
-    """Abstract: a learner that also has the parameter ``weights``.
-
-    ``fit`` of a subclass calls `make_training`, makes `Classes` or `Numbers` of the targets, and
-    calls `learn`. Then `sums` answers for new samples.
+class RadiusPredictor(Predictor, RadiusSearch):
+    """Abstract: a predictor that also has the parameter ``radius``.
 
     Parameters
     ----------
@@ -32,10 +30,6 @@ class RadiusPredictor(RadiusSearch):
         function takes the distances of all neighbours of some samples, as one array, and returns a
         weight >= 0 for each.
     """
-
-    weights: Any
-
-    _targets: Any
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that have no meaning."""
@@ -56,12 +50,7 @@ class RadiusPredictor(RadiusSearch):
     def sums(self, X: Any) -> np.ndarray:
         """What the rows within the radius of each row of X sum up to, (q, columns); 0 where there
         are none. X may be None."""
-        Z = None if X is None else self.encode_new(X)
-        if Z is None and self._rows is not None:
-            raise ValueError(
-                "X=None asks for the training rows, some of which have weight 0 and were left out: "
-                "give X."
-            )
+        Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)
         parts = self.strips(Z.shape[0], self.X_fit_.shape[0])  # all rows may be near

@@ -7,12 +7,11 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
-from mercer.learners.neighbours.neighbour_targets import Numbers
+from mercer.learners.neighbours.predictor import NumberColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
 from mercer.threads import fitting
 
@@ -20,7 +19,7 @@ __all__ = ["RadiusNeighborsRegressor"]
 
 
 @estimator
-class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor):
+class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     r"""Regression by the rows within a radius:
     :math:`\sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i`.
 
@@ -67,31 +66,13 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep samples X (n) and their targets y (n) or (n, outputs).
-
-        Parameters
-        ----------
-        X : samples
-            (n, n) distances for ``metric="precomputed"``.
-        y : array-like of shape (n,) or (n, outputs)
-        sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
-        """
         self.check_parameters()
         training = self.make_training(X, y, sample_weight)
-        self._one, self._dtype = training.y.ndim == 1, training.y.dtype.name
-        self.learn(training, Numbers(training.y.reshape(len(training.y), -1)))
+        self.learn(training, self.keep_numbers(training.y))
         return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:
-        """The weighted mean of the rows within the radius, (q,) or (q, outputs).
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-        """
         check_is_fitted(self)
         sums = self.sums(X)
         empty = np.flatnonzero(self._targets.empty(sums))
@@ -106,5 +87,4 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, RadiusPredictor
             _, near = self.nearest(Z, 1)
             near = near if Z is not None else near[empty]
             sums[empty] = self._targets.filled(self._targets.sums(near, 1.0 * (near >= 0)))
-        answers = self._targets.answers(sums).astype(self._dtype, copy=False)
-        return answers[:, 0] if self._one else answers
+        return self.numbers(self._targets.answers(sums))

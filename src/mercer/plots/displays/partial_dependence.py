@@ -284,10 +284,8 @@ def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
     cells, kind = rows.cells(name), rows.kind(name)
     if kind is not None and kind.ordered:
         order = kind.read(cells)
-        known = np.flatnonzero(~missing_values(order))
+        known = np.flatnonzero(np.isfinite(order))
         known = known[np.argsort(order[known], kind="stable")]
-        if kind.numeric:
-            known = known[np.isfinite(order[known])]
         values = order[known]
         distinct = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
         if len(distinct) > grid:  # evenly between the outer quantiles, so that a curve is smooth

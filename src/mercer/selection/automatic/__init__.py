@@ -4,15 +4,7 @@ from mercer.selection.automatic.automatic import KernelClassifier, KernelRegress
 from mercer.selection.automatic.budget import Budget, Deadline, seconds
 from mercer.selection.automatic.candidates import least_memory
 from mercer.selection.automatic.holdout import HeldOut, hold_out, score_alone, score_held_out, side
-from mercer.selection.automatic.machines import (
-    LARGEST,
-    Classification,
-    KernelRidgeMachine,
-    Recipe,
-    Regression,
-    Task,
-    task_of,
-)
+from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
 from mercer.selection.automatic.reasons import Reasons
 from mercer.selection.automatic.scores import (
     METRICS,
@@ -24,6 +16,7 @@ from mercer.selection.automatic.scores import (
     metric_named,
     wilson,
 )
+from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
 __all__ = [
     "LARGEST",

@@ -27,18 +27,13 @@ from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
-from mercer.selection.automatic.machines import (
-    Classification,
-    Machine,
-    Regression,
-    Task,
-    compressed,
-    mean_name,
-)
+from mercer.selection.automatic.machines import Machine, compressed, mean_name
 from mercer.selection.automatic.notebook import fitted_html, winner_code
 from mercer.selection.automatic.reasons import Reasons, find_reasons
-from mercer.selection.automatic.schedule import ONE_RUNG_ROWS, SMALLEST_RANK
 from mercer.selection.automatic.scores import default_metric, metric_named
+from mercer.selection.automatic.settings import SearchSettings, Sizes
+from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.tasks import Classification, Regression, Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
@@ -81,6 +76,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     task: str
     machine_: Machine
     records: ClassVar[dict[str, type]] = {"columns_": Column}
+    sizes: ClassVar[Sizes] = Sizes()
 
     @abstractmethod
     def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
@@ -198,38 +194,39 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
-        M = rows.matrix
-        search = Trials(
-            task, self.encoder_.features_, M, y, metric, weights=weights, related=related,
-            budget=budget, memory=memory, seed=self._seed, n_jobs=self.n_jobs,
-            progress=self.progress,
+        settings = SearchSettings(
+            task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
+            weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
+            progress=self.progress, sizes=self.sizes,
+            speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
         )  # fmt: skip
+        search, fitter = Trials(settings), Fitter(settings)
+        state = search.state
         self.searched_ = fingerprint(
             table.columns, y, weights, related, metric.name, self._seed, self.encoder_.features_
         )
         if known is not None:
             search.remember(known.checked(self.searched_))
-        fitter = self._fitter(task, M, y, weights, memory)
-        reads_all = EARLY.suits(self.encoder_.features_) and not search.finals.objects
+        reads_all = EARLY.suits(self.encoder_.features_) and not settings.objects
         early = None
-        if np.isfinite(budget.limit) and n > ONE_RUNG_ROWS and reads_all:
+        if np.isfinite(budget.limit) and n > self.sizes.one_rung_rows and reads_all:
             # from here on there is a model
-            early = fitter.fit(EARLY, {"rank": search.finals.affordable(SMALLEST_RANK)})
+            early = fitter.fit(EARLY, {"rank": state.finals.affordable(self.sizes.smallest_rank)})
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
-        self.leaderboard_, self.schedule_ = search.board.rows, search.schedule
+        self.leaderboard_, self.schedule_ = state.board.rows, state.schedule
         began = budget.spent()
         last = FinalFit(search, fitter, early)
         self.machine_, self._stored = last.run(winner, final)
         self.schedule_[-1] = last.plan
-        self.interrupted_ = "final fit" if last.cut else "search" if search.interrupted else None
-        self.notices_ += search.notices + last.notices
+        self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
+        self.notices_ += state.notices + last.notices
         self.winner_ = asdict(last.candidates[0])
         self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
         if task.classes is not None:
             ones = np.ones(len(task.classes))
-            self.decision_weights_ = search.decision_weights.get(self.winner_name_, ones)
+            self.decision_weights_ = state.decision_weights.get(self.winner_name_, ones)
         self.seconds_ = budget.spent()
         self.final_seconds_ = self.seconds_ - began
         return rows
@@ -241,10 +238,6 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """The winner, and its partners if they have a mean."""
         partners = self.schedule_[-1].get("mean", [])
         return [Candidate.of(entry) for entry in (self.winner_, *partners)]
-
-    def _fitter(self, task: Task, M: EncodedColumns, y, weights, memory: int) -> Fitter:
-        features = self.encoder_.features_
-        return Fitter(task, features, M, y, weights, memory, self.n_jobs, self._seed)
 
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
@@ -267,7 +260,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         rows = self.encoder_.encoded(table)
-        fitter = self._fitter(task, rows.matrix, y, weights, Place(self.memory).budget())
+        settings = SearchSettings(
+            task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
+            Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        fitter = Fitter(settings)
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
         fitted = list(map(fitter.fit, self._candidates(), plans, kernels))

@@ -13,15 +13,14 @@ import numpy as np
 from mercer.kernels import TableKernel
 from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates import Candidate, learn_kernel, learning_rows
-from mercer.selection.automatic.machines import Machine, MeanMachine, Recipe, Task
-from mercer.selection.automatic.schedule import FEWEST_ROWS, SMALLEST_RANK
+from mercer.selection.automatic.machines import Machine, MeanMachine, Recipe
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Trials
-from mercer.tables import Feature
 from mercer.threads import Stopped
 
 __all__ = ["EARLY", "FinalFit", "Fitted", "Fitter", "mean_of"]
 
-QUICK_ROWS = 5000  # most rows of a final fit after an interruption
 #: part of the time, and least seconds, by which a final fit may exceed it
 LATE, LEAST_LATE = 0.05, 0.5
 EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table
@@ -36,23 +35,11 @@ class Fitter:
 
     Attributes
     ----------
-    task : Task
-    features : list of Feature
-    M, y, weights : encoded rows, their targets, and their weights or None
-    memory : int
-        Bytes.
-    n_jobs : int or None
-    seed : int
+    settings : SearchSettings
+        Those of the rows.
     """
 
-    task: Task
-    features: list[Feature]
-    M: Any
-    y: np.ndarray
-    weights: np.ndarray | None
-    memory: int
-    n_jobs: int | None
-    seed: int
+    settings: SearchSettings
 
     def fit(
         self,
@@ -65,34 +52,34 @@ class Fitter:
 
         A kernel that is not given is learnt. Only ``rows`` are used, if they are given.
         """
-        numbers = np.arange(len(self.M)) if rows is None else rows
+        given = self.settings
+        numbers = np.arange(len(given.M)) if rows is None else rows
         learnt: Any = self._learnt(candidate, numbers, plan) if kernel is None else kernel
         if plan.get("rows"):  # fewer, because all would take too long
-            some = np.random.default_rng(self.seed).permutation(len(numbers))[: plan["rows"]]
+            some = np.random.default_rng(given.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]
         recipe = Recipe(
             candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
-            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"), memory=self.memory,
-            n_jobs=self.n_jobs, seed=self.seed,
+            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"), memory=given.memory,
+            n_jobs=given.n_jobs, seed=given.seed,
         )  # fmt: skip
-        whole = len(numbers) == len(self.M)
-        X, y = (self.M, self.y) if whole else (self.M[numbers], self.y[numbers])
-        machine = recipe.fit(self.task, learnt, X, y, self._weights(numbers))
+        whole = len(numbers) == len(given.M)
+        X, y = (given.M, given.y) if whole else (given.M[numbers], given.y[numbers])
+        machine = recipe.fit(given.task, learnt, X, y, given.weights_of(numbers))
         return machine, numbers[machine.stored]
 
     def _learnt(self, candidate: Candidate, numbers: np.ndarray, plan: dict) -> Any:
         """The kernel of a candidate, learnt from as many rows and steps as a plan has, or 1,200."""
-        order = np.random.default_rng(self.seed).permutation(len(numbers))
-        rows = numbers[order[: plan.get("learning") or learning_rows(self.memory)]]
+        given = self.settings
+        order = np.random.default_rng(given.seed).permutation(len(numbers))
+        rows = numbers[order[: plan.get("learning") or learning_rows(given.memory)]]
         if not candidate.learn:
-            return candidate.bound(self.features, self.M[np.sort(rows)])[0]
+            return candidate.bound(given.features, given.M[np.sort(rows)])[0]
         return learn_kernel(
-            candidate, self.features, self.M[rows], self.task.targets(self.y[rows]),
-            self._weights(rows), self.memory, self.n_jobs, steps=plan.get("metric_steps"),
+            candidate, given.features, given.M[rows], given.Y[rows],
+            given.weights_of(rows), given.memory, given.n_jobs,
+            steps=plan.get("metric_steps"),
         ).kernel  # fmt: skip
-
-    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[rows]
 
 
 def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:
@@ -130,6 +117,7 @@ class FinalFit:
 
     def __init__(self, search: Trials, fitter: Fitter, early: Fitted | None):
         self.search, self.fitter, self.early = search, fitter, early
+        self.sizes = search.settings.sizes
         self.candidates: list[Candidate] = []
         self.fitted: list[Fitted] = []
         self.plan: dict = {}
@@ -145,13 +133,13 @@ class FinalFit:
             self._add_partners(plan.get("mean"))
         else:
             self._replace(winner)
-        return mean_of(self.search.task, self.fitted)
+        return mean_of(self.search.settings.task, self.fitted)
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
-        budget, tried = self.search.budget, len(self.search.schedule) - 1
+        budget, tried = self.search.budget, len(self.search.state.schedule) - 1
         deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
-        kernel = self.search.learnt.of(candidate).kernel
+        kernel = self.search.state.learnt.of(candidate).kernel
         try:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
             with deadline:
@@ -165,7 +153,7 @@ class FinalFit:
 
     def _add_partners(self, plans: list[dict] | None) -> None:
         """Fit the partners one after the other, those of a replay by their ``plans``."""
-        found = self.search.partners if plans is None else plans
+        found = self.search.state.partners if plans is None else plans
         done = []
         for number in range(len(found)):
             plan = self.search.plan_partner(number) if plans is None else plans[number]
@@ -184,9 +172,9 @@ class FinalFit:
     def _replace(self, winner: Candidate) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
         why = "Interrupted" if self.cut else "The time was over"
-        rank = self.search.finals.affordable(SMALLEST_RANK)
+        rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
         if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
-            plan = self.plan | {"rows": min(FEWEST_ROWS, len(self.fitter.M))}
+            plan = self.plan | {"rows": min(self.sizes.fewest_rows, len(self.fitter.settings.M))}
             self.notices.append(
                 f"{why} in the final fit: it was repeated with {plan['rows']} of the rows."
             )
@@ -199,8 +187,8 @@ class FinalFit:
         else:
             plan = {"final": True, "rank": rank, "quick": True}
             self.notices.append(
-                f"{why} in the final fit: it was repeated with at most {SMALLEST_RANK} centres on "
-                f"at most {QUICK_ROWS} rows."
+                f"{why} in the final fit: it was repeated with at most {self.sizes.smallest_rank} "
+                f"centres on at most {self.sizes.quick_rows} rows."
             )
         self._fit_quickly(winner, plan)
 
@@ -211,8 +199,12 @@ class FinalFit:
             self.candidates = [EARLY]
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
-        rows = np.sort(self.search.rungs.order[:QUICK_ROWS]) if plan.get("quick") else None
-        learnt = self.search.learnt
+        rows = (
+            np.sort(self.search.state.rungs.order[: self.sizes.quick_rows])
+            if plan.get("quick")
+            else None
+        )
+        learnt = self.search.state.learnt
         kernel = (
             learnt.of(winner).kernel or learnt.of(winner, 0).kernel
         )  # that of a fold is there already

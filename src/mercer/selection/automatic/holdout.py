@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.machines import (
-    Classification,
-    Regression,
-    Task,
-    baseline_names,
-    fit_baseline,
-)
+from mercer.selection.automatic.machines import baseline_names, fit_baseline
 from mercer.selection.automatic.scores import decision_weights, interval, metric_named
+from mercer.selection.automatic.tasks import Classification, Regression, Task
 
 __all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out", "side"]
 

@@ -2,11 +2,8 @@
 
 from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate, candidates
 from mercer.selection.automatic.candidates.learning import (
-    FIRST_RUNG_SHARE,
-    LEARNING_ROWS,
     LEARNING_STEPS,
-    SPARED_ROWS,
-    LearntKernels,
+    Learnt,
     learn_kernel,
     learning_rows,
     least_memory,
@@ -14,13 +11,10 @@ from mercer.selection.automatic.candidates.learning import (
 from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
-    "FIRST_RUNG_SHARE",
-    "LEARNING_ROWS",
     "LEARNING_STEPS",
     "MACHINES",
-    "SPARED_ROWS",
     "Candidate",
-    "LearntKernels",
+    "Learnt",
     "candidates",
     "column_weights",
     "learn_kernel",

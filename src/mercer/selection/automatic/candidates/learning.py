@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.kernels import TableKernel
 from mercer.learners.metrics import Form, learn_metric
-from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.interactions import learn_interactions
 from mercer.selection.automatic.candidates.screening import foremost
@@ -18,12 +16,8 @@ from mercer.tables import Feature, read_as
 from mercer.threads import count_jobs
 
 __all__ = [
-    "FIRST_RUNG_SHARE",
-    "LEARNING_ROWS",
     "LEARNING_STEPS",
-    "SPARED_ROWS",
     "Learnt",
-    "LearntKernels",
     "learn_kernel",
     "learning_jobs",
     "learning_rows",
@@ -31,11 +25,9 @@ __all__ = [
 ]
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
-SPARED_ROWS = 2 * LEARNING_ROWS  # a metric is learnt from half of them, and judged on the others
 FEWEST_LEARNING_ROWS = 300
 LEARNING_STEPS = 25  # of the weights of interactions
 METRIC_STEPS = 3  # two are enough as a rule
-FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights may be learnt
 
 #: the norm and the power of the kernels with a learnt metric
 FORMS = {"absolute": Form(1, 1.0), "diagonal": Form(2, 1.0), "full": Form(2, 1.4, full=True)}
@@ -111,70 +103,3 @@ def learn_kernel(
         kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
     )
     return Learnt(learnt.kernel, len(learnt.errors), len(learnt.errors))
-
-
-class LearntKernels:
-    """The kernels that a search has learnt; each is learnt once.
-
-    Parameters
-    ----------
-    features : list of Feature
-    M, Y, weights : the encoded rows, their targets (n, outputs) and their weights or None
-    budget : Budget
-        Learning ends after half of its time.
-    memory : int
-        Bytes.
-    seed : int
-    n_jobs : int or None
-
-    Attributes
-    ----------
-    steps : dict
-        Candidate -> the steps in which an earlier search has learnt its kernel.
-    """
-
-    def __init__(
-        self, features: list[Feature], M: Any, Y: np.ndarray, weights: np.ndarray | None, *,
-        budget: Budget, memory: int, seed: int, n_jobs: int | None,
-    ):  # fmt: skip
-        self.features, self.M, self.Y, self.weights = features, M, Y, weights
-        self.budget, self.memory, self.seed, self.n_jobs = budget, memory, seed, n_jobs
-        self.steps: dict[Candidate, int] = {}
-        self._found: dict[tuple, Learnt] = {}
-
-    def known(self, candidate: Candidate) -> bool:
-        """Whether the kernel of a candidate was learnt, for all folds or for some."""
-        return any(key == candidate.alike for key, _ in self._found)
-
-    def of(self, candidate: Candidate, fold: int | None = None) -> Learnt:
-        """What was learnt for a fold, or for all; the kernel is None if nothing was."""
-        return self._found.get((candidate.alike, fold), Learnt(None, 0, 0))
-
-    def kept(self, candidate: Candidate) -> int | None:
-        """The median of the steps that its kernels for the folds have kept; None without them."""
-        found = sorted(
-            learnt.kept
-            for (alike, fold), learnt in self._found.items()
-            if alike == candidate.alike and fold is not None
-        )
-        return found[(len(found) - 1) // 2] if found else None
-
-    def learn(
-        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
-    ) -> TableKernel:
-        """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
-        key = candidate.alike, fold
-        if key in self._found:
-            return self._found[key].kernel
-
-        def enough(step: int, error: float) -> bool:
-            if steps is not None:
-                return step + 1 >= steps
-            return self.budget.spent() > FIRST_RUNG_SHARE * self.budget.limit
-
-        w = None if self.weights is None else self.weights[rows]
-        self._found[key] = learn_kernel(
-            candidate.alike, self.features, self.M[rows], self.Y[rows], w, self.memory,
-            self.n_jobs, on_step=enough,
-        )  # fmt: skip
-        return self._found[key].kernel

@@ -11,31 +11,19 @@ from mercer.selection.automatic.machines.recipes import (
     compressed,
     costs_tried,
 )
-from mercer.selection.automatic.machines.tasks import (
-    LARGEST,
-    Classification,
-    Regression,
-    Task,
-    task_of,
-)
 
 __all__ = [
     "FOLDS",
     "JUDGED_ROWS",
-    "LARGEST",
     "SMALL",
-    "Classification",
     "HeldPredictions",
     "KernelRidgeMachine",
     "Machine",
     "MeanMachine",
     "Recipe",
-    "Regression",
-    "Task",
     "baseline_names",
     "compressed",
     "costs_tried",
     "fit_baseline",
     "mean_name",
-    "task_of",
 ]

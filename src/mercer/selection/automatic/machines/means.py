@@ -15,11 +15,11 @@ import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.machines.machines import Machine
-from mercer.selection.automatic.machines.tasks import Task
+from mercer.selection.automatic.settings import SearchSettings
 
 __all__ = ["HeldPredictions", "MeanMachine", "mean_name"]
 
-GAIN = 0.01  # part of the loss by which a mean must be better than that without its last machine
+HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 MOST = 4  # machines of a mean: predictions take as long as those of all
 
 
@@ -98,13 +98,13 @@ class HeldPredictions:
 
     Parameters
     ----------
-    task : Task
-    most : int
-        Bytes of the predictions of one candidate; larger ones are not kept.
+    settings : SearchSettings
+        Predictions of one candidate that are a large part of its memory are not kept.
     """
 
-    def __init__(self, task: Task, most: int):
-        self.task, self.most = task, most
+    def __init__(self, settings: SearchSettings):
+        self.task, self.gain = settings.task, settings.sizes.gain
+        self.most = HELD_SHARE * settings.memory
         self._best: dict[tuple, tuple[dict, Candidate, np.ndarray]] = {}
 
     def keep(self, row: dict, candidate: Candidate, predicted: np.ndarray) -> None:
@@ -148,7 +148,7 @@ class HeldPredictions:
             means = [self.task.mean([*members, predicted]) for _, _, predicted in others]
             losses = [self.task.loss(y[judged], mean[judged], w) for mean in means]
             best = int(np.argmin(losses))
-            if not losses[best] < (1 - GAIN) * least:
+            if not losses[best] < (1 - self.gain) * least:
                 break
             row, candidate, predicted = others.pop(best)
             found.append((row, candidate, means[best]))

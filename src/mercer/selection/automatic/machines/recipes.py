@@ -25,7 +25,7 @@ from mercer.selection.automatic.machines.machines import (
     MarginMachine,
     WindowMachine,
 )
-from mercer.selection.automatic.machines.tasks import Classification, Task
+from mercer.selection.automatic.tasks import Classification, Task
 
 __all__ = ["Recipe", "compressed"]
 

@@ -1,19 +1,20 @@
 """How long the steps of a search take: predictions, corrected by what was observed.
 
-The constants were measured with nothing beside it. A busy machine is slower, so each prediction is
+The constants say how long the steps take beside each other, in seconds of the machine `REFERENCE`;
+the `Speed` of this machine makes them its own. A machine may become busy, so each prediction is
 multiplied by observed / predicted time of the last steps together, of which long ones count most.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from mercer.learners.base import LIMITS, PENALTY_ROWS
 from mercer.selection.automatic.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
+from mercer.selection.automatic.speed import REFERENCE, Speed, least_seconds
 
 __all__ = ["Costs", "entry_seconds"]
 
@@ -21,7 +22,6 @@ AT_FIRST = 1.5  # factor before anything was observed
 FACTORS = (0.3, 10.0)  # between which it is believed
 LAST = 5  # steps whose observed time counts
 CARE = 1.3  # a step begins only if so many times its predicted time is left
-CHOLESKY = 6e10  # operations a second, in float32
 MACHINE = 8e-9  # seconds of a support vector machine of two classes, for each pair of its rows
 EASE = 0.25  # it is divided by this power of the pairs of classes, which are easier to separate
 EACH_MACHINE = 0.01  # its seconds, however few the rows are
@@ -47,10 +47,13 @@ class Costs:
         Of classes, each of which a support vector machine separates; 0 without classes.
     outputs : int
         Targets: one, or one for each class.
+    speed : Speed
     """
 
-    def __init__(self, pairs: int, outputs: int):
+    def __init__(self, pairs: int, outputs: int, speed: Speed = REFERENCE):
         self.pairs, self.outputs = pairs, outputs
+        self.algebra = REFERENCE.operations / speed.operations  # how much slower matrices are
+        self.loops = speed.value / REFERENCE.value  # and all else
         self.steps: dict[str, deque] = {}  # their observed and predicted times
 
     def factor(self, kind: str) -> float:
@@ -72,32 +75,30 @@ class Costs:
 
     # --- predictions --------------------------------------------------------------------------
 
-    @staticmethod
-    def low_rank(n: int, rank: int, entry: float, kept: bool = True) -> float:
+    def low_rank(self, n: int, rank: int, entry: float, kept: bool = True) -> float:
         """A fit with a factor, which is ``kept`` or computed again.
 
         ``entry`` is the time of one value of the kernel.
         """
-        factor = n * rank * (entry + EACH_CENTRE) + FACTOR * n * rank**2
-        return (1 if kept else AGAIN) * factor + EIGEN * rank**3
+        factor = n * rank * (entry + self.loops * EACH_CENTRE)
+        factor += self.algebra * FACTOR * n * rank**2
+        return (1 if kept else AGAIN) * factor + self._eigen(rank)
 
-    @staticmethod
-    def exact(n: int, entry: float) -> float:
+    def exact(self, n: int, entry: float) -> float:
         """A fit by one Cholesky factor, whose penalty was chosen on 1,400 rows."""
-        return n * n * entry + n**3 / 3 / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
+        return n * n * entry + self._operations(n**3 / 3) + self._eigen(min(n, PENALTY_ROWS))
 
-    @staticmethod
-    def local(n: int, leaf_rows: int, entry: float) -> float:
+    def local(self, n: int, leaf_rows: int, entry: float) -> float:
         """A local fit with its leave-one-out outputs."""
         p, m = min(leaf_rows, n), LIMITS["local ridge"].rank
         products = 2 * p**2 / 3 + 2 * p * m + 2 * m**2
         n += JUDGING * p
-        return n * (p + m) * entry + n * products / CHOLESKY + EIGEN * min(n, PENALTY_ROWS) ** 3
+        values = n * (p + m) * entry
+        return values + self._operations(n * products) + self._eigen(min(n, PENALTY_ROWS))
 
-    @staticmethod
-    def eigenpairs(n: int, entry: float) -> float:
+    def eigenpairs(self, n: int, entry: float) -> float:
         """A fit by all eigenpairs, which chooses the penalty."""
-        return n * n * entry + EIGEN * n**3
+        return n * n * entry + self._eigen(n)
 
     def margin(self, n: int, entry: float, known: bool = False) -> float:
         """A support vector machine with its calibration, of which C may be ``known``."""
@@ -107,42 +108,43 @@ class Costs:
 
     def _one_margin(self, n: float, entry: float) -> float:
         least = EACH_MACHINE + EACH_PAIR * self.pairs
-        return least + n * n * (entry / 2 + MACHINE / max(self.pairs, 1) ** EASE)
+        each = MACHINE / max(self.pairs, 1) ** EASE
+        return n * n * entry / 2 + self.loops * (least + n * n * each)
 
     def window(self, n: int, entry: float) -> float:
         """A machine of windows with its calibration, of which the width is chosen."""
-        return EACH_WINDOW + n * n * (entry + PAIR + PAIR_OUTPUT * self.outputs)
+        own = EACH_WINDOW + n * n * (PAIR + PAIR_OUTPUT * self.outputs)
+        return n * n * entry + self.loops * own
 
-    @staticmethod
-    def interactions(n: int, entry: float, steps: int) -> float:
+    def interactions(self, n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""
-        return steps * (EACH_STEP + 2 * n * n * entry + 4 * n**3 / CHOLESKY)
+        own = self.loops * EACH_STEP + self._operations(4 * n**3)
+        return steps * (2 * n * n * entry + own)
 
-    @staticmethod
-    def alignment(n: int, entry: float, parts: int) -> float:
+    def alignment(self, n: int, entry: float, parts: int) -> float:
         """Learning the weights of a sum: ``entry`` is the time of one value of all its parts."""
-        return n * n * (entry + PRODUCT * parts**2)
+        return n * n * (entry + self.algebra * PRODUCT * parts**2)
 
-    @staticmethod
-    def screening(n: int, columns: int) -> float:
+    def screening(self, n: int, columns: int) -> float:
         """Which columns depend on the target."""
-        return SCREENING * n * columns
+        return self.loops * SCREENING * n * columns
 
-    @staticmethod
-    def metric(n: int, columns: int) -> float:
+    def metric(self, n: int, columns: int) -> float:
         """Learning a metric from n rows: some systems and products for each of its steps."""
-        return 4 * (10 * n**3 / 3 / CHOLESKY + n * n * (1e-7 + 4e-9 * columns))
+        products = n * n * (1e-7 + 4e-9 * columns)
+        return 4 * (self._operations(10 * n**3 / 3) + self.loops * products)
+
+    def _operations(self, count: float) -> float:
+        """Seconds of so many operations on matrices."""
+        return self.algebra * count / REFERENCE.operations
+
+    def _eigen(self, n: int) -> float:
+        """All eigenpairs of a matrix of n rows."""
+        return self.algebra * EIGEN * n**3
 
 
 def entry_seconds(kernel: Any, X: Any) -> float:
     """Time of one value of a kernel, in one thread, measured on some of its encoded samples."""
     some = X[np.arange(min(256, X.shape[0]))]
     kernel.block(some[:8], some)  # what is computed once for all is not counted
-
-    def seconds() -> float:
-        start = perf_counter()
-        kernel.block(some, some)
-        return perf_counter() - start
-
-    # the least of three: a process that takes the core for a moment would count a hundredfold
-    return min(seconds() for _ in range(3)) / some.shape[0] ** 2
+    return least_seconds(lambda: kernel.block(some, some)) / some.shape[0] ** 2

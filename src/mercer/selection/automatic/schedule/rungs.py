@@ -12,27 +12,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import (
-    LEARNING_ROWS,
-    SPARED_ROWS,
-    Candidate,
-    learning_rows,
-)
-from mercer.selection.automatic.machines import Task
+from mercer.selection.automatic.candidates import Candidate, learning_rows
 from mercer.selection.automatic.schedule.finals import Finals
-from mercer.tables import Related
+from mercer.selection.automatic.settings import Rung, SearchSettings
+from mercer.tables import read_as
 
-__all__ = ["ONE_RUNG_ROWS", "SMALL_ROWS", "SPARED", "Rung", "Rungs", "gathered"]
+__all__ = ["SPARED", "Rungs", "gathered"]
 
-SMALL_ROWS = 1500  # with at most so many rows, no rows are set aside to learn weights
-ONE_RUNG_ROWS = 2000  # with at most so many rows, there is one rung
-RUNGS = ((4000, 500), (20_000, 1000))  # rows, and centres of the low-rank factor
-ALL_ROWS = 6000  # of a table: with at most so many, the first rung has all of them
 SPARED = -2  # in place of the number of a fold
-FEW_LEARNING_ROWS = 600  # in 0.5 s instead of 3; for each fold of a small table no more
-
-#: how many rows, and the centres of ridge; None is an exact fit
-Rung = tuple[int, int | None]
 
 
 class Rungs:
@@ -40,14 +27,9 @@ class Rungs:
 
     Parameters
     ----------
-    task, y : the task, and the targets of all rows
-    columns : int
-        Of the table.
+    settings : SearchSettings
     finals : Finals
         Knows how exact a fit can be.
-    related : Related, optional
-        Groups or times of the rows, which the folds keep apart.
-    seed : int
 
     Attributes
     ----------
@@ -60,35 +42,36 @@ class Rungs:
         table.
     """
 
-    def __init__(
-        self, task: Task, y: np.ndarray, columns: int, finals: Finals, related: Related | None,
-        memory: int, seed: int,
-    ):  # fmt: skip
-        self.task, self.y, self.related = task, y, related
-        self.finals, self.memory, self.seed = finals, memory, seed
-        n = len(y)
+    def __init__(self, settings: SearchSettings, finals: Finals):
+        self.settings, self.finals = settings, finals
+        seed, sizes = settings.seed, settings.sizes
+        n, features = len(settings.y), settings.features
+        columns = len(features) - len(read_as(features, "scaled", "normal", "level"))
         self.order = np.random.default_rng(seed).permutation(n)
         # each learning step makes a pass over all columns
-        most = int(min(LEARNING_ROWS * min(1.0, np.sqrt(20 / columns)), learning_rows(memory)))
-        self.learning_rows, self.spared = min(most, FEW_LEARNING_ROWS), None
-        if n > SMALL_ROWS:
-            self.learning_rows, count = most, min(SPARED_ROWS, n // 3)
+        some = sizes.learning_rows * min(1.0, np.sqrt(20 / columns))
+        most = int(min(some, learning_rows(settings.memory)))
+        self.learning_rows, self.spared = min(most, sizes.few_learning_rows), None
+        if n > sizes.small_rows:
+            self.learning_rows, count = most, min(sizes.spared_rows, n // 3)
             last = self.order[::-1]  # of which the first rung of a large table has none
+            related = settings.related
             self.spared = last[:count] if related is None else related.first(last, count, seed)
 
     def plan(self) -> list[Rung]:
         """All rungs, the smallest first."""
-        n = len(self.y)
-        if n <= ONE_RUNG_ROWS:
-            rungs: list[Rung] = [(n, min(n, self._affordable_rank(n, RUNGS[-1][1])))]
-            return rungs + ([(n, None)] if n > RUNGS[-1][1] and self.finals.exact(n) else [])
-        counts = n if n <= ALL_ROWS else RUNGS[0][0], min(n, RUNGS[1][0])
-        first, last = [(r, self._affordable_rank(r, rank)) for r, (_, rank) in zip(counts, RUNGS)]
+        n, sizes = len(self.settings.y), self.settings.sizes
+        if n <= sizes.one_rung_rows:
+            rungs: list[Rung] = [(n, min(n, self._affordable_rank(n, sizes.rungs[-1][1])))]
+            return rungs + ([(n, None)] if n > sizes.rungs[-1][1] and self.finals.exact(n) else [])
+        counts = n if n <= sizes.all_rows else sizes.rungs[0][0], min(n, sizes.rungs[1][0])
+        ranks = [rank for _, rank in sizes.rungs]
+        first, last = [(rows, self._affordable_rank(rows, k)) for rows, k in zip(counts, ranks)]
         return [first, (n, None) if self.finals.exact(n) else last]
 
     def large(self, count: int) -> bool:
         """Whether so many rows are more than a first rung has."""
-        return count > max(ONE_RUNG_ROWS, self.plan()[0][0])
+        return count > max(self.settings.sizes.one_rung_rows, self.plan()[0][0])
 
     def learns_each(self, candidate: Candidate) -> bool:
         """Whether the kernel of a candidate is learnt again for each fold."""
@@ -99,11 +82,12 @@ class Rungs:
         if candidate.family == "metric" and self.spared is not None:
             return 2 * self.learning_rows  # half of them judge it
         few = candidate.family == "interactions" and not candidate.more
-        return min(self.learning_rows, FEW_LEARNING_ROWS) if few else self.learning_rows
+        most = self.settings.sizes.few_learning_rows
+        return min(self.learning_rows, most) if few else self.learning_rows
 
     def count_folds(self, count: int) -> int:
         """Folds of the first ``count`` rows."""
-        if len(self.y) <= ONE_RUNG_ROWS:
+        if len(self.settings.y) <= self.settings.sizes.one_rung_rows:
             return 5
         return 1 if self.large(count) else 3
 
@@ -117,18 +101,20 @@ class Rungs:
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(self.count_folds(count), len(judged))
         folds = np.full(len(rows), SPARED)
-        if self.related is not None:
-            folds[np.searchsorted(rows, judged)] = self.related.folds(judged, k, self.seed)
+        given = self.settings
+        if given.related is not None:
+            folds[np.searchsorted(rows, judged)] = given.related.folds(judged, k, given.seed)
             return rows, folds
-        random = np.random.default_rng(self.seed).permutation(len(judged))
-        random = random[np.argsort(self.task.strata(self.y[judged[random]]), kind="stable")]
+        random = np.random.default_rng(given.seed).permutation(len(judged))
+        random = random[np.argsort(given.task.strata(given.y[judged[random]]), kind="stable")]
         numbers = np.arange(len(judged)) % (4 if k == 1 else k)
         folds[np.searchsorted(rows, judged[random])] = np.where(numbers < k, numbers, -1)
         return rows, folds
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
-        most = min(self.memory / 16 / rows, np.sqrt(self.memory / 4 / 48))
+        memory = self.settings.memory
+        most = min(memory / 16 / rows, np.sqrt(memory / 4 / 48))
         return int(max(1, min(rank, rows, most)))
 
 

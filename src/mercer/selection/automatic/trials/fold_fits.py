@@ -11,23 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.gram import Place, gram
+from mercer.gram import gram
 from mercer.kernels import Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
-from mercer.selection.automatic.candidates import Candidate, LearntKernels
-from mercer.selection.automatic.machines import Machine, Recipe, Task
-from mercer.selection.automatic.schedule import (
-    EXACT_ROWS,
-    HELD_ROWS,
-    SPARED,
-    TRIED_LEAF,
-    Finals,
-    Rung,
-    Rungs,
-    gathered,
-)
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.machines import Machine, Recipe
+from mercer.selection.automatic.schedule import SPARED, TRIED_LEAF, gathered
+from mercer.selection.automatic.settings import Rung
+from mercer.selection.automatic.trials.forecast import HELD_ROWS
+from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
-from mercer.tables import Feature
 from mercer.threads import blas_limit, ordered_map
 
 __all__ = ["FoldFits", "Judged"]
@@ -55,17 +48,17 @@ class Judged(NamedTuple):
 
 
 class FoldFits:
-    """Fits candidates to the training rows of folds; the arguments are those of `Trials`."""
+    """Fits candidates to the training rows of folds.
 
-    def __init__(
-        self, task: Task, features: list[Feature], M: Any, y: np.ndarray, *,
-        weights: np.ndarray | None, finals: Finals, rungs: Rungs, learnt: LearntKernels,
-        memory: int, seed: int, n_jobs: int | None,
-    ):  # fmt: skip
-        self.task, self.features, self.M, self.y = task, features, M, y
-        self.Y, self.weights = task.targets(y), weights
-        self.finals, self.rungs, self.learnt = finals, rungs, learnt
-        self.memory, self.seed, self.n_jobs = memory, seed, n_jobs
+    Parameters
+    ----------
+    state : SearchState
+        Of the search; the kernels that it has learnt are used again.
+    """
+
+    def __init__(self, state: SearchState):
+        self.settings, self.rungs, self.learnt = state.settings, state.rungs, state.learnt
+        self.leaf_rows = state.finals.leaf(TRIED_LEAF)
 
     def judge(
         self, candidate: Candidate, rung: Rung, steps: list[int] | None, penalty: float | None
@@ -93,7 +86,7 @@ class FoldFits:
         Its weights are learnt once, from the rows that are set aside for this.
         """
         if not candidate.learn:
-            return candidate.bound(self.features, self.M)[0], []
+            return candidate.bound(self.settings.features, self.settings.M)[0], []
         known = self.learnt.known(candidate)
         taken_before = steps[0] if steps else self.learnt.steps.get(candidate.alike)
         spared: Any = self.rungs.spared
@@ -106,8 +99,9 @@ class FoldFits:
         The penalty and the calibration of a fold come from the leave-one-out outputs of its
         training rows, so that its own targets reach neither.
         """
-        X, w = kernel.encode(self.M[rows]), self._weights(rows)
-        Y, y = self.Y[rows], self.y[rows]
+        given = self.settings
+        X, w = kernel.encode(given.M[rows]), given.weights_of(rows)
+        Y, y = given.Y[rows], given.y[rows]
         share = np.ones(len(rows)) if w is None else w
         judged, chosen = mixed_outputs(Y), []
         others = [(folds != SPARED) & (folds != f) for f in range(folds.max() + 1)]
@@ -115,13 +109,12 @@ class FoldFits:
 
         def calibrate(outputs: np.ndarray, own: np.ndarray) -> None:
             v = None if w is None else w[own]
-            finishes.append(self.task.calibrate(outputs[own], y[own], v))
+            finishes.append(given.task.calibrate(outputs[own], y[own], v))
 
         with blas_limit(rank):
-            place = Place(self.memory, self.n_jobs)
-            K: Any = gram(kernel, X, place=place, rank=rank, random_state=self.seed)
+            K: Any = gram(kernel, X, place=given.place, rank=rank, random_state=given.seed)
             cross = RidgeFolds(K, folds, w)
-            tried = affordable(PENALTIES, judged, self.memory)
+            tried = affordable(PENALTIES, judged, given.memory)
             sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
             for own, outputs in zip(others, cross.leave_one_out(judged, sizes[:, None] * tried)):
                 squares = np.square(outputs[:, own] - judged[own]).sum(axis=2)
@@ -142,18 +135,18 @@ class FoldFits:
         Where each fold has the same kernel, its matrix is computed once. Where it is learnt, it is
         learnt from the training rows of each fold.
         """
-        each = self.rungs.learns_each(candidate)
+        given, each = self.settings, self.rungs.learns_each(candidate)
         recipe = Recipe(
             candidate.machine, penalty,
-            exact=len(rows) <= EXACT_ROWS and not each, leaf_rows=self.finals.leaf(TRIED_LEAF),
-            memory=self.memory, n_jobs=self.n_jobs, seed=self.seed,
+            exact=len(rows) <= given.sizes.exact_rows and not each, leaf_rows=self.leaf_rows,
+            memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
         )  # fmt: skip
         kernel: Any = None
         taken: list[int] = []
         if not each:
             kernel, taken = self.shared_kernel(candidate, steps)
         held = None if each else self._held(kernel, rows)
-        M = self.M[rows] if held is None else held
+        M = given.M[rows] if held is None else held
 
         def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
             own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
@@ -161,13 +154,13 @@ class FoldFits:
             if each:
                 learnt = self.learn(candidate, train, steps[f] if steps else None, f)
             machine = recipe.fit(
-                self.task, learnt if held is None else Precomputed(), M[others], self.y[train],
-                self._weights(train),
+                given.task, learnt if held is None else Precomputed(), M[others], given.y[train],
+                given.weights_of(train),
             )  # fmt: skip
             return machine(M[own]), machine, learnt
 
         # learning has threads of its own, and so have factors of many rows
-        jobs = 1 if each or len(rows) > HELD_ROWS else self.n_jobs
+        jobs = 1 if each or len(rows) > HELD_ROWS else given.n_jobs
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:
             taken = [self.learnt.of(candidate, f).taken for f in range(len(machines))]
@@ -179,10 +172,10 @@ class FoldFits:
 
     def _held(self, kernel: TableKernel, rows: np.ndarray) -> Any:
         """The kernel matrix of some rows, for fits that are given it; None if it is too large."""
-        if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.memory / 2:
+        if len(rows) > HELD_ROWS or 16 * len(rows) ** 2 > self.settings.memory / 2:
             return None
-        X = kernel.encode(self.M[rows])
-        K = gram(kernel, X, place=Place(self.memory, self.n_jobs)).dense()
+        X = kernel.encode(self.settings.M[rows])
+        K = gram(kernel, X, place=self.settings.place).dense()
         return Precomputed().encode(K)
 
     def learn(
@@ -191,8 +184,5 @@ class FoldFits:
         """The candidate's kernel, learnt from as many of the rows as there is time for."""
         if candidate.family != "screened":  # which takes no time worth saving
             count = self.rungs.count_learning(candidate)
-            rows = np.random.default_rng(self.seed).permutation(rows)[:count]
+            rows = np.random.default_rng(self.settings.seed).permutation(rows)[:count]
         return self.learnt.learn(candidate, rows, steps, fold)
-
-    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[rows]

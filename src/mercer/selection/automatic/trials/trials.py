@@ -8,35 +8,19 @@ without a clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 
-from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import MACHINES, Candidate, LearntKernels, candidates
-from mercer.selection.automatic.machines import (
-    HeldPredictions,
-    Task,
-    baseline_names,
-    fit_baseline,
-    mean_name,
-)
-from mercer.selection.automatic.schedule import (
-    SMALL_ROWS,
-    Costs,
-    Finals,
-    Forecast,
-    Rung,
-    Rungs,
-    gathered,
-)
-from mercer.selection.automatic.scores import Metric, decision_weights
+from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
+from mercer.selection.automatic.machines import baseline_names, fit_baseline, mean_name
+from mercer.selection.automatic.schedule import gathered
+from mercer.selection.automatic.scores import decision_weights
+from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.fold_fits import FoldFits
-from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.forecast import Forecast
 from mercer.selection.automatic.trials.resume import Known
-from mercer.tables import Feature, Related, read_as
+from mercer.selection.automatic.trials.state import SearchState
 
 __all__ = ["Trials"]
 
@@ -45,7 +29,6 @@ PATIENCE, SECOND_PATIENCE = 8, 5
 TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
 MORE_EXACT = 4  # ridge machines that are tried again on the same rows, where they were of low rank
 SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank waits for others
-HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 
 
 class Trials:
@@ -53,116 +36,60 @@ class Trials:
 
     Parameters
     ----------
-    task : Task
-        Makes targets of machines from y, and predictions from outputs.
-    features : list of Feature
-        Descriptions of the encoded columns.
-    M, y : encoded rows and their targets
-    metric : Metric
-    weights : ndarray of shape (n,), optional
-        Weights of the rows, > 0; None means 1 for each row.
-    related : Related, optional
-        Groups or times of the rows, which the folds keep apart.
-    budget : Budget
-    memory : int
-        Budget in bytes.
-    seed : int
-    n_jobs : int or None
-        Threads; None means all cores.
-    progress : callable, optional
-        See `KernelClassifier`.
+    settings : SearchSettings
 
     Attributes
     ----------
-    board : Leaderboard
-    schedule, notices : list
-        See ``schedule_`` and ``notices_`` of `KernelClassifier`.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
-    decision_weights : dict
-        Name of a candidate -> the factors of its probabilities that suit the metric.
-    partners : list of tuple
-        The candidates whose mean with the winner is better than the winner, with their penalties.
+    state : SearchState
+        What is known so far.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        features: list[Feature],
-        M: Any,
-        y: np.ndarray,
-        metric: Metric,
-        *,
-        budget: Budget,
-        memory: int,
-        seed: int,
-        weights: np.ndarray | None = None,
-        related: Related | None = None,
-        n_jobs: int | None = None,
-        progress: Callable | None = None,
-    ):
-        self.task, self.features, self.M, self.y, self.metric = task, features, M, y, metric
-        self.Y, self.weights = task.targets(y), weights
-        self.budget, self.progress = budget, progress
-        self.board = Leaderboard(metric)
-        self.known_baselines: dict[str, dict] = {}
-        self.schedule: list[dict] = []
-        self.notices: list[str] = []
+    def __init__(self, settings: SearchSettings):
+        self.settings, self.state = settings, SearchState(settings)
+        self.budget, self.metric = settings.budget, settings.metric
+        self.fits = FoldFits(self.state)
+        self.forecast = Forecast(self.state)
         self.room = ""  # a notice of how many candidates the time had room for
-        self.interrupted = False
-        self.decision_weights: dict[str, np.ndarray] = {}
-        self.partners: list[tuple[Candidate, float]] = []
-        self.held = HeldPredictions(task, int(HELD_SHARE * memory))
-        self.finals = Finals(features, M, budget, memory, Costs(task.pairs, self.Y.shape[1]))
-        columns = len(self.features) - len(read_as(self.features, "scaled", "normal", "level"))
-        self.rungs = Rungs(task, y, columns, self.finals, related, memory, seed)
-        self.learnt = LearntKernels(
-            features, M, self.Y, weights, budget=budget, memory=memory, seed=seed, n_jobs=n_jobs
-        )
-        self.fits = FoldFits(
-            task, features, M, y, weights=weights, finals=self.finals, rungs=self.rungs,
-            learnt=self.learnt, memory=memory, seed=seed, n_jobs=n_jobs,
-        )  # fmt: skip
-        self.forecast = Forecast(budget, self.finals, self.learnt, self.rungs)
 
     # --- the plan -----------------------------------------------------------------------------
 
     def remember(self, known: Known) -> None:
         """Take over the trials of an earlier search of the same rows."""
-        self.known_baselines = known.baselines()
+        self.state.known_baselines = known.baselines()
         for entry, row in known.trials():
             if row is not None:
-                self.board.enter(row | {"place": len(self.schedule)})
-            self.schedule.append(entry)
-            if entry["steps"] and not self.rungs.learns_each(Candidate.of(entry)):
-                self.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
+                self.state.board.enter(row | {"place": len(self.state.schedule)})
+            self.state.schedule.append(entry)
+            if entry["steps"] and not self.state.rungs.learns_each(Candidate.of(entry)):
+                self.state.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
 
     def run(self, trials: int | None = None) -> tuple[Candidate, dict]:
         """Try as many candidates as the budget allows, or the first ``trials``.
 
         Returns the winner, and the entry of its final fit in the schedule.
         """
-        local = self.finals.local(len(self.M))
-        order = candidates(self.features, self.task.name, self.Y.shape[1], local)
-        order = [c for c in order if not (c.more and self.rungs.learns_each(c))][:trials]
-        first, *rest = self.rungs.plan()
+        given = self.settings
+        local = self.state.finals.local(len(given.M))
+        order = candidates(given.features, given.task.name, given.Y.shape[1], local)
+        order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))][:trials]
+        first, *rest = self.state.rungs.plan()
         try:
-            for baseline in baseline_names(self.features):
+            for baseline in baseline_names(self.settings.features):
                 self._try_baseline(baseline, first)
             share = self.forecast.first_share(order, rest[0]) if rest else 1.0
-            small = len(self.M) <= SMALL_ROWS
+            small = len(self.settings.M) <= self.settings.sizes.small_rows
             # if the last rung leaves time, the next turn tries what the first rung had to leave out
             turns = [1 - (1 - share) / 2**turn for turn in range(TURNS)]
             for part in dict.fromkeys(turns):
-                known = len(self.schedule)
+                known = len(self.state.schedule)
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
-                if len(self.schedule) == known:
+                if len(self.state.schedule) == known:
                     break
                 for rung in rest:
                     self._promote(first[0], rung, done)
             self._renew()
         except KeyboardInterrupt:
-            if not self.schedule:
+            if not self.state.schedule:
                 raise
             self._note_interruption()
         return self._finish()
@@ -182,7 +109,7 @@ class Trials:
     def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
-        for baseline in baseline_names(self.features):
+        for baseline in baseline_names(self.settings.features):
             self._try_baseline(baseline, (entries[0]["rows"], entries[0]["rank"]))
         for i, entry in enumerate(entries):
             candidate = Candidate.of(entry)
@@ -193,9 +120,10 @@ class Trials:
 
     def _renew(self) -> None:
         """Try a winner of an earlier search again: thresholds and means need its predictions."""
-        winner = self.board.winner()
-        if self.held.of(winner["name"], winner["rows"]) is None and self.known_baselines:
-            entry = self.schedule[winner["place"]]
+        state = self.state
+        winner = state.board.winner()
+        if state.held.of(winner["name"], winner["rows"]) is None and state.known_baselines:
+            entry = state.schedule[winner["place"]]
             self._try(Candidate.of(entry), (entry["rows"], entry["rank"]))
 
     def _promoted(self, rows: int) -> list[Candidate]:
@@ -205,13 +133,13 @@ class Trials:
         Ridge machines of a table of many rows become local; the best one is tried as it is as well,
         at once if its kernel is smooth.
         """
-        ranked = self.board.ranked(rows)
-        order = [Candidate.of(self.schedule[row["place"]]) for row in ranked]
+        ranked = self.state.board.ranked(rows)
+        order = [Candidate.of(self.state.schedule[row["place"]]) for row in ranked]
         partners = [candidate for _, candidate, _ in self._partners(ranked[0])]
         first = {candidate.kin: candidate for candidate in reversed(order)}
         families = [candidate for candidate in order if candidate is first[candidate.kin]]
         found = list(dict.fromkeys([order[0], *partners, *families, *order]))
-        if not self.finals.local(len(self.M)):
+        if not self.state.finals.local(len(self.settings.M)):
             return found
         # on the rows of the first rung local machines are the same as exact ones, but on many rows
         # they take no more time than those of low rank, and were better on most tables
@@ -224,8 +152,8 @@ class Trials:
 
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
-        tried, start = 0, len(self.schedule)
-        before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.schedule]
+        tried, start = 0, len(self.state.schedule)
+        before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.state.schedule]
         for i, candidate in enumerate(order):
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
                 tried += 1
@@ -239,16 +167,16 @@ class Trials:
             tried += 1
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.room = ""
-                self.notices.append(
+                self.state.notices.append(
                     f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
                     "were tried."
                 )
                 return tried
-            since = row["place"] - max(self.board.winner()["place"], start)
+            since = row["place"] - max(self.state.board.winner()["place"], start)
             if since >= patience:
                 if not done:
                     self.room = ""
-                    self.notices.append(
+                    self.state.notices.append(
                         f"None of the last {since} candidates was better, so no more were tried."
                     )
                 return tried
@@ -259,15 +187,16 @@ class Trials:
 
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
-        if not self.schedule:
+        if not self.state.schedule:
             return self.forecast.reserve(None, 0.0)
-        best = self.board.winner()
-        return self.forecast.reserve(Candidate.of(self.schedule[best["place"]]), best["penalty"])
+        best = self.state.board.winner()
+        candidate = Candidate.of(self.state.schedule[best["place"]])
+        return self.forecast.reserve(candidate, best["penalty"])
 
     def _note_interruption(self) -> None:
-        self.interrupted = True
-        count = len(self.schedule)
-        self.notices.append(
+        self.state.interrupted = True
+        count = len(self.state.schedule)
+        self.state.notices.append(
             f"Interrupted after {count} trials; the best candidate so far was kept."
         )
 
@@ -278,58 +207,58 @@ class Trials:
         began = self.budget.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         found = self.fits.judge(candidate, rung, steps, self._penalty_before(candidate, rung[0]))
-        self.forecast.costs.observe(kind, expected, self.budget.spent() - began)
-        row = self._row(candidate.name, *self.rungs.folds(rung[0]), found.predicted, began)
+        self.state.costs.observe(kind, expected, self.budget.spent() - began)
+        row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
         row |= {
             "learner": MACHINES[candidate.machine], "kernel": repr(found.kernel),
-            "penalty": found.penalty, "place": len(self.schedule),
+            "penalty": found.penalty, "place": len(self.state.schedule),
         }  # fmt: skip
-        self.board.enter(row)
-        self.held.keep(row, candidate, found.predicted)
-        self.schedule.append(
+        self.state.board.enter(row)
+        self.state.held.keep(row, candidate, found.predicted)
+        self.state.schedule.append(
             asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": found.steps}
         )
         return row
 
     def _try_baseline(self, name: str, rung: Rung) -> None:
-        if name in self.known_baselines:
-            self.board.enter(self.known_baselines[name])
+        if name in self.state.known_baselines:
+            self.state.board.enter(self.state.known_baselines[name])
             return
         self.report(f"baseline: {name}", 0, 1)
         began = self.budget.spent()
-        rows, folds = self.rungs.folds(rung[0])
-        M, y = self.M[rows], self.y[rows]
+        rows, folds = self.state.rungs.folds(rung[0])
+        given = self.settings
+        M, y = given.M[rows], given.y[rows]
 
         def answers(own: np.ndarray) -> np.ndarray:
-            w = self._weights(rows[~own])
-            fitted = fit_baseline(name, self.features, M[~own], y[~own], self.task.name, w)
-            return self.task.answers(fitted, M[own])
+            w = given.weights_of(rows[~own])
+            fitted = fit_baseline(name, given.features, M[~own], y[~own], given.task.name, w)
+            return given.task.answers(fitted, M[own])
 
         predicted = gathered(folds, (answers(folds == f) for f in range(folds.max() + 1)))
         row = self._row(name, rows, folds, predicted, began)
-        self.board.enter(row | {"baseline": True, "learner": name, "kernel": None, "penalty": None})
+        row |= {"baseline": True, "learner": name, "kernel": None, "penalty": None}
+        self.state.board.enter(row)
 
     def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
-        if candidate.machine != "svc" or not self.rungs.large(rows):
+        if candidate.machine != "svc" or not self.state.rungs.large(rows):
             return None
-        known = [r["penalty"] for r in self.board.rows if r["name"] == candidate.name]
+        known = [r["penalty"] for r in self.state.board.rows if r["name"] == candidate.name]
         return known[0] if known else None
-
-    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[rows]
 
     # --- scores -------------------------------------------------------------------------------
 
     def _row(self, name, rows, folds, predicted, began) -> dict:
         """A row of the leaderboard: the score of all rows in folds, and its spread over folds."""
-        y, w, classes = self.y[rows], self._weights(rows), self.task.classes
+        given, task = self.settings, self.settings.task
+        y, w, classes = given.y[rows], given.weights_of(rows), task.classes
         judged = folds >= 0
         decided = predicted
         if classes is not None:
             known = None if w is None else w[judged]
             factors = decision_weights(self.metric, y[judged], predicted[judged], classes, known)
-            self.decision_weights[name] = factors
+            self.state.decision_weights[name] = factors
             decided = self.metric.decided(predicted, factors)
 
         def score(own: np.ndarray) -> float:
@@ -342,65 +271,66 @@ class Trials:
             "baseline": False,
             "score": score(judged),
             "spread": float(known.std()) if len(known) > 1 else None,
-            "loss": self.task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
+            "loss": task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
             "rows": len(rows),
             "seconds": self.budget.spent() - began,
         }
 
     def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
         """Rank the leaderboard; returns the winner, and the entry of its final fit."""
-        winner = self.board.winner()
-        candidate = Candidate.of(self.schedule[winner["place"]])
+        winner = self.state.board.winner()
+        candidate = Candidate.of(self.state.schedule[winner["place"]])
         self._try_means(winner)
         if final is not None:  # there may have been no time for all
-            self.partners = self.partners[: len(final.get("mean", []))]
-        if candidate.learn and not self.rungs.learns_each(candidate):
+            self.state.partners = self.state.partners[: len(final.get("mean", []))]
+        if candidate.learn and not self.state.rungs.learns_each(candidate):
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
         if final is None:
             before = self.forecast.final_learning(candidate)
-            final = self.finals.plan(candidate, winner["penalty"], before)
+            final = self.state.finals.plan(candidate, winner["penalty"], before)
             final |= self._final_learning(candidate)
-        said = self.board.close()
-        self.notices += [notice for notice in (self.room, said) if notice]
-        self.schedule.append(dict(final))
+        said = self.state.board.close()
+        self.state.notices += [notice for notice in (self.room, said) if notice]
+        self.state.schedule.append(dict(final))
         return candidate, final
 
     def _try_means(self, winner: dict) -> None:
         """Find the partners of the winner, whose mean with it is better out of fold, if any."""
-        began, (rows, folds) = self.budget.spent(), self.rungs.folds(winner["rows"])
+        began, (rows, folds) = self.budget.spent(), self.state.rungs.folds(winner["rows"])
         members, best = [winner], winner
         for other, partner, predicted in self._partners(winner):
             members.append(other)
             name = mean_name([each["name"] for each in members])
             row = self._row(name, rows, folds, predicted, began)
-            if self.board.settled([best, row]) is not row:
+            if self.state.board.settled([best, row]) is not row:
                 return  # a smaller loss alone is not asked for
             best = row
             row |= {key: "; ".join(each[key] for each in members) for key in ("learner", "kernel")}
-            self.board.enter(row | {"penalty": winner["penalty"]})
-            self.partners.append((partner, other["penalty"]))
+            self.state.board.enter(row | {"penalty": winner["penalty"]})
+            self.state.partners.append((partner, other["penalty"]))
 
     def _partners(self, winner: dict) -> list[tuple[dict, Candidate, np.ndarray]]:
         """See `HeldPredictions.partners`; of the rows that a row of the leaderboard is about."""
-        rows, folds = self.rungs.folds(winner["rows"])
-        return self.held.partners(winner, self.y[rows], folds >= 0, self._weights(rows))
+        rows, folds = self.state.rungs.folds(winner["rows"])
+        y, weights = self.settings.y[rows], self.settings.weights_of(rows)
+        return self.state.held.partners(winner, y, folds >= 0, weights)
 
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
-        candidate, penalty = self.partners[number]
+        candidate, penalty = self.state.partners[number]
         before = self.forecast.final_learning(candidate)
-        plan = self.finals.whole(candidate, penalty, self.schedule[-2]["rank"], before)
+        plan = self.state.finals.whole(candidate, penalty, self.state.schedule[-2]["rank"], before)
         if plan is None:
             return None
         return asdict(candidate) | plan | self._final_learning(candidate)
 
     def _final_learning(self, candidate: Candidate) -> dict:
         """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
-        steps = self.learnt.kept(candidate) if candidate.family == "metric" else None
-        return {"learning": self.rungs.count_learning(candidate), "metric_steps": steps}
+        steps = self.state.learnt.kept(candidate) if candidate.family == "metric" else None
+        return {"learning": self.state.rungs.count_learning(candidate), "metric_steps": steps}
 
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
-        if self.progress is not None:
-            told = {"trial": name, "done": done, "of": of, "leaderboard": self.board.known()}
-            self.progress(told)
+        if self.settings.progress is not None:
+            told = {"trial": name, "done": done, "of": of, "leaderboard": self.state.board.known()}
+            self.settings.progress(told)

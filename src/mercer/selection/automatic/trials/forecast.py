@@ -9,16 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.selection.automatic.budget import Budget
-from mercer.selection.automatic.candidates import (
-    FIRST_RUNG_SHARE,
-    LEARNING_STEPS,
-    Candidate,
-    LearntKernels,
-)
-from mercer.selection.automatic.schedule.costs import Costs
-from mercer.selection.automatic.schedule.finals import TRIED_LEAF, Finals
-from mercer.selection.automatic.schedule.rungs import Rung, Rungs
+from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate
+from mercer.selection.automatic.schedule import TRIED_LEAF
+from mercer.selection.automatic.settings import Rung
+from mercer.selection.automatic.trials.learnt import FIRST_RUNG_SHARE
+from mercer.selection.automatic.trials.state import SearchState
 
 __all__ = ["HELD_ROWS", "PROMOTED", "Forecast"]
 
@@ -34,13 +29,13 @@ class Forecast:
 
     Parameters
     ----------
-    budget, finals, learnt, rungs
-        Those of the search.
+    state : SearchState
     """
 
-    def __init__(self, budget: Budget, finals: Finals, learnt: LearntKernels, rungs: Rungs):
-        self.budget, self.finals, self.learnt, self.rungs = budget, finals, learnt, rungs
-        self.costs = finals.costs
+    def __init__(self, state: SearchState):
+        self.state, self.budget = state, state.settings.budget
+        self.finals, self.learnt, self.rungs = state.finals, state.learnt, state.rungs
+        self.costs = state.costs
 
     def predicted(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial on a machine with nothing beside it."""
@@ -57,31 +52,31 @@ class Forecast:
             known = self.rungs.large(rows)  # C, from an earlier rung
             return learning + values + folds * self.costs.margin(train, 0, known)
         if candidate.machine == "local":
-            return learning + folds * Costs.local(train, TRIED_LEAF, entry)
+            return learning + folds * self.costs.local(train, TRIED_LEAF, entry)
         if each:
-            return learning + folds * Costs.eigenpairs(train, entry)
+            return learning + folds * self.costs.eigenpairs(train, entry)
         if rank is None:
-            return learning + folds * Costs.exact(train, entry)
-        return learning + EACH_FOLDS + Costs.low_rank(rows, rank, entry)
+            return learning + folds * self.costs.exact(train, entry)
+        return learning + EACH_FOLDS * self.costs.loops + self.costs.low_rank(rows, rank, entry)
 
     def _learning(self, candidate: Candidate, rows: int) -> float:
         """Seconds in which a kernel is learnt once."""
         entry, count = self.finals.entry(candidate), self.rungs.count_learning(candidate)
         if candidate.family == "screened":
-            return Costs.screening(rows, len(self.finals.features))
+            return self.costs.screening(rows, len(self.state.settings.features))
         if candidate.family == "metric":
             count = min(count, self.rungs.learning_rows)
-            return Costs.metric(count, len(candidate.numbers(self.finals.features)))
+            return self.costs.metric(count, len(candidate.numbers(self.state.settings.features)))
         if candidate.family == "many":
-            parts = len(candidate.kernel(self.finals.features).parts)
-            return Costs.alignment(count, entry, parts)
-        return Costs.interactions(count, entry, LEARNING_STEPS)
+            parts = len(candidate.kernel(self.state.settings.features).parts)
+            return self.costs.alignment(count, entry, parts)
+        return self.costs.interactions(count, entry, LEARNING_STEPS)
 
     def final_learning(self, candidate: Candidate) -> float:
         """Seconds, with care, in which a kernel is learnt again for the final fit."""
         if not self.rungs.learns_each(candidate):
             return 0.0
-        seconds = self._learning(candidate, len(self.finals.M))
+        seconds = self._learning(candidate, len(self.state.settings.M))
         return self.costs.expected(candidate.machine + LEARNING, seconds)
 
     def expected(self, candidate: Candidate, rung: Rung) -> float:

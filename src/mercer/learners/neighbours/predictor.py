@@ -1,0 +1,85 @@
+"""What predictions by a number of neighbours and by those within a radius have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
+from mercer.learners.neighbours.neighbour_targets import Numbers
+
+__all__ = ["NumberColumns", "Predictor"]
+
+
+class Predictor(NeighboursLearner):
+    """Abstract: a learner that also has ``weights``, and predicts from sums over neighbours.
+
+    ``fit`` of a subclass calls `check_parameters`, `make_training`, makes `Classes` or `Numbers` of
+    the targets, and calls `learn`. Then `sums` answers for new samples.
+    """
+
+    weights: Any
+
+    _targets: Any
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep samples X (n) and their classes or targets y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or there are fewer rows than neighbours.
+        TypeError
+            An outlier label is of another type than the classes.
+        """
+
+    @abstractmethod
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with most votes of the neighbours, or the weighted mean of their targets.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q,) or (q, outputs)
+        """
+
+    def queries(self, X: Any) -> Any:
+        """New samples, encoded; or None for the training rows."""
+        if X is not None:
+            return self.encode_new(X)
+        if self._rows is not None:
+            raise ValueError(
+                "X=None asks for the training rows, some of which have weight 0 and were left out: "
+                "give X."
+            )
+        return None
+
+
+class NumberColumns(MultiOutputMixin, RegressorMixin):
+    """Abstract: a regressor of one or more outputs."""
+
+    def keep_numbers(self, y: np.ndarray) -> Numbers:
+        """The targets as columns; keeps of what shape and precision they were."""
+        self._one, self._dtype = y.ndim == 1, y.dtype.name
+        return Numbers(y.reshape(len(y), -1))
+
+    def numbers(self, answers: np.ndarray) -> np.ndarray:
+        """Answers (q, outputs) as y was: (q,) or (q, outputs)."""
+        answers = answers.astype(self._dtype, copy=False)
+        return answers[:, 0] if self._one else answers

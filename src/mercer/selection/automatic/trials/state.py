@@ -1,0 +1,63 @@
+"""What a search knows so far: what its steps took, what was learnt, and what was tried."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.machines import HeldPredictions
+from mercer.selection.automatic.schedule import Costs, Finals, Rungs
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.learnt import LearntKernels
+
+__all__ = ["SearchState"]
+
+
+class SearchState:
+    """The parts of one search that change while it runs, beside its settings.
+
+    Parameters
+    ----------
+    settings : SearchSettings
+
+    Attributes
+    ----------
+    costs : Costs
+        What the steps took so far.
+    finals : Finals
+        Plans the final fit.
+    rungs : Rungs
+        Divides the rows.
+    learnt : LearntKernels
+        The kernels that were learnt so far.
+    held : HeldPredictions
+        What the best candidates predict for held-out rows.
+    board : Leaderboard
+    schedule : list of dict
+        The candidates in the order in which they were tried.
+    notices : list of str
+    decision_weights : dict
+        Name -> factors of the probabilities.
+    partners : list of (Candidate, penalty)
+        Whose mean with the winner is better.
+    known_baselines : dict
+        Name -> row of the leaderboard of an earlier search.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    def __init__(self, settings: SearchSettings):
+        self.settings = settings
+        self.costs = Costs(settings.task.pairs, settings.Y.shape[1], settings.speed)
+        self.finals = Finals(settings, self.costs)
+        self.rungs = Rungs(settings, self.finals)
+        self.learnt = LearntKernels(settings)
+        self.held = HeldPredictions(settings)
+        self.board = Leaderboard(settings.metric)
+        self.schedule: list[dict] = []
+        self.notices: list[str] = []
+        self.decision_weights: dict[str, np.ndarray] = {}
+        self.partners: list[tuple[Candidate, float]] = []
+        self.known_baselines: dict[str, dict] = {}
+        self.interrupted = False
