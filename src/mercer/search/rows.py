@@ -14,19 +14,9 @@ from mercer.distances import Distance
 from mercer.gram import Place
 
 __all__ = [
-    "EDGE",
-    "LEAST",
-    "QueryTask",
-    "Rows",
-    "Selection",
-    "by_distance",
-    "count",
-    "merged",
-    "pieces",
-    "refuse_beyond",
-    "slices",
-    "tasks",
-]
+    "EDGE", "LEAST", "QueryTask", "Rows", "Selection", "by_distance", "count", "merged", "pieces",
+    "refuse_beyond", "slices", "tasks",
+]  # fmt: skip
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 

@@ -16,13 +16,8 @@ from mercer.tables import Feature, read_as
 from mercer.threads import count_jobs
 
 __all__ = [
-    "LEARNING_STEPS",
-    "Learnt",
-    "learn_kernel",
-    "learning_jobs",
-    "learning_rows",
-    "least_memory",
-]
+    "LEARNING_STEPS", "Learnt", "learn_kernel", "learning_jobs", "learning_rows", "least_memory",
+]  # fmt: skip
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
 FEWEST_LEARNING_ROWS = 300
