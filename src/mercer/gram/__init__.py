@@ -1,4 +1,7 @@
-"""Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one."""
+"""Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one.
+
+memory.py says what ``memory=`` means, place.py asks and refuses, and build.py asks the makers.
+"""
 
 from mercer.gram.build import Maker, gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram

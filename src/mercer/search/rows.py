@@ -14,8 +14,18 @@ from mercer.distances import Distance
 from mercer.gram import Place
 
 __all__ = [
-    "EDGE", "LEAST", "QueryTask", "Rows", "Selection", "by_distance", "count", "merged", "pieces",
-    "refuse_beyond", "slices", "tasks",
+    "EDGE",
+    "LEAST",
+    "OrderedRows",
+    "QueryTask",
+    "Selection",
+    "by_distance",
+    "count",
+    "merged",
+    "pieces",
+    "refuse_beyond",
+    "slices",
+    "tasks",
 ]  # fmt: skip
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
@@ -24,7 +34,7 @@ EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at
 TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
 
 
-class Rows:
+class OrderedRows:
     """Encoded samples in the order in which an index holds them.
 
     Parameters

@@ -2,7 +2,8 @@
 
 A column is judged by column_rules.py; what follows from its kind is in column_kinds, one file each.
 Its numbers and dates are read by values.py and spellings.py, and encoding.py makes samples of it.
-review.py says what is wrong with a table before a fit.
+review.py says what is wrong with a table before a fit. Files of the command are typed by
+cli/text_types.py first.
 """
 
 from mercer.tables.cells import as_items, as_texts, items_of, words_of

@@ -1,4 +1,5 @@
-"""The penalty λ of ridge learners: which ones are tried, and what fits share that differ in it."""
+"""The penalty λ of ridge learners: which ones are tried, which one the leave-one-out error chooses
+(`least_left_out`), and what fits share that differ in it."""
 
 from __future__ import annotations
 
