@@ -28,7 +28,7 @@ class KMeansResult(Result):
     ----------
     labels : ndarray of shape (n,), int
     squares : ndarray of shape (clusters,)
-        |μ_c|²; infinite for an empty cluster.
+        ``|μ_c|²``; infinite for an empty cluster.
     sizes : ndarray of shape (clusters,)
         W_c.
     own, other : ndarray of shape (n,)

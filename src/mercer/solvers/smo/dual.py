@@ -87,7 +87,7 @@ class DualProblem:
     ) -> np.ndarray:
         """How much rounding errors of f can change each variable's term of the duality gap, (v,).
 
-        The error of f_i = Σ_j K_ij β_j is a few units of the last digit of Σ_j |K_ij β_j|. The term
+        The error of f_i = Σ_j K_ij β_j is a few units of the last digit of ``Σ_j |K_ij β_j|``. The term
         of a variable is α_i times its slope y_i (f_i - ρ), or (α_i - C_i) times it where it is
         negative.
 
@@ -96,7 +96,7 @@ class DualProblem:
         alpha, f, levels : ndarray of shape (v,)
             ``levels`` has ρ for each variable.
         sums : ndarray of shape (v,)
-            Σ_j |K_ij β_j|, or what is known to be larger: √K_ii Σ_j √K_jj |β_j|.
+            ``Σ_j |K_ij β_j|``, or what is known to be larger: ``√K_ii Σ_j √K_jj |β_j|``.
         """
         slope = self.y * (f - levels)
         error = LAST_DIGITS * (sums + np.abs(f) + np.abs(levels) + np.abs(self.p))
