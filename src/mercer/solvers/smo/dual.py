@@ -87,8 +87,8 @@ class DualProblem:
     ) -> np.ndarray:
         """How much rounding errors of f can change each variable's term of the duality gap, (v,).
 
-        The error of f_i = Σ_j K_ij β_j is a few units of the last digit of ``Σ_j |K_ij β_j|``. The term
-        of a variable is α_i times its slope y_i (f_i - ρ), or (α_i - C_i) times it where it is
+        The error of f_i = Σ_j K_ij β_j is a few units of the last digit of ``Σ_j |K_ij β_j|``. The
+        term of a variable is α_i times its slope y_i (f_i - ρ), or (α_i - C_i) times it where it is
         negative.
 
         Parameters
