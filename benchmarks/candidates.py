@@ -138,7 +138,7 @@ def together(search: Trials, machine: str, fold: int, train, new):
     """Predictions with the sum of many kernels."""
     given, spared = search.settings, search.state.rungs.spared
     rows = (train if spared is None else spared)[:1000]
-    k = learn_kernel(MANY, given.features, given.M[rows], given.Y[rows], None, MEMORY, None)[0]
+    k = learn_kernel(MANY, given, rows).kernel
     fitted = Recipe(machine, exact=True).fit(given.task, k, given.M[train], given.y[train])
     return fitted(given.M[new])
 

@@ -78,14 +78,14 @@ def test_trials_are_deterministic(folder):
 
 
 def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
-    encoded, transform = [], TableEncoder.transform
+    encoded, encode = [], TableEncoder._encode
 
     def counted(encoder, table):
-        M = transform(encoder, table)
+        M = encode(encoder, table)
         encoded.append(len(M))
         return M
 
-    monkeypatch.setattr(TableEncoder, "transform", counted)
+    monkeypatch.setattr(TableEncoder, "_encode", counted)
     monkeypatch.setattr("mercer.cli.fit.with_report", lambda outcome, *_: outcome)  # encodes some
     assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows

@@ -52,7 +52,9 @@ def test_reasons_are_rows_of_the_file(y, options, capsys):
 
 def test_reasons_of_a_model_without_a_second_fit_are_rows_of_the_file(monkeypatch):
     """Where time is short, the model knows only the rows that were not held out."""
-    monkeypatch.setattr("mercer.cli.fit._refit", lambda *_: None)
+    monkeypatch.setattr(
+        "mercer.cli.fit._refit", lambda model, _, split, *__: (model, split.X_train)
+    )
     table(NUMBERS).write_csv("t.csv")
     assert command("fit", "t.csv", "--target", "y", "--trials", 1, "--quiet") == 0
     assert command("predict", "model.mercer", "t.csv", "-o", "p.csv", "--explain") == 0

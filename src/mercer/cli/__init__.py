@@ -12,8 +12,8 @@ INSTALL = 'pip install "mercer[cli]"'
 def main() -> None:
     """Entry point of the command; exits with a code documented in ``mercer --help``."""
     try:
-        import cyclopts  # noqa: F401
-        import rich  # noqa: F401
+        import cyclopts
+        import rich
     except ModuleNotFoundError as error:
         print(
             f"The command needs the cli extra ({error.name} is not installed):\n\n    {INSTALL}\n",

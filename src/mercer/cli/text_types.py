@@ -3,7 +3,8 @@
 `TextTypes` sees the cells of a text table block by block, and only then decides the type of each
 column: the first that every cell fits. So a file that is read in blocks has the types that it has
 when it is read at once. A decimal sign belongs to the file: if one column can only be written with
-decimal commas and none only with points, "1.234" is 1234 in all columns.
+decimal commas and none only with points, "1.234" is 1234 in all columns. Of dates only the ISO form
+is recognised here: other spellings stay texts, which `mercer.tables` reads (spellings.py).
 """
 
 from __future__ import annotations

@@ -29,15 +29,9 @@ from mercer.kernels import Layer
 from mercer.threads import raise_if_stopped
 
 __all__ = [
-    "ConvolutionNetwork",
-    "LinAlgError",
-    "Training",
-    "begin",
-    "on_device",
-    "outputs",
-    "restored",
+    "ConvolutionNetwork", "LinAlgError", "Training", "begin", "on_device", "outputs", "restored",
     "torch_threads",
-]
+]  # fmt: skip
 
 
 LinAlgError: Any = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]

@@ -1,4 +1,7 @@
-"""Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one."""
+"""Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one.
+
+memory.py says what ``memory=`` means, place.py asks and refuses, and build.py asks the makers.
+"""
 
 from mercer.gram.build import Maker, gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
@@ -16,43 +19,17 @@ from mercer.gram.tiled import TiledGram
 from mercer.gram.triangle import TriangleGram, held_for_products
 
 __all__ = [
-    "CentredGram",
-    "Columns",
-    "CombinedGram",
-    "CrossFeatureGram",
-    "DenseGram",
-    "FactoredGram",
-    "FeatureGram",
-    "GramFactor",
-    "GramOperator",
-    "LabelledGram",
-    "Leaves",
-    "LocalGram",
-    "LowRankGram",
-    "Maker",
-    "MatrixPart",
-    "Means",
-    "Place",
-    "ScaledGram",
-    "ShiftedGram",
-    "TiledGram",
-    "TriangleGram",
-    "gram",
-    "grow_leaves",
-    "held_for_products",
-    "low_rank_gram",
-    "pivoted_cholesky",
-    "register",
-    "require",
-]
+    "CentredGram", "Columns", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
+    "FeatureGram", "GramFactor", "GramOperator", "LabelledGram", "Leaves", "LocalGram",
+    "LowRankGram", "Maker", "MatrixPart", "Means", "Place", "ScaledGram", "ShiftedGram",
+    "TiledGram", "TriangleGram", "gram", "grow_leaves", "held_for_products", "low_rank_gram",
+    "pivoted_cholesky", "register", "require",
+]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.gram.build import made_here as made_here
-from mercer.gram.factors import refuse_overflow as refuse_overflow
-from mercer.gram.lapack import cholesky_factor as cholesky_factor
-from mercer.gram.lapack import inverse_diagonal as inverse_diagonal
-from mercer.gram.lapack import solve_factored as solve_factored
-from mercer.gram.lapack import symmetric_product as symmetric_product
-from mercer.gram.low_rank import factor_rows as factor_rows
-from mercer.gram.operator import Rows as Rows
-from mercer.gram.precision import in_single_precision as in_single_precision
+from mercer.gram.build import made_here
+from mercer.gram.factors import refuse_overflow
+from mercer.gram.lapack import cholesky_factor, inverse_diagonal, solve_factored, symmetric_product
+from mercer.gram.low_rank import factor_rows
+from mercer.gram.operator import Rows
+from mercer.gram.precision import in_single_precision

@@ -34,69 +34,19 @@ from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
-    "ANOVA",
-    "RBF",
-    "AllSubsequences",
-    "AllSubsets",
-    "ArcCosine",
-    "BlendedSpectrum",
-    "Centred",
-    "ChiSquared",
-    "Convex",
-    "Cosine",
-    "DerivedSubsets",
-    "Dice",
-    "EditRBF",
-    "Exponential",
-    "ExponentialPower",
-    "FixedLengthSubsequences",
-    "Formula",
-    "FromCallable",
-    "FromDistance",
-    "FromFunction",
-    "GapWeighted",
-    "GappedKmer",
-    "HistogramIntersection",
-    "Intersection",
-    "Jaccard",
-    "Kernel",
-    "Laplacian",
-    "Layer",
-    "Layered",
-    "Linear",
-    "LpqLaplace",
-    "Mapped",
-    "Match",
-    "Matern",
-    "Meaning",
-    "MercerCheck",
-    "Mismatch",
-    "Modulated",
-    "NeuralNetworkGP",
-    "NeuralTangent",
-    "Normalised",
-    "NormalisedGaussian",
-    "On",
-    "Polynomial",
-    "Power",
-    "Precomputed",
-    "Product",
-    "QueryKey",
-    "Radial",
-    "RationalQuadratic",
-    "Scaled",
-    "Sigmoid",
-    "Spectrum",
-    "Sum",
-    "TableKernel",
-    "WeightedDegree",
-    "as_kernel",
-    "check_mercer",
-    "repair",
-]
+    "ANOVA", "RBF", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum", "Centred",
+    "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
+    "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
+    "FromFunction", "GapWeighted", "GappedKmer", "HistogramIntersection", "Intersection", "Jaccard",
+    "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern",
+    "Meaning", "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent",
+    "Normalised", "NormalisedGaussian", "On", "Polynomial", "Power", "Precomputed", "Product",
+    "QueryKey", "Radial", "RationalQuadratic", "Scaled", "Sigmoid", "Spectrum", "Sum",
+    "TableKernel", "WeightedDegree", "as_kernel", "check_mercer", "repair",
+]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.kernels.algebra import Node as Node
-from mercer.kernels.bandwidths import scale_gamma as scale_gamma
-from mercer.kernels.histograms import histogram_gamma as histogram_gamma
-from mercer.kernels.names import NAMED as NAMED
+from mercer.kernels.algebra import Node
+from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.histograms import histogram_gamma
+from mercer.kernels.names import NAMED

@@ -22,17 +22,9 @@ from mercer.kernels.mantissas import from_logs
 from mercer.samples import float_array, is_number
 
 __all__ = [
-    "Convex",
-    "Exponential",
-    "Node",
-    "Power",
-    "Product",
-    "Scaled",
-    "Sum",
-    "Unary",
-    "feature_products",
-    "have_features",
-]
+    "Convex", "Exponential", "Node", "Power", "Product", "Scaled", "Sum", "Unary",
+    "feature_products", "have_features",
+]  # fmt: skip
 
 
 class Node(Composite, Kernel):

@@ -19,17 +19,9 @@ from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
 __all__ = [
-    "RBF",
-    "ExponentialPower",
-    "Laplacian",
-    "LpqLaplace",
-    "OfMetric",
-    "RationalQuadratic",
-    "check_positive",
-    "exponential",
-    "exponential_derivative",
-    "raised",
-]
+    "RBF", "ExponentialPower", "Laplacian", "LpqLaplace", "OfMetric", "RationalQuadratic",
+    "check_positive", "exponential", "exponential_derivative", "raised",
+]  # fmt: skip
 
 EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)

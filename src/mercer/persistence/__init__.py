@@ -8,19 +8,7 @@ from mercer.persistence.trust import JUDGED, trusted_names
 from mercer.persistence.whole_files import open_regular, write_whole, written_whole
 
 __all__ = [
-    "JUDGED",
-    "ModelFileError",
-    "check_array",
-    "check_members",
-    "load",
-    "model_bytes",
-    "open_regular",
-    "read_header",
-    "read_model",
-    "reason",
-    "save",
-    "skops_io",
-    "trusted_names",
-    "write_whole",
-    "written_whole",
-]
+    "JUDGED", "ModelFileError", "check_array", "check_members", "load", "model_bytes",
+    "open_regular", "read_header", "read_model", "reason", "save", "skops_io", "trusted_names",
+    "write_whole", "written_whole",
+]  # fmt: skip

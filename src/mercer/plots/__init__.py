@@ -24,24 +24,9 @@ from mercer.plots.displays import (
 from mercer.plots.report import save_report
 
 __all__ = [
-    "CanonicalCorrelationDisplay",
-    "ClusterDisplay",
-    "DecisionSurfaceDisplay",
-    "EmbeddingDisplay",
-    "GramDisplay",
-    "HashingDisplay",
-    "InfluenceDisplay",
-    "KernelWeightsDisplay",
-    "LayerDisplay",
-    "LeaveOneOutDisplay",
-    "LevelSetDisplay",
-    "MarginDisplay",
-    "MistakeDisplay",
-    "NoiseFeatureDisplay",
-    "PartialDependenceDisplay",
-    "RecallTimeDisplay",
-    "RelevanceDisplay",
-    "SpectrumDisplay",
-    "half_axes",
-    "save_report",
-]
+    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "EmbeddingDisplay",
+    "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay",
+    "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
+    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
+    "SpectrumDisplay", "half_axes", "save_report",
+]  # fmt: skip

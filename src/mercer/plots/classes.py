@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "COLOURS",
-    "INK",
-    "class_codes",
-    "class_handles",
-    "colour",
-    "diverging",
-    "legend_below",
-    "mark",
-]
+    "COLOURS", "INK", "class_codes", "class_handles", "colour", "diverging", "legend_below", "mark",
+]  # fmt: skip
 
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (

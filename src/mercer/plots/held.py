@@ -17,10 +17,10 @@ from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
 from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
-__all__ = ["EncodedRows", "RawRows", "Rows", "rows_of", "typical_row"]
+__all__ = ["EncodedRows", "ModelRows", "RawRows", "rows_of", "typical_row"]
 
 
-class Rows(ABC):
+class ModelRows(ABC):
     """Abstract: rows of a model's data.
 
     Attributes
@@ -60,7 +60,7 @@ class Rows(ABC):
         return column_kind("number") if numbers else kind
 
 
-class EncodedRows(Rows):
+class EncodedRows(ModelRows):
     """Rows of a table that an automatic estimator has encoded."""
 
     def __init__(self, table: EncodedTable, kinds: dict):
@@ -79,7 +79,7 @@ class EncodedRows(Rows):
     def with_cells(
         self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
     ) -> EncodedColumns:
-        """See `Rows`; with a ``label``, only that part of the column, such as an hour."""
+        """See `ModelRows`; with a ``label``, only that part of the column, such as an hour."""
         parts = self.parts.get(column, [])
         if label is not None:
             parts = [j for j in parts if self.features[j].label == label]
@@ -89,7 +89,7 @@ class EncodedRows(Rows):
         return EncodedColumns(numbers, objects)
 
 
-class RawRows(Rows):
+class RawRows(ModelRows):
     """Rows of an array or a data frame."""
 
     def __init__(self, data: Any):
@@ -124,7 +124,7 @@ class RawRows(Rows):
         return mine.with_columns(theirs[column][rows.tolist()].alias(column)).to_native()
 
 
-def rows_of(model: Any, X: Any) -> Rows:
+def rows_of(model: Any, X: Any) -> ModelRows:
     """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
     if not hasattr(model, "encoder_"):
         return RawRows(X)

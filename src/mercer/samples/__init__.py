@@ -10,7 +10,7 @@ of a kind is one `Kind` object: kind.py says what it answers, strings.py is an e
 `register_kind` adds one from outside.
 """
 
-from mercer.samples import built_in  # noqa: F401 - registers the kinds
+from mercer.samples import built_in
 from mercer.samples.categories import Categories
 from mercer.samples.columns import (
     as_table,
@@ -44,51 +44,14 @@ from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Categories",
-    "EncodedColumns",
-    "Kind",
-    "MatrixRows",
-    "Objects",
-    "Prepared",
-    "Ragged",
-    "Samples",
-    "Sets",
-    "Strings",
-    "Table",
-    "Vectors",
-    "all_kinds",
-    "as_objects",
-    "as_samples",
-    "as_table",
-    "column_names",
-    "columns_by_kind",
-    "describe",
-    "encode_matrices",
-    "float_array",
-    "is_number",
-    "is_whole",
-    "item_rows",
-    "joined",
-    "joined_rows",
-    "kind_in_cells",
-    "kind_named",
-    "kind_of",
-    "kind_that_holds",
-    "largest_column",
-    "number_columns",
-    "refuse_missing",
-    "refuse_objects",
-    "refuse_one",
-    "register_kind",
-    "select_columns",
-    "split_items",
-]
+    "Categories", "EncodedColumns", "Kind", "MatrixRows", "Objects", "Prepared", "Ragged",
+    "Samples", "Sets", "Strings", "Table", "Vectors", "all_kinds", "as_objects", "as_samples",
+    "as_table", "column_names", "columns_by_kind", "describe", "encode_matrices", "float_array",
+    "is_number", "is_whole", "item_rows", "joined", "joined_rows", "kind_in_cells", "kind_named",
+    "kind_of", "kind_that_holds", "largest_column", "number_columns", "refuse_missing",
+    "refuse_objects", "refuse_one", "register_kind", "select_columns", "split_items",
+]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.samples.raw_data import is_frame as is_frame
-from mercer.samples.raw_data import is_missing as is_missing
-from mercer.samples.raw_data import is_missing_value as is_missing_value
-from mercer.samples.raw_data import object_columns as object_columns
-from mercer.samples.vectors import encode_vectors as encode_vectors
-from mercer.samples.vectors import plain_rows as plain_rows
-from mercer.samples.vectors import same_rows as same_rows
+from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
+from mercer.samples.vectors import encode_vectors, plain_rows, same_rows

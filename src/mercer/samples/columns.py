@@ -13,13 +13,9 @@ from mercer.samples.raw_data import describe, is_frame, is_missing, object_colum
 from mercer.samples.table import EncodedColumns
 
 __all__ = [
-    "as_table",
-    "column_names",
-    "columns_by_kind",
-    "number_columns",
-    "refuse_missing",
+    "as_table", "column_names", "columns_by_kind", "number_columns", "refuse_missing",
     "select_columns",
-]
+]  # fmt: skip
 
 
 def as_table(X: Any, reader: str) -> Any:

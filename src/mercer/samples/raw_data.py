@@ -9,15 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 __all__ = [
-    "as_objects",
-    "describe",
-    "describe_entry",
-    "first_object",
-    "is_frame",
-    "is_missing",
-    "is_missing_value",
-    "object_columns",
-]
+    "as_objects", "describe", "describe_entry", "first_object", "is_frame", "is_missing",
+    "is_missing_value", "object_columns",
+]  # fmt: skip
 
 
 def describe(X: Any) -> str:

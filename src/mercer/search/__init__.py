@@ -21,22 +21,11 @@ from mercer.search.metric_tree import MetricTree
 from mercer.search.minhash import MinHash
 
 __all__ = [
-    "ALGORITHMS",
-    "BitSampling",
-    "BruteForce",
-    "GraphIndex",
-    "HashFamily",
-    "Hyperplanes",
-    "Index",
-    "KDTree",
-    "KnownNeighbours",
-    "LSHIndex",
-    "MetricTree",
-    "MinHash",
-    "StableProjections",
+    "ALGORITHMS", "BitSampling", "BruteForce", "GraphIndex", "HashFamily", "Hyperplanes", "Index",
+    "KDTree", "KnownNeighbours", "LSHIndex", "MetricTree", "MinHash", "StableProjections",
     "fit_index",
-]
+]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.search.metric_tree import check_leaf_size as check_leaf_size
-from mercer.search.readings import SetReading as SetReading
+from mercer.search.metric_tree import check_leaf_size
+from mercer.search.readings import SetReading

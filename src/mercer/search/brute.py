@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.distances import dense_rows
 from mercer.search.index import Asked, Index
-from mercer.search.rows import EDGE, Rows, Selection
+from mercer.search.rows import EDGE, OrderedRows, Selection
 from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
 __all__ = ["BruteForce"]
@@ -71,7 +71,7 @@ class BruteForce(Index):
         if self._rows is None:
             super()._hold(X)
         else:
-            self._training = Rows(X)
+            self._training = OrderedRows(X)
 
     def _ask(self, Z: Any) -> Asked:
         rows = self._rows

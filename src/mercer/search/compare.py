@@ -19,8 +19,8 @@ from mercer.gram import Place
 from mercer.search.rows import (
     EDGE,
     LEAST,
+    OrderedRows,
     QueryTask,
-    Rows,
     Selection,
     by_distance,
     count,
@@ -44,12 +44,12 @@ class Search:
     ----------
     index : Index
         A fitted index.
-    queries, training : Rows
+    queries, training : OrderedRows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.
     """
 
-    def __init__(self, index: Any, queries: Rows, training: Rows):
+    def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
         self.index, self.distance = index, index.distance_
         self.queries, self.training = queries, training
         self.among_themselves = queries is training

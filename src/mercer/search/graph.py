@@ -15,7 +15,7 @@ from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
-from mercer.search.rows import Rows, refuse_beyond, slices
+from mercer.search.rows import OrderedRows, refuse_beyond, slices
 from mercer.threads import count_jobs
 
 __all__ = ["GraphIndex"]
@@ -138,13 +138,13 @@ class GraphIndex(Index):
 
     def _ask(self, Z: Any) -> Asked:
         training = self._training
-        return GraphSearch(self, training if Z is None else Rows(Z), training)
+        return GraphSearch(self, training if Z is None else OrderedRows(Z), training)
 
 
 class GraphSearch:
     """One question to a `GraphIndex`; the counterpart of `mercer.search.compare.Search`."""
 
-    def __init__(self, index: GraphIndex, queries: Rows, training: Rows):
+    def __init__(self, index: GraphIndex, queries: OrderedRows, training: OrderedRows):
         self.index, self.among_themselves = index, queries is training
         self.rows = index.rows_ if self.among_themselves else index.reading_.rows(queries.X)
         self.dtype = np.result_type(queries.X.dtype, training.X.dtype)

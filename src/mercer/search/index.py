@@ -21,7 +21,7 @@ from mercer.distances import Distance
 from mercer.samples import is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
-from mercer.search.rows import Rows, Selection
+from mercer.search.rows import OrderedRows, Selection
 
 __all__ = ["Asked", "Index"]
 
@@ -333,7 +333,7 @@ class Index(BaseEstimator, ABC):
 
     def _hold(self, X: Any) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
-        self._training = Rows(X, self.arrange(X))
+        self._training = OrderedRows(X, self.arrange(X))
         self._training.prepare(self.distance_)
 
     def _extend(self, X: Any) -> None:
@@ -346,4 +346,4 @@ class Index(BaseEstimator, ABC):
         training = self._training
         if Z is None:
             return Search(self, training, training)
-        return Search(self, Rows(Z, self.arrange_queries(Z)), training)
+        return Search(self, OrderedRows(Z, self.arrange_queries(Z)), training)

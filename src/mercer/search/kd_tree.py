@@ -16,8 +16,8 @@ from mercer import _native
 from mercer.distances import Coordinates, dense_rows
 from mercer.gram import Place
 from mercer.search.index import Index
-from mercer.search.rows import Rows
-from mercer.search.vectors import NormedRows, Question, RowSource, VectorSearch
+from mercer.search.rows import OrderedRows
+from mercer.search.vectors import NormedRows, Question, VectorRows, VectorSearch
 
 __all__ = ["BoxTree", "KDTree"]
 
@@ -25,7 +25,7 @@ LEAF = 16  # rows of a leaf, as in src/native/kd_tree.hpp
 MANY = 2**12  # rows from which on queries are put in the order of their leaves, for the caches
 
 
-class BoxTree(RowSource):
+class BoxTree(VectorRows):
     """Rows in the leaves of a tree of boxes.
 
     Parameters
@@ -166,7 +166,7 @@ class KDTree(Index):
     """
 
     def _hold(self, X: Any) -> None:
-        self._training = Rows(X[:0])  # new rows need as many columns
+        self._training = OrderedRows(X[:0])  # new rows need as many columns
         self.tree_ = BoxTree(NormedRows(self._coordinates(X)))
 
     def _extend(self, X: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.search.index import Index
-from mercer.search.rows import Rows
+from mercer.search.rows import OrderedRows
 
 __all__ = ["KnownNeighbours"]
 
@@ -53,7 +53,7 @@ class KnownNeighbours(Index):
     """
 
     def _hold(self, X: Any) -> None:
-        self._training = Rows(X)
+        self._training = OrderedRows(X)
 
     def _ask(self, Z: Any) -> _Listed:
         X = self._training.X

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram import Place
-from mercer.search.rows import Rows, refuse_beyond, slices
+from mercer.search.rows import OrderedRows, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
 __all__ = ["ListedSearch"]
@@ -30,12 +30,12 @@ class ListedSearch:
     ----------
     index : LSHIndex
         A fitted index.
-    queries, training : Rows
+    queries, training : OrderedRows
         The same object where the training rows ask for their own neighbours; a row is then no
         neighbour of itself.
     """
 
-    def __init__(self, index: Any, queries: Rows, training: Rows):
+    def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
         self.index, self.among_themselves = index, queries is training
         self.training = index.rows_
         self.queries = index.rows_ if self.among_themselves else index.reading_.rows(queries.X)

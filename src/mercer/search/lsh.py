@@ -18,7 +18,7 @@ from mercer.search.families import HashFamily, StableProjections
 from mercer.search.index import Asked, Index
 from mercer.search.listed import ListedSearch
 from mercer.search.readings import reading_of
-from mercer.search.rows import Rows, slices
+from mercer.search.rows import OrderedRows, slices
 from mercer.threads import ordered_map
 
 __all__ = ["LSHIndex"]
@@ -181,7 +181,7 @@ class LSHIndex(Index):
 
     def _ask(self, Z: Any) -> Asked:
         training = self._training
-        return ListedSearch(self, training if Z is None else Rows(Z), training)
+        return ListedSearch(self, training if Z is None else OrderedRows(Z), training)
 
     # --- tables ----------------------------------------------------------------------------------
 

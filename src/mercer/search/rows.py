@@ -16,8 +16,8 @@ from mercer.gram import Place
 __all__ = [
     "EDGE",
     "LEAST",
+    "OrderedRows",
     "QueryTask",
-    "Rows",
     "Selection",
     "by_distance",
     "count",
@@ -26,7 +26,7 @@ __all__ = [
     "refuse_beyond",
     "slices",
     "tasks",
-]
+]  # fmt: skip
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
@@ -34,7 +34,7 @@ EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at
 TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
 
 
-class Rows:
+class OrderedRows:
     """Encoded samples in the order in which an index holds them.
 
     Parameters

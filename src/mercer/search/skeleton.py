@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples import Objects, plain_rows
-from mercer.search.rows import Rows
+from mercer.search.rows import OrderedRows
 
 __all__ = ["Skeleton", "SparseRows", "Stored", "StoredRows"]
 
@@ -55,7 +55,7 @@ class SparseRows:
 
 
 class StoredRows:
-    """`Rows` with what is prepared of them, which they leave out of other files.
+    """`OrderedRows` with what is prepared of them, which they leave out of other files.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Skeleton:
                     lists[value.number] = json.loads(array.tobytes())
                 return lists[value.number]
             if isinstance(value, StoredRows):
-                found = Rows.__new__(Rows)
+                found = OrderedRows.__new__(OrderedRows)
                 vars(found).update(value.parts)
                 return found
             if isinstance(value, SparseRows):
@@ -127,7 +127,7 @@ class Skeleton:
                 "cannot hold. Compare vectors, strings or sets, or keep the objects in a file of "
                 "your own and fit the index again."
             )
-        if isinstance(value, Rows):
+        if isinstance(value, OrderedRows):
             parts = dict(vars(value))
             if _holds_objects(value.prepared):
                 parts["prepared"] = None  # texts of strings, say, which the next query makes again

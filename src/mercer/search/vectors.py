@@ -2,7 +2,7 @@
 
 `NormedRows` are rows under Minkowski's distance. `VectorSearch` is one question to an index that
 holds such rows, as `mercer.search.compare.Search` is one to an index of samples of any kind. It
-divides the work among threads, and asks a `RowSource` for each part: `AllRows`, which compares
+divides the work among threads, and asks a `VectorRows` for each part: `AllRows`, which compares
 everything, or the tree of kd_tree.py.
 
 Distances are summed in float64 and rounded once to the precision of the rows, so that every source
@@ -22,7 +22,7 @@ from mercer.gram import Place
 from mercer.search.rows import merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["AllRows", "NormedRows", "RowSource", "VectorSearch"]
+__all__ = ["AllRows", "NormedRows", "VectorRows", "VectorSearch"]
 
 STEP, FEWEST = 2048, 32  # queries of a task, at most and at least
 WORK = 4e10  # products of numbers of one native call at most, so that Ctrl-C waits a second
@@ -84,7 +84,7 @@ class Question(NamedTuple):
     safe: bool
 
 
-class RowSource(ABC):
+class VectorRows(ABC):
     """Training rows that can be asked for the nearest ones, and for those within a radius."""
 
     #: whether parts of the rows can be searched, one after the other
@@ -103,7 +103,7 @@ class RowSource(ABC):
         """The precision of the rows."""
 
     @abstractmethod
-    def astype(self, dtype: Any) -> RowSource:
+    def astype(self, dtype: Any) -> VectorRows:
         """The same rows in another precision."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class RowSource(ABC):
         room; returns the number of pairs."""
 
 
-class AllRows(RowSource):
+class AllRows(VectorRows):
     """Rows that are all compared with each query.
 
     Parameters
@@ -186,7 +186,7 @@ class VectorSearch:
 
     Parameters
     ----------
-    source : RowSource
+    source : VectorRows
         The training rows.
     queries : NormedRows
     own : ndarray of shape (n,), int64, optional
@@ -198,7 +198,7 @@ class VectorSearch:
 
     def __init__(
         self,
-        source: RowSource,
+        source: VectorRows,
         queries: NormedRows,
         own: np.ndarray | None,
         memory: int | float | str | None,

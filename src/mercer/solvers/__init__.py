@@ -69,46 +69,16 @@ from mercer.solvers.weights import (
 )
 
 __all__ = [
-    "AlignmentWeights",
-    "CholeskyFactor",
-    "CholeskySolver",
-    "ConjugateGradientSolver",
-    "ConvergenceWarning",
-    "DualProblem",
-    "EasyWeights",
-    "EigenFactor",
-    "EigenSolver",
-    "Eigenpairs",
-    "HingeMachines",
-    "InnerProducts",
-    "KMeansResult",
-    "KMeansSolver",
-    "LocalSolver",
-    "LowRankFactor",
-    "LowRankSolver",
-    "MarginWeights",
-    "NeighbourhoodWeights",
-    "NewtonLogistic",
-    "NystroemPreconditioner",
-    "Preconditioner",
-    "PreparedPreconditioner",
-    "Reason",
-    "Result",
-    "RidgeFolds",
-    "RidgeMachine",
-    "RidgeSweep",
-    "RowSource",
-    "SmoResult",
-    "SmoSolver",
-    "TopEigenSolver",
-    "dense_eigenpairs",
-    "factor_eigenpairs",
-    "inner_products",
-    "nonnegative_minimum",
-    "riccati",
-    "row_source",
-]
+    "AlignmentWeights", "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver",
+    "ConvergenceWarning", "DualProblem", "EasyWeights", "EigenFactor", "EigenSolver", "Eigenpairs",
+    "HingeMachines", "InnerProducts", "KMeansResult", "KMeansSolver", "LocalSolver",
+    "LowRankFactor", "LowRankSolver", "MarginWeights", "NeighbourhoodWeights", "NewtonLogistic",
+    "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "Reason", "Result",
+    "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SmoResult", "SmoSolver",
+    "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs", "inner_products",
+    "nonnegative_minimum", "riccati", "row_source",
+]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.solvers.result import worst as worst
-from mercer.solvers.together import solve_all as solve_all
+from mercer.solvers.result import worst
+from mercer.solvers.together import solve_all

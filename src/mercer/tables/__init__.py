@@ -2,7 +2,8 @@
 
 A column is judged by column_rules.py; what follows from its kind is in column_kinds, one file each.
 Its numbers and dates are read by values.py and spellings.py, and encoding.py makes samples of it.
-review.py says what is wrong with a table before a fit.
+review.py says what is wrong with a table before a fit. Files of the command are typed by
+cli/text_types.py first.
 """
 
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
@@ -43,48 +44,12 @@ from mercer.tables.values import (
 )
 
 __all__ = [
-    "BLANKS",
-    "COMMA_NUMBER",
-    "MISSING_TEXTS",
-    "POINT_NUMBER",
-    "Column",
-    "ColumnKind",
-    "EncodedTable",
-    "Feature",
-    "Finding",
-    "KeepsRecords",
-    "ReadTable",
-    "Related",
-    "Surprises",
-    "TableEncoder",
-    "as_dates",
-    "as_items",
-    "as_numbers",
-    "as_texts",
-    "column_kind",
-    "column_kinds",
-    "column_notices",
-    "date_parts",
-    "find_codes",
-    "find_leaks",
-    "find_order_in_time",
-    "find_repeated_rows",
-    "find_shared_rows",
-    "find_strange_values",
-    "find_variants",
-    "histogram",
-    "infer_columns",
-    "is_missing_mark",
-    "is_object_list",
-    "items_of",
-    "level_text",
-    "listed",
-    "missing_values",
-    "read_as",
-    "read_columns",
-    "review_target",
-    "spelled_number",
-    "unreadable",
-    "used_columns",
-    "words_of",
-]
+    "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
+    "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related", "Surprises",
+    "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts", "column_kind", "column_kinds",
+    "column_notices", "date_parts", "find_codes", "find_leaks", "find_order_in_time",
+    "find_repeated_rows", "find_shared_rows", "find_strange_values", "find_variants", "histogram",
+    "infer_columns", "is_missing_mark", "is_object_list", "items_of", "level_text", "listed",
+    "missing_values", "read_as", "read_columns", "review_target", "spelled_number", "unreadable",
+    "used_columns", "words_of",
+]  # fmt: skip

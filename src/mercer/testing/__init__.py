@@ -16,12 +16,6 @@ from mercer.testing.objects import (
 from mercer.testing.solvers import check_ridge_solver
 
 __all__ = [
-    "DistanceContract",
-    "GramContract",
-    "KernelContract",
-    "check_index",
-    "check_object_estimator",
-    "check_ridge_solver",
-    "object_checks",
-    "parametrize_with_object_checks",
-]
+    "DistanceContract", "GramContract", "KernelContract", "check_index", "check_object_estimator",
+    "check_ridge_solver", "object_checks", "parametrize_with_object_checks",
+]  # fmt: skip

@@ -6,15 +6,6 @@ from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
 from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
-    "Stop",
-    "Stopped",
-    "blas_limit",
-    "blas_threads",
-    "count_jobs",
-    "fitting",
-    "forget",
-    "ordered_map",
-    "paying_threads",
-    "raise_if_stopped",
-    "stopping",
-]
+    "Stop", "Stopped", "blas_limit", "blas_threads", "count_jobs", "fitting", "forget",
+    "ordered_map", "paying_threads", "raise_if_stopped", "stopping",
+]  # fmt: skip

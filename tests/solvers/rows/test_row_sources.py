@@ -87,6 +87,22 @@ def test_magnitudes_are_sums_of_absolute_values(source):
             assert_allclose(found, np.abs(dense[:, rows]) @ beta, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", ["held", "pair"])
+def test_rows_in_memory_have_magnitudes(name):
+    source, dense = SOURCES[name]()
+    assert_allclose(source.magnitudes(np.array([3]), np.ones(1)), np.abs(dense[:, 3]))
+
+
+@pytest.mark.parametrize(
+    "place", [np.arange(150), np.arange(150)[::-1], np.arange(90)], ids=["all", "turned", "first"]
+)
+def test_the_block_for_steps_is_that_of_the_variables(source, place):
+    """For all rows in order a pair gives its blocks, for all others a copy."""
+    rows_of, dense = source
+    square = rows_of.square(np.arange(150), place)
+    assert_allclose(square.array(), dense[np.ix_(place, place)], atol=1e-12)
+
+
 def test_the_whole_of_a_matrix_that_is_held_is_not_copied():
     rows = np.arange(150)
     held = HeldRows(K, 1)

@@ -17,13 +17,9 @@ from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, log_softmax
 
 __all__ = [
-    "Calibration",
-    "IsotonicCalibration",
-    "SidedCalibration",
-    "SoftmaxCalibration",
-    "calibrate",
+    "Calibration", "IsotonicCalibration", "SidedCalibration", "SoftmaxCalibration", "calibrate",
     "fit_softmax",
-]
+]  # fmt: skip
 
 Method: TypeAlias = Literal["sigmoid", "isotonic", "temperature"]
 

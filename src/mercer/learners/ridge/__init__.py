@@ -12,12 +12,6 @@ from mercer.learners.ridge.penalty import (
 )
 
 __all__ = [
-    "PENALTIES",
-    "KernelRidge",
-    "affordable",
-    "affordable_leaf",
-    "least_left_out",
-    "mixed_outputs",
-    "solve_by_value",
-    "unit_of",
-]
+    "PENALTIES", "KernelRidge", "affordable", "affordable_leaf", "least_left_out", "mixed_outputs",
+    "solve_by_value", "unit_of",
+]  # fmt: skip

@@ -1,4 +1,5 @@
-"""The penalty λ of ridge learners: which ones are tried, and what fits share that differ in it."""
+"""The penalty λ of ridge learners: which ones are tried, which one the leave-one-out error chooses
+(`least_left_out`), and what fits share that differ in it."""
 
 from __future__ import annotations
 
@@ -19,15 +20,9 @@ from mercer.solvers import (
 )
 
 __all__ = [
-    "PENALTIES",
-    "PenaltyPath",
-    "affordable",
-    "check_penalty",
-    "least_left_out",
-    "mixed_outputs",
-    "solve_densely",
-    "unit_of",
-]
+    "PENALTIES", "PenaltyPath", "affordable", "check_penalty", "least_left_out", "mixed_outputs",
+    "solve_densely", "unit_of",
+]  # fmt: skip
 
 PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
 MOST_OUTPUTS = 64  # by which a penalty is judged

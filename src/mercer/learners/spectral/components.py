@@ -16,13 +16,9 @@ from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_
 from mercer.solvers.eigen import GUARDS
 
 __all__ = [
-    "Components",
-    "components_by_products",
-    "components_of_factor",
-    "components_of_low_rank",
-    "components_of_matrix",
-    "low_rank_scores",
-]
+    "Components", "components_by_products", "components_of_factor", "components_of_low_rank",
+    "components_of_matrix", "low_rank_scores",
+]  # fmt: skip
 
 DRAWN = 500  # rows whose components are the start of those of all
 ROUGH = 1e-2  # relative residual of theirs

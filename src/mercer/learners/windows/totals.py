@@ -20,14 +20,9 @@ from mercer.search import Index
 from mercer.threads import ordered_map, raise_if_stopped
 
 __all__ = [
-    "NEAREST",
-    "SHAPES",
-    "Shape",
-    "candidate_widths",
-    "neighbour_totals",
-    "typical_distance",
+    "NEAREST", "SHAPES", "Shape", "candidate_widths", "neighbour_totals", "typical_distance",
     "window_totals",
-]
+]  # fmt: skip
 
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale

@@ -19,24 +19,9 @@ from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
-    "CanonicalCorrelationDisplay",
-    "ClusterDisplay",
-    "DecisionSurfaceDisplay",
-    "Dependence",
-    "EmbeddingDisplay",
-    "GramDisplay",
-    "HashingDisplay",
-    "InfluenceDisplay",
-    "KernelWeightsDisplay",
-    "LayerDisplay",
-    "LeaveOneOutDisplay",
-    "LevelSetDisplay",
-    "MarginDisplay",
-    "MistakeDisplay",
-    "NoiseFeatureDisplay",
-    "PartialDependenceDisplay",
-    "RecallTimeDisplay",
-    "RelevanceDisplay",
-    "SpectrumDisplay",
-    "half_axes",
-]
+    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "Dependence",
+    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
+    "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
+    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
+    "SpectrumDisplay", "half_axes",
+]  # fmt: skip

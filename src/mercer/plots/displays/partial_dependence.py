@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
-from mercer.plots.held import EncodedRows, Rows, rows_of
+from mercer.plots.held import EncodedRows, ModelRows, rows_of
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import blas_threads
 
@@ -214,7 +214,7 @@ def _answers(model: Any, data: Any) -> np.ndarray:
 
 
 def _dependence(
-    model: Any, rows: Rows, some: Rows, name: Any, grid: int, spread: float
+    model: Any, rows: ModelRows, some: ModelRows, name: Any, grid: int, spread: float
 ) -> Dependence | None:
     """None if the column has fewer than two values that are not missing."""
     kind, values, holders = _grid(rows, name, grid)
@@ -228,7 +228,12 @@ def _dependence(
 
 
 def _all_answers(
-    model: Any, rows: Rows, some: Rows, name: Any, holders: np.ndarray, label: str | None = None
+    model: Any,
+    rows: ModelRows,
+    some: ModelRows,
+    name: Any,
+    holders: np.ndarray,
+    label: str | None = None,
 ) -> np.ndarray:
     """The answers at all values in one call, (values, n, answers); with a label, of a part."""
     n = len(some)
@@ -279,7 +284,7 @@ def _described(
     return Dependence(name, answer, kind, values, mean, low, high, direction)
 
 
-def _grid(rows: Rows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
+def _grid(rows: ModelRows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
     """The kind of a column, values of it, and a row that has each of them."""
     cells, kind = rows.cells(name), rows.kind(name)
     if kind is not None and kind.ordered:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from mercer.learners.ridge import KernelRidge
 from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
-from mercer.plots.held import Rows, rows_of, typical_row
+from mercer.plots.held import ModelRows, rows_of, typical_row
 from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.tables import as_numbers
 from mercer.threads import blas_limit
@@ -194,7 +194,7 @@ class RelevanceDisplay:
 
 
 def _refit(estimator: Any) -> Callable:
-    """A function that fits to (data of `Rows`, y) with the same hyperparameters."""
+    """A function that fits to (data of `ModelRows`, y) with the same hyperparameters."""
     if hasattr(estimator, "encoder_"):
         return _Winner(estimator).fit
     fresh: Any = clone
@@ -265,7 +265,7 @@ def _class_shares(y: np.ndarray, size: int, random: np.random.RandomState) -> np
 
 
 def _foremost(
-    estimator: Any, fit: Any, train: Rows, unseen: Rows, max_columns: int, clock: Clock
+    estimator: Any, fit: Any, train: ModelRows, unseen: ModelRows, max_columns: int, clock: Clock
 ) -> list:
     """The columns to measure, those first that matter most to the fit.
 
@@ -320,8 +320,8 @@ def _dependence(cells: np.ndarray, answers: np.ndarray) -> float:
 
 
 def _affordable(
-    refit: Callable, train: Rows, y: np.ndarray, unseen: Rows, clock: Clock, classifier: bool,
-    random: Any,
+    refit: Callable, train: ModelRows, y: np.ndarray, unseen: ModelRows, clock: Clock,
+    classifier: bool, random: Any,
 ) -> np.ndarray:  # fmt: skip
     """The number of training rows for which ten fits are in time, judged by one fit to a few."""
     n = len(y)

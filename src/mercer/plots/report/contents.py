@@ -35,15 +35,9 @@ from mercer.selection.automatic import METRICS, side
 from mercer.tables import column_kind
 
 __all__ = [
-    "ColumnSummary",
-    "Contender",
-    "MachineWords",
-    "Provenance",
-    "ReportData",
-    "Score",
-    "TargetSummary",
-    "plain",
-]
+    "ColumnSummary", "Contender", "MachineWords", "Provenance", "ReportData", "Score",
+    "TargetSummary", "plain",
+]  # fmt: skip
 
 PHRASES = {
     "accuracy": "accuracy",

@@ -19,7 +19,7 @@ from sklearn.metrics import (
 
 from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
-from mercer.plots.held import Rows
+from mercer.plots.held import ModelRows
 from mercer.samples import kind_that_holds
 from mercer.selection.automatic import wilson
 from mercer.tables import ColumnKind, as_numbers, missing_values
@@ -297,7 +297,7 @@ def _reach(residual: np.ndarray, level: float) -> float:
     return float(np.sort(residual)[min(place, len(residual) - 1)])
 
 
-def weak_segments(rows: Rows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
+def weak_segments(rows: ModelRows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
     """The parts of held-out rows, by the values of one column, in which errors are clearly larger.
 
     Parameters
@@ -349,7 +349,7 @@ def _parts(cells: np.ndarray, kind: ColumnKind | None) -> list[tuple[str, np.nda
 
 
 def worst_rows(
-    rows: Rows,
+    rows: ModelRows,
     y: np.ndarray,
     predicted: np.ndarray,
     classes: Any,

@@ -75,11 +75,8 @@ class Fitter:
         rows = numbers[order[: plan.get("learning") or learning_rows(given.memory)]]
         if not candidate.learn:
             return candidate.bound(given.features, given.M[np.sort(rows)])[0]
-        return learn_kernel(
-            candidate, given.features, given.M[rows], given.Y[rows],
-            given.weights_of(rows), given.memory, given.n_jobs,
-            steps=plan.get("metric_steps"),
-        ).kernel  # fmt: skip
+        steps = plan.get("metric_steps")
+        return learn_kernel(candidate, given, rows, steps=steps).kernel
 
 
 def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:

@@ -10,15 +10,9 @@ import numpy as np
 import sklearn.metrics as skm
 
 __all__ = [
-    "METRICS",
-    "Z95",
-    "Metric",
-    "decision_weights",
-    "default_metric",
-    "interval",
-    "metric_named",
+    "METRICS", "Z95", "Metric", "decision_weights", "default_metric", "interval", "metric_named",
     "wilson",
-]
+]  # fmt: skip
 
 Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 

@@ -10,10 +10,5 @@ from mercer.solvers.eigen.top_eigenpairs import (
 )
 
 __all__ = [
-    "GUARDS",
-    "Eigenpairs",
-    "TopEigenSolver",
-    "dense_eigenpairs",
-    "factor_eigenpairs",
-    "riccati",
-]
+    "GUARDS", "Eigenpairs", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs", "riccati",
+]  # fmt: skip

@@ -8,13 +8,6 @@ from mercer.solvers.linear.linear_rows import LinearRows
 from mercer.solvers.linear.linear_svm import LinearSolver
 
 __all__ = [
-    "ClassDual",
-    "ClassRows",
-    "LinearDual",
-    "LinearPerceptron",
-    "LinearPerceptronSolver",
-    "LinearResult",
-    "LinearRows",
-    "LinearSolver",
-    "solve_lasso",
-]
+    "ClassDual", "ClassRows", "LinearDual", "LinearPerceptron", "LinearPerceptronSolver",
+    "LinearResult", "LinearRows", "LinearSolver", "solve_lasso",
+]  # fmt: skip

@@ -16,21 +16,8 @@ from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 
 __all__ = [
-    "CholeskyFactor",
-    "CholeskySolver",
-    "ConjugateGradientSolver",
-    "EigenFactor",
-    "EigenSolver",
-    "LocalSolver",
-    "LowRankFactor",
-    "LowRankSolver",
-    "NewtonLogistic",
-    "NystroemPreconditioner",
-    "Preconditioner",
-    "PreparedPreconditioner",
-    "RidgeFolds",
-    "RidgeSweep",
-    "left_out_fit",
-    "probabilities",
-    "rounding_of",
-]
+    "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenSolver",
+    "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
+    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep", "left_out_fit",
+    "probabilities", "rounding_of",
+]  # fmt: skip

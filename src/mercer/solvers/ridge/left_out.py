@@ -1,4 +1,4 @@
-"""Kernel ridge regression with its leave-one-out errors, for searches that solve it many times.
+"""Kernel ridge regression with its leave-one-out errors, for a metric that is learnt from them.
 
 One Cholesky factorisation of a dense K and one triangular inverse, in K's precision and without
 refinement: what a search compares needs few digits. `mercer.solvers.CholeskySolver` is for the

@@ -20,11 +20,7 @@ import numpy as np
 from mercer.gram import DenseGram, GramOperator
 from mercer.solvers.result import Result, worst
 
-__all__ = [
-    "RidgeSystem",
-    "check_penalties",
-    "solve_by_penalty",
-]
+__all__ = ["RidgeSystem", "check_penalties", "solve_by_penalty"]
 
 
 class RidgeSystem:

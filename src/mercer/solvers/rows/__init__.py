@@ -13,17 +13,6 @@ from mercer.solvers.rows.rounding import (
 from mercer.solvers.rows.row_sources import HeldRows, RowSource, add_products
 
 __all__ = [
-    "ROUNDED_ROWS",
-    "SMALL",
-    "CachedRows",
-    "FactorRows",
-    "HeldRows",
-    "PairGram",
-    "PairGrams",
-    "PairRows",
-    "RowSource",
-    "add_products",
-    "rounding_room",
-    "rounds_to_float32",
-    "row_source",
-]
+    "ROUNDED_ROWS", "SMALL", "CachedRows", "FactorRows", "HeldRows", "PairGram", "PairGrams",
+    "PairRows", "RowSource", "add_products", "rounding_room", "rounds_to_float32", "row_source",
+]  # fmt: skip

@@ -6,12 +6,6 @@ from mercer.solvers.smo.smo import SmoResult, SmoSolver, solve_to_gap
 from mercer.solvers.smo.smo_many import solve_many
 
 __all__ = [
-    "DualProblem",
-    "Machines",
-    "PerceptronSolver",
-    "SmoResult",
-    "SmoSolver",
-    "Watch",
-    "solve_many",
+    "DualProblem", "Machines", "PerceptronSolver", "SmoResult", "SmoSolver", "Watch", "solve_many",
     "solve_to_gap",
-]
+]  # fmt: skip

@@ -10,14 +10,7 @@ from mercer.solvers.weights.neighbourhood_weights import NeighbourhoodWeights
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 
 __all__ = [
-    "AlignmentWeights",
-    "EasyWeights",
-    "HingeMachines",
-    "InnerProducts",
-    "MarginWeights",
-    "NeighbourhoodWeights",
-    "RidgeMachine",
-    "equal_if_none",
-    "inner_products",
+    "AlignmentWeights", "EasyWeights", "HingeMachines", "InnerProducts", "MarginWeights",
+    "NeighbourhoodWeights", "RidgeMachine", "equal_if_none", "inner_products",
     "nonnegative_minimum",
-]
+]  # fmt: skip

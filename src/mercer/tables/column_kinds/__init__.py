@@ -5,11 +5,6 @@ from mercer.tables.column_kinds.find import column_kind, column_kinds, object_co
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
 
 __all__ = [
-    "ColumnKind",
-    "Distribution",
-    "column_kind",
-    "column_kinds",
-    "date_parts",
-    "level_text",
+    "ColumnKind", "Distribution", "column_kind", "column_kinds", "date_parts", "level_text",
     "object_column",
-]
+]  # fmt: skip

@@ -11,13 +11,6 @@ from mercer.selection.automatic.candidates.learning import (
 from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
-    "LEARNING_STEPS",
-    "MACHINES",
-    "Candidate",
-    "Learnt",
-    "candidates",
-    "column_weights",
-    "learn_kernel",
-    "learning_rows",
-    "least_memory",
-]
+    "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "candidates", "column_weights",
+    "learn_kernel", "learning_rows", "least_memory",
+]  # fmt: skip

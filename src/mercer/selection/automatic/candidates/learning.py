@@ -1,4 +1,4 @@
-"""Kernels whose weights are learnt: from how many rows, by which method, and which are known."""
+"""Kernels whose weights are learnt: from how many rows, and by which method."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.interactions import learn_interactions
 from mercer.selection.automatic.candidates.screening import foremost
 from mercer.selection.automatic.candidates.sums import learn_sum
-from mercer.tables import Feature, read_as
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.tables import read_as
 from mercer.threads import count_jobs
 
 __all__ = [
-    "LEARNING_STEPS",
-    "Learnt",
-    "learn_kernel",
-    "learning_jobs",
-    "learning_rows",
-    "least_memory",
-]
+    "LEARNING_STEPS", "Learnt", "learn_kernel", "learning_jobs", "learning_rows", "least_memory",
+]  # fmt: skip
 
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
 FEWEST_LEARNING_ROWS = 300
@@ -62,26 +58,24 @@ class Learnt(NamedTuple):
 
 def learn_kernel(
     candidate: Candidate,
-    features: list[Feature],
-    M: Any,
-    Y: np.ndarray,
-    weights: np.ndarray | None,
-    memory: int,
-    n_jobs: int | None,
+    settings: SearchSettings,
+    rows: np.ndarray,
     *,
     steps: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
 ) -> Learnt:
-    """The kernel of a candidate with weights learnt from encoded rows, in random order.
+    """The kernel of a candidate with weights learnt from some rows, in random order.
 
     Parameters
     ----------
-    M, Y : the encoded rows, and the targets (n, outputs)
+    rows : ndarray of int
     steps : int, optional
         Of a metric, all of which are taken; None chooses their number.
     on_step : callable, optional
         Called with (step, error) after each step; if it returns True, the learning ends.
     """
+    features, M, Y = settings.features, settings.M[rows], settings.Y[rows]
+    weights, memory, n_jobs = settings.weights_of(rows), settings.memory, settings.n_jobs
     if candidate.family == "metric":
         numbers, n = candidate.numbers(features), len(M)
         found = learn_metric(

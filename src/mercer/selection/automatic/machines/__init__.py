@@ -13,17 +13,7 @@ from mercer.selection.automatic.machines.recipes import (
 )
 
 __all__ = [
-    "FOLDS",
-    "JUDGED_ROWS",
-    "SMALL",
-    "HeldPredictions",
-    "KernelRidgeMachine",
-    "Machine",
-    "MeanMachine",
-    "Recipe",
-    "baseline_names",
-    "compressed",
-    "costs_tried",
-    "fit_baseline",
+    "FOLDS", "JUDGED_ROWS", "SMALL", "HeldPredictions", "KernelRidgeMachine", "Machine",
+    "MeanMachine", "Recipe", "baseline_names", "compressed", "costs_tried", "fit_baseline",
     "mean_name",
-]
+]  # fmt: skip

@@ -11,11 +11,4 @@ from mercer.selection.automatic.schedule.rungs import (
     gathered,
 )
 
-__all__ = [
-    "SPARED",
-    "TRIED_LEAF",
-    "Costs",
-    "Finals",
-    "Rungs",
-    "gathered",
-]
+__all__ = ["SPARED", "TRIED_LEAF", "Costs", "Finals", "Rungs", "gathered"]

@@ -1,4 +1,7 @@
-"""The trials of a search, what they scored, and what an earlier search knows."""
+"""The trials of a search, what they scored, and what an earlier search knows.
+
+trials.py decides whether there is time for one more; forecast.py predicts how long it takes.
+"""
 
 from mercer.selection.automatic.trials.resume import Known, fingerprint
 from mercer.selection.automatic.trials.trials import Trials

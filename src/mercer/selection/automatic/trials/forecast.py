@@ -1,6 +1,7 @@
-"""How long the trials of a search take, and whether there is time for one more.
+"""How long the trials of a search will take, and what is kept for the final fit.
 
-A step begins only if the clock leaves room for it and for the final fit of the best machine so far.
+`Trials` (trials.py) begins a step only if the clock leaves room for it and for the final fit of the
+best machine so far.
 """
 
 from __future__ import annotations

@@ -61,8 +61,5 @@ class LearntKernels:
                 return step + 1 >= steps
             return given.budget.spent() > FIRST_RUNG_SHARE * given.budget.limit
 
-        self._found[key] = learn_kernel(
-            candidate.alike, given.features, given.M[rows], given.Y[rows], given.weights_of(rows),
-            given.memory, given.n_jobs, on_step=enough,
-        )  # fmt: skip
+        self._found[key] = learn_kernel(candidate.alike, given, rows, on_step=enough)
         return self._found[key].kernel
