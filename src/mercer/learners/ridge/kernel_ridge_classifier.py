@@ -122,12 +122,15 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         else:
             result, _ = self._fit_dual(training, Y, fit_path)
             b = np.zeros(outputs)
-        self.intercept_ = b if outputs > 1 else float(b[0])
         if outputs == 1:
             self._change_outputs(lambda a: a[..., 0])
             if self.alpha == "auto":
                 self.left_out_ = self.left_out_[:, 0]
+        self.intercept_ = b if outputs > 1 else float(b[0])  # last: the classifier is fitted now
         return result
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "intercept_" in vars(self)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
