@@ -69,9 +69,9 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.
     algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
     effective_metric_, effective_metric_params_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -32,7 +32,7 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     distance_ : Distance
         Bound to the training samples.
     effective_metric_ : str or object
-        As in scikit-learn.
+        The same as in scikit-learn.
     effective_metric_params_ : dict
     n_samples_fit_ : int
     X_fit_ : encoded samples

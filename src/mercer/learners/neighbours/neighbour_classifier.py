@@ -34,16 +34,16 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     ----------
     classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
     n_neighbors_, width_ : int or None, float or None
-        As given, or chosen.
+        The values that were given or chosen.
     loo_scores_ : dict
         If something was chosen: the leave-one-out accuracy (weighted by rows and classes) of each
         k, of each width, or of each pair (k, width).
     outputs_2d_ : bool
         Whether y had several columns.
     algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
     effective_metric_, effective_metric_params_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Notes
     -----

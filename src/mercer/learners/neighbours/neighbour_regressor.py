@@ -30,13 +30,13 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     Attributes
     ----------
     n_neighbors_, width_ : int or None, float or None
-        As given, or chosen.
+        The values that were given or chosen.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
     algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
     effective_metric_, effective_metric_params_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -41,9 +41,9 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     outputs_2d_ : bool
         Whether y had several columns.
     algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
     effective_metric_, effective_metric_params_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Raises
     ------

@@ -31,9 +31,9 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     Attributes
     ----------
     algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
     effective_metric_, effective_metric_params_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class Stolp(DistanceLearner):
         Share of the rows without outliers that are misclassified, from the first prototypes of all
         classes on, after each further one.
     algorithm_, distance_
-        As in `NearestNeighbors`.
+        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -110,7 +110,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     n_iter_ : int
         Products with K.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        The same as in scikit-learn.
 
     Notes
     -----

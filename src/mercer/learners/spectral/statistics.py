@@ -61,7 +61,7 @@ def alignment(
         Centre both in feature space first (Cortes, Mohri & Rostamizadeh 2012); without, Cristianini
         et al. 2001.
     memory, n_jobs
-        As of `mercer.gram.Place`.
+        The same as for `mercer.gram.Place`.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def mmd_test(
     X, Z : raw samples of the kernel's kind, at least two each
     permutations : int >= 1, default=1000
     memory, n_jobs
-        As of `mercer.gram.Place`.
+        The same as for `mercer.gram.Place`.
     random_state : int, RandomState or None
 
     Notes
@@ -181,7 +181,7 @@ def hsic_test(
     X, Y : raw samples, as many of each
     permutations : int >= 1, default=200
     memory, n_jobs
-        As of `mercer.gram.Place`; the matrix of Y is held in memory.
+        The same as for `mercer.gram.Place`; the matrix of Y is held in memory.
     random_state : int, RandomState or None
 
     Notes
@@ -244,7 +244,7 @@ def effective_dimension(
     rank : int, optional
         Use a factor of so many columns; None for all eigenvalues of K, which is held.
     memory, n_jobs, random_state
-        As of `mercer.gram.Place`.
+        The same as for `mercer.gram.Place`.
 
     Examples
     --------
