@@ -11,8 +11,6 @@ from mercer import _native
 from mercer.gram import Place
 from mercer.threads import count_jobs
 
-__all__ = ["show_versions"]
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "narwhals", "skops", "polars")
 
 

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
-__all__ = ["SHARED", "documented", "estimator", "parameter_sections"]
-
 #: What a parameter means wherever a class and its parents do not say it; the default is added.
 SHARED = """
 kernel : kernel object, name, "precomputed" or callable

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["visible"]
-
 CONTROLS = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
 # line separators, and what reverses the order of the letters that follow
 UNSEEN = [*range(0x2028, 0x202F), *range(0x2066, 0x206A)]

@@ -25,8 +25,6 @@ from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
 from mercer.cli.terminal import Terminal, line
 from mercer.visible import visible
 
-__all__ = ["run"]
-
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \

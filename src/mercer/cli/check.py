@@ -45,8 +45,6 @@ from mercer.tables import (
     review_target,
 )
 
-__all__ = ["check_table"]
-
 MOST_CLASSES = 10
 
 

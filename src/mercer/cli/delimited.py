@@ -21,8 +21,6 @@ import polars as pl
 from mercer.cli.errors import OptionError, TableError, first_names
 from mercer.cli.files import Source
 
-__all__ = ["DelimitedText", "encoding_of"]
-
 # bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip

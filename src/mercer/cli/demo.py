@@ -9,8 +9,6 @@ from pathlib import Path
 
 from mercer.cli.terminal import Terminal, line
 
-__all__ = ["run_demo"]
-
 
 def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
     """Write the penguins table into a folder, and run the three commands on it.

@@ -6,9 +6,6 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["OptionError", "TableError", "check_columns", "counted", "first_names", "no_column",
-           "of_option"]  # fmt: skip
-
 
 class TableError(ValueError):
     """A table that cannot be read or used; the message names the file, the row and the remedy."""

@@ -1,7 +1,5 @@
 """What the command returns to the shell; ``mercer --help`` lists the same codes."""
 
-__all__ = ["BUG", "DATA", "INTERRUPTED", "NO_EXTRA", "NO_REPORT", "OK", "OUTPUT", "USAGE"]
-
 OK = 0
 BUG = 1  # an error of Mercer's own
 USAGE = 2  # a wrong command line

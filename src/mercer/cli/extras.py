@@ -11,8 +11,6 @@ from mercer.cli.errors import TableError, check_columns
 from mercer.cli.options import FitOptions
 from mercer.tables import ReadTable, as_dates, as_numbers
 
-__all__ = ["Extras", "read_extras"]
-
 
 @dataclass(frozen=True)
 class Extras:

@@ -22,8 +22,6 @@ from typing import IO, Any, BinaryIO, cast
 
 from mercer.cli.errors import TableError
 
-__all__ = ["STDIN", "Source", "find_sources"]
-
 STDIN = Path("-")
 COMPRESSIONS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 #: the first bytes of what may come through a pipe

@@ -39,8 +39,6 @@ from mercer.selection.automatic import (
 )
 from mercer.threads import Stopped, paying_threads
 
-__all__ = ["fit_table"]
-
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # share of --time, and seconds, for what the report measures

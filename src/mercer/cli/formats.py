@@ -24,8 +24,6 @@ from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
 
-__all__ = ["ArrowFile", "ExcelFile", "JsonLines", "ParquetFile", "SvmlightFile", "Typed"]
-
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 

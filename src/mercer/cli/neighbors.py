@@ -24,8 +24,6 @@ from mercer.persistence import written_whole
 from mercer.search import fit_index
 from mercer.tables import Column, read_columns
 
-__all__ = ["NeighborOptions", "write_neighbors"]
-
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
 

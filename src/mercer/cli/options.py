@@ -17,8 +17,6 @@ from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
 from mercer.tables import column_kinds
 
-__all__ = ["FitOptions", "kinds_given", "reading_given", "refuse_existing"]
-
 TIME = "120s"  # where --time is not given
 
 #: words for separators that a shell does not take as they are

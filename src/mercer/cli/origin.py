@@ -13,8 +13,6 @@ import numpy as np
 from mercer.cli.errors import OptionError
 from mercer.selection.automatic import Reasons
 
-__all__ = ["in_file", "note_origin", "target_of"]
-
 
 def note_origin(model: Any, target: str, rows: np.ndarray) -> None:
     """Note in a fitted model which column it predicts, and which rows, from 0, it was fitted to.

@@ -25,8 +25,6 @@ from mercer.plots.report import ReportData
 from mercer.selection.automatic import METRICS, RARE, HeldOut
 from mercer.tables import EncodedTable
 
-__all__ = ["Outcome", "show_files", "show_outcome", "summary"]
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -23,8 +23,6 @@ from mercer.persistence import ModelFileError, load, written_whole
 from mercer.selection.automatic import Reasons
 from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
 
-__all__ = ["WRITERS", "predict_table", "write_frames"]
-
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
 WHOLE = 100_000_000  # bytes of files that are read at once
 BLOCK = 50_000  # rows of the others that are read at a time

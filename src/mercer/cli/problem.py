@@ -33,8 +33,6 @@ from mercer.tables import (
     review_target,
 )
 
-__all__ = ["Problem", "Split", "columns_of", "judged_by", "read_problem", "split_rows"]
-
 HELD = 0.2  # part of the rows that are held out, where they have groups or times
 MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned

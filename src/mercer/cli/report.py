@@ -16,8 +16,6 @@ from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load
 from mercer.plots.report import report_data, write_report
 
-__all__ = ["report_table"]
-
 SECONDS = 60.0  # the most that the report may take
 
 

@@ -15,11 +15,6 @@ from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import METRICS
 from mercer.tables import Column
 
-__all__ = [
-    "SearchBar", "columns_facts", "columns_table", "leaderboard_note", "leaderboard_table",
-    "number", "score_text", "values_of",
-]  # fmt: skip
-
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
 LOGGED = 0.05  # share of the time between two lines of a log
 SIZED = ("rmse", "mae")  # metrics in the units of the target

@@ -17,8 +17,6 @@ from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.search import SetReading
 from mercer.tables import Column, items_of, missing_values
 
-__all__ = ["METRICS", "TEXTS", "TableDistance"]
-
 METRICS = ("range", "rank")
 TEXTS = ("auto", "edit", "kmers", "words")
 LONG = 100  # characters on average, beyond which texts are compared by their words

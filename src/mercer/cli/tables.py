@@ -22,8 +22,6 @@ from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, Svm
 from mercer.cli.text_types import TextTypes
 from mercer.tables import Column
 
-__all__ = ["Reading", "Tables", "read_table"]
-
 #: suffix -> the usual separator of a text
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 FORMATS: dict[str, Any] = {

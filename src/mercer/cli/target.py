@@ -13,8 +13,6 @@ from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.automatic import LARGEST
 from mercer.tables import Column, is_missing_mark, spelled_number, used_columns
 
-__all__ = ["check_task", "check_test_table", "left_out", "read_target"]
-
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
 
 

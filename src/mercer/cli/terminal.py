@@ -15,8 +15,6 @@ from rich.text import Text
 
 from mercer.visible import visible
 
-__all__ = ["Terminal", "line"]
-
 
 class Terminal(Console):
     """Standard output, or standard error, where strings have no markup and do no harm.

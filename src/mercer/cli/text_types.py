@@ -15,8 +15,6 @@ import polars as pl
 
 from mercer.tables import BLANKS, COMMA_NUMBER, MISSING_TEXTS, POINT_NUMBER
 
-__all__ = ["TextTypes"]
-
 BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
 WHOLE = r"^[+-]?[0-9]+$"
 CODE = r"^0[0-9]"  # 0123 is not a number

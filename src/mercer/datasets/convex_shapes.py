@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.samples import is_number
 
-__all__ = ["check_request", "convex", "is_convex"]
-
 SIDE = 28  # pixels
 CHUNK = 4096  # shapes that are drawn at a time
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.datasets.convex_shapes import SIDE, check_request
 
-__all__ = ["rectangles"]
-
 SHORTEST = 3  # pixels of a side; an outline with something inside
 DIFFERENCE = 3  # least difference of the sides
 

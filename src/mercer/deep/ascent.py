@@ -30,8 +30,6 @@ from mercer.solvers import Reason
 from mercer.solvers.eigen import riccati
 from mercer.threads import raise_if_stopped
 
-__all__ = ["DeepAscent", "DeepState"]
-
 RICCATI_STEPS = 5  # the first ones gain most
 HALVINGS = 30
 POLISHING = 100  # steps by the gradient alone at the end

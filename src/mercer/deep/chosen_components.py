@@ -16,10 +16,6 @@ from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.learners.spectral import KernelPCA
 from mercer.threads import raise_if_stopped
 
-__all__ = [
-    "RANKINGS", "ComponentLayer", "Settings", "choose_width", "fit_components", "tried_widths",
-]  # fmt: skip
-
 RANKINGS = ("information", "variance", "nearest_information")
 POWER = 3  # products with K after the first: more take time, and no classifier gains
 BINS = 10  # most bins for the values of a component

@@ -36,8 +36,6 @@ from mercer.deep.inducing import CANDIDATES, pivots
 from mercer.deep.torch_layers import TorchLayer
 from mercer.kernels import Layer
 
-__all__ = ["Convolution", "Features", "Window", "divergence", "factor", "first_patches"]
-
 
 class Features(NamedTuple):
     """Features of a batch of images: φ (n, p, rows, columns) and ρ (n, 1, rows, columns)."""

@@ -25,8 +25,6 @@ from mercer.learners.base import (
 from mercer.samples import is_whole
 from mercer.threads import fitting, forget
 
-__all__ = ["ConvolutionalDeepKernelMachine"]
-
 FLOATS: Any = [np.float64, np.float32]
 
 

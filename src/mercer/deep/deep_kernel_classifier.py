@@ -16,8 +16,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import encode_classes, finite_fit
 from mercer.threads import fitting
 
-__all__ = ["DeepKernelMachineClassifier"]
-
 
 @estimator
 class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOutputs):

@@ -20,8 +20,6 @@ from mercer.samples import is_number
 from mercer.solvers import Result
 from mercer.threads import blas_limit
 
-__all__ = ["DeepKernelMachine", "check_share"]
-
 ROWS = 2048  # samples that go through the layers at a time
 INDEFINITE = 1e-6  # part of the largest eigenvalue, below which a negative one is rounding
 

@@ -15,8 +15,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import check_flag, finite_fit, finite_values
 from mercer.threads import fitting
 
-__all__ = ["DeepKernelMachineRegressor"]
-
 
 @estimator
 class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMachine):

@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.base import finite_values
 
-__all__ = ["GaussianOutputs"]
-
 
 class GaussianOutputs(ABC):
     """Abstract: an output for each class, of some mean and of one variance for all classes.

@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.samples import is_whole
 
-__all__ = ["as_images", "check_image_shape", "pixel_scales"]
-
 
 def check_image_shape(value: Any) -> None:
     """Raise an error if ``image_shape`` is neither None nor two or three counts."""

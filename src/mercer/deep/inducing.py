@@ -8,8 +8,6 @@ import scipy.linalg
 from mercer.deep.through_layers import kernel_of
 from mercer.kernels import Layer
 
-__all__ = ["CANDIDATES", "pivots"]
-
 CANDIDATES = 5  # rows drawn at random for each inducing point that is chosen from them
 
 

@@ -9,8 +9,6 @@ from scipy.optimize import minimize_scalar
 from mercer.deep.objective import DeepObjective
 from mercer.threads import raise_if_stopped
 
-__all__ = ["likeliest_scale"]
-
 STARTS = (-6.0, -4.0, -2.0, 0.0, 2.0, 4.0)  # logarithms: the likelihood may have several maxima
 WITHIN = 0.05  # error of the logarithm
 GAIN = 2.0  # gain of log-likelihood: one more parameter brings less by chance (χ², 95 %)

@@ -44,8 +44,6 @@ from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.samples import is_number, is_whole, kind_named
 from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
 
-__all__ = ["MultilayerKernelMachine"]
-
 LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
 EXACT_ROWS = 2000  # up to which "auto" is exact

@@ -23,8 +23,6 @@ from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
 from mercer.threads import ordered_map
 
-__all__ = ["DeepObjective", "Evaluation", "ExactObjective", "InducingObjective", "Outputs"]
-
 
 class Outputs(NamedTuple):
     """The outputs given Y are T b, where b has this mean (m, N) and a times this covariance."""

@@ -22,8 +22,6 @@ from mercer.deep.targets import FactorSlope, inverse_of
 from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
 
-__all__ = ["Conditional", "Contribution", "Propagation", "PullBack"]
-
 
 class Conditional(NamedTuple):
     """W (p, m) and r (p,) of samples, from which the next layer makes C' and g'."""

@@ -24,8 +24,6 @@ from scipy.special import softmax
 from mercer.gram import FeatureGram
 from mercer.solvers import NewtonLogistic, Reason
 
-__all__ = ["ClassTargets", "Factor", "FactorSlope", "NumberTargets", "Targets"]
-
 LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # bounds of the learnt noise, in units of the amplitude
 LEAST_AMPLITUDE = 1e-10  # where all targets are 0
 

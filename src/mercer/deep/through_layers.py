@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.kernels import Layer
 
-__all__ = ["kernel_of", "pull_back"]
-
 
 def kernel_of(layer: Layer, G: np.ndarray) -> np.ndarray:
     """The kernel matrix (n, n) of a Gram matrix G; LinAlgError if its diagonal is not finite.

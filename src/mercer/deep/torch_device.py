@@ -15,8 +15,6 @@ from torch import Tensor
 
 from mercer.threads import count_jobs
 
-__all__ = ["choose_device", "on_device", "torch_threads"]
-
 
 @contextmanager
 def torch_threads(n_jobs: int | None) -> Iterator[None]:

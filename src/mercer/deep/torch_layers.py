@@ -13,8 +13,6 @@ from torch import Tensor
 
 from mercer.kernels import Formula, Layer
 
-__all__ = ["TorchLayer", "torch_layer"]
-
 LEAST = 1e-6  # squared norm below which it counts as this: roots have no slope at 0
 STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float32
 

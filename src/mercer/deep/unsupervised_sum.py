@@ -11,8 +11,6 @@ from mercer.kernels import Convex, Kernel, Node, Scaled
 from mercer.learners.base import check_count
 from mercer.solvers import NeighbourhoodWeights
 
-__all__ = ["UnsupervisedSum"]
-
 ROWS = 2000  # rows from which weights are learnt, spread over the sample
 
 

@@ -12,8 +12,6 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_sum, feature_weights
 from mercer.samples import Prepared
 
-__all__ = ["BrayCurtis", "Canberra"]
-
 
 class Canberra(Distance):
     r"""Canberra distance :math:`\rho(x, z) = \sum_j w_j |x_j - z_j| / (|x_j| + |z_j|)`.

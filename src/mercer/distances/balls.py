@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["log_unit_ball", "unit_sphere"]
-
 
 def log_unit_ball(d: int, p: float) -> float:
     r"""Logarithm of the volume of the ball :math:`\|x\|_p \le 1` in d dimensions, p > 0.

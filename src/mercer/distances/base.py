@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from mercer.distances.comparison import Comparison
 
-__all__ = ["Coordinates", "Distance", "Norm"]
-
 
 class Coordinates(NamedTuple):
     """Rows of numbers between which a distance is Minkowski's.

@@ -12,8 +12,6 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_weights, inner_products
 from mercer.samples import Prepared
 
-__all__ = ["Binary"]
-
 #: name -> whether it is a metric, and whether 1 - ρ is a positive semidefinite kernel
 NAMES = {
     "jaccard": (True, True),

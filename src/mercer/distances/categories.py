@@ -12,8 +12,6 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
 from mercer.samples import Categories, float_array
 
-__all__ = ["LogFrequency", "Match", "SmoothedMatch", "column_weights", "match_counts"]
-
 
 class Match(Distance):
     r"""Number of columns that differ, :math:`\rho(x, z) = \sum_j w_j [x_j \ne z_j]`.

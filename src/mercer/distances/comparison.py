@@ -32,8 +32,6 @@ from mercer.samples import (
 )
 from mercer.threads import count_jobs
 
-__all__ = ["Comparison", "Composite", "Member"]
-
 
 class Member(NamedTuple):
     """A comparison that another one is made of.

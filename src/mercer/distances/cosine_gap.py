@@ -17,8 +17,6 @@ from mercer.distances.products import (
 )
 from mercer.samples import Prepared
 
-__all__ = ["CorrelationGap", "CosineGap"]
-
 
 class CosineGap(Distance):
     r"""The cosine distance of scikit-learn,

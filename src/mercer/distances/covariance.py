@@ -9,8 +9,6 @@ import numpy as np
 from mercer.distances.left_out import Answers, nearest_left_out
 from mercer.distances.products import from_origin, squared_euclidean
 
-__all__ = ["least_left_out"]
-
 SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 NEIGHBOURS = 5
 ROWS = 5000  # the most rows that judge, evenly spaced

@@ -12,8 +12,6 @@ from mercer.distances.products import dense_rows
 from mercer.distances.vectors import norm_meaning
 from mercer.samples import Prepared
 
-__all__ = ["PairDifferences"]
-
 
 class PairDifferences(MinkowskiOfMapped):
     r"""Minkowski distance of rows to which the difference of each pair of columns is added.

@@ -11,8 +11,6 @@ from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.pair_function import PairFunction
 
-__all__ = ["FromFunction"]
-
 
 class FromFunction(PairFunction, Distance):
     """The distance ρ(x, z) = function(x, z) of any objects, from your own function.

@@ -12,8 +12,6 @@ from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
 from mercer.samples import Prepared
 
-__all__ = ["KernelDistance"]
-
 
 class KernelDistance(Distance):
     r"""Distance between the features φ(x) and φ(z) of a kernel,

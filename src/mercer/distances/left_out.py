@@ -10,8 +10,6 @@ import numpy as np
 from mercer import _native
 from mercer.threads import ordered_map
 
-__all__ = ["Answers", "nearest_left_out"]
-
 STRIP = 256  # rows whose distances to all others are held at a time, in each thread
 
 

@@ -14,8 +14,6 @@ from mercer.distances.products import dense_rows, from_origin, mapped_rows, squa
 from mercer.distances.vectors import Minkowski, norm_meaning
 from mercer.samples import Prepared, float_array, largest_column
 
-__all__ = ["MappedMinkowski", "MinkowskiOfMapped"]
-
 
 class MinkowskiOfMapped(Distance):
     """Abstract: Minkowski's distance of rows that ``prepare`` maps once, to its first part."""

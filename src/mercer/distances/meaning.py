@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 
-__all__ = ["Meaning"]
-
 
 @dataclass(frozen=True)
 class Meaning:

@@ -19,8 +19,6 @@ from mercer.distances.products import (
 )
 from mercer.samples import Prepared, encode_vectors, refuse_one
 
-__all__ = ["NanEuclidean"]
-
 
 class NanEuclidean(Distance):
     r"""Euclidean distance of rows with missing numbers (NaN), over the columns that both rows know.

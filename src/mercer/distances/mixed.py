@@ -25,8 +25,6 @@ from mercer.samples import (
     select_columns,
 )
 
-__all__ = ["Mixed"]
-
 PRESENT = (("present",), ())  # the group of a table that says which parts each row has
 
 

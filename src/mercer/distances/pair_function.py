@@ -14,8 +14,6 @@ from mercer.distances.products import dense_rows
 from mercer.samples import Objects
 from mercer.threads import count_jobs, raise_if_stopped
 
-__all__ = ["PairFunction", "function_name", "listed"]
-
 TRIED = 5  # pairs on which the symmetry is tested
 LONG = 10.0  # if all calls take more seconds than this, several processes share them
 

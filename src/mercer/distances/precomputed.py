@@ -12,8 +12,6 @@ from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.samples import MatrixRows, as_samples
 
-__all__ = ["Precomputed"]
-
 
 class Precomputed(Distance):
     """A distance whose values are given; the same as ``metric="precomputed"`` of the learners.

@@ -15,12 +15,6 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.samples import Prepared, float_array, largest_column
 
-__all__ = [
-    "check_weights", "cosines", "dense_rows", "feature_sum", "feature_weights", "from_origin",
-    "inner_products", "mapped_rows", "over_pairs", "refuse_beyond_squares", "squared_euclidean",
-    "squared_norms", "unit_rows",
-]  # fmt: skip
-
 # NumPy computes X Xᵀ by the routine syrk, and that of OpenBLAS 0.3.31 crashes at 18,000 rows on two
 # threads. So a product of more rows than these is computed by strips: none of them is symmetric.
 LARGE, STRIP = 8192, 2048

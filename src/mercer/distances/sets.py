@@ -25,8 +25,6 @@ from mercer.samples import (
     split_items,
 )
 
-__all__ = ["Dice", "Jaccard", "ReadsSets", "overlaps", "shared_items"]
-
 
 class ReadsSets(Comparison):
     """Abstract: a comparison of sets. A set may be a string of items with a separator."""

@@ -12,8 +12,6 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, feature_sum
 from mercer.samples import Prepared
 
-__all__ = ["Haversine"]
-
 
 class Haversine(Distance):
     r"""Angle between two places on a sphere, each given as (latitude, longitude) in radians.

@@ -10,8 +10,6 @@ from mercer.distances.base import Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
 
-__all__ = ["SquaredEuclidean"]
-
 
 class SquaredEuclidean(Distance):
     r"""Squared Euclidean distance :math:`\rho(x, z) = \sum_j w_j (x_j - z_j)^2`.

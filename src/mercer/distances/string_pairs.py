@@ -15,8 +15,6 @@ import numpy as np
 from mercer import _native
 from mercer.samples import Prepared, Strings
 
-__all__ = ["VARIANTS", "compared", "decoded", "edits", "weighted_edits"]
-
 #: variant -> name of RapidFuzz's module
 VARIANTS = {
     "levenshtein": "Levenshtein",

@@ -14,8 +14,6 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.string_pairs import VARIANTS, compared, decoded, edits, weighted_edits
 from mercer.samples import Strings, is_number
 
-__all__ = ["Edit", "JaroWinkler", "WeightedEdit"]
-
 
 class Edit(Distance):
     r"""Edit distance of strings: the smallest number of edits that turn one into the other.

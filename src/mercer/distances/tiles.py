@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["EDGE", "LARGE", "WORK", "by_strips", "fill", "mirrored", "tile_edge"]
-
 WORK = 1e9  # most operations of one tile: some tenths of a second
 
 

@@ -30,9 +30,6 @@ from mercer.distances.products import (
 )
 from mercer.samples import Prepared, float_array, is_number
 
-__all__ = ["Cosine", "Mahalanobis", "Minkowski", "norm_meaning"]
-
-
 #: p -> index of the norm, and the norm of a difference in words
 NORMS = {
     0: ("₀", "the number of columns in which rows differ"),

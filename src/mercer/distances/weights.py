@@ -15,8 +15,6 @@ from mercer.samples import (
     select_columns,
 )
 
-__all__ = ["correlation_weights"]
-
 
 def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.ndarray:
     r"""How much each feature tells of the target, for ``weights=`` of a distance.

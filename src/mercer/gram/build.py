@@ -19,8 +19,6 @@ from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
 
-__all__ = ["Maker", "gram", "register"]
-
 #: the operator of a bound kernel between encoded samples, for a place; None if it is for others
 Maker = Callable[[Any, Any, Any, Place], GramOperator | None]
 

@@ -12,8 +12,6 @@ import numpy as np
 from mercer.distances import fill
 from mercer.gram.operator import AlteredGram, GramOperator, Rows
 
-__all__ = ["CentredGram", "Means", "ShiftedGram"]
-
 
 class Means(NamedTuple):
     """Means of a Gram matrix of training samples.

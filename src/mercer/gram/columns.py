@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-__all__ = ["Columns"]
-
 
 class Columns:
     """Encoded samples Z for `gram`, whose preparation is kept.

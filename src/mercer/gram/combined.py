@@ -11,8 +11,6 @@ from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
-__all__ = ["CombinedGram"]
-
 
 class CombinedGram(GramOperator):
     r""":math:`K = \sum_t \mu_t K_t`, of which no :math:`K_t` has to be in memory.

@@ -18,9 +18,6 @@ from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
-__all__ = ["CrossFeatureGram", "FactoredGram", "FeatureGram"]
-
-
 STRIP = 4096  # rows
 
 

@@ -13,8 +13,6 @@ import scipy.linalg
 
 from mercer.gram.lapack import cholesky_factor, inverse_diagonal, solve_factored
 
-__all__ = ["GramFactor", "LapackFactor", "eigenpairs", "refuse_overflow"]
-
 
 class GramFactor(ABC):
     """A factorisation of a positive definite K + shift I. Abstract."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from mercer.gram.operator import AlteredGram, GramOperator, Rows
 
-__all__ = ["LabelledGram"]
-
 
 class LabelledGram(AlteredGram):
     """Q_ij = scale · y_i y_j (K_ij + constant), for a symmetric K.

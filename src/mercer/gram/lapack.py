@@ -18,8 +18,6 @@ import scipy.linalg.cython_lapack
 
 from mercer.threads import raise_if_stopped
 
-__all__ = ["cholesky_factor", "inverse_diagonal", "solve_factored", "symmetric_product"]
-
 LOWER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
     ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"R", b"N")
 )

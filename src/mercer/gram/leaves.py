@@ -17,8 +17,6 @@ from sklearn.utils import check_random_state
 from mercer.gram.low_rank import LowRankGram
 from mercer.threads import raise_if_stopped
 
-__all__ = ["Leaves", "grow_leaves"]
-
 JUDGED = 300  # rows of a part, whose first principal component is where it is cut
 
 

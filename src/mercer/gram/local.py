@@ -14,8 +14,6 @@ from mercer.gram.leaves import Leaves
 from mercer.gram.low_rank import LowRankGram
 from mercer.gram.operator import GramOperator, Rows
 
-__all__ = ["LocalGram"]
-
 
 class LocalGram(GramOperator):
     """K̂ of shape (n, n).

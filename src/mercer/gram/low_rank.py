@@ -18,8 +18,6 @@ from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["LowRankGram", "factor_rows", "low_rank_gram", "pivoted_cholesky"]
-
 STRIP = 2048  # most rows of a strip of F
 NUMBERS = 2**18  # most numbers in it if the rank is small
 #: units of K's rounding, of which a smaller pivot has too many: entries of K are wrong by some, and

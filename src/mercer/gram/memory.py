@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.samples import is_number
 
-__all__ = ["available_memory", "in_megabytes", "memory_budget"]
-
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
          "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 

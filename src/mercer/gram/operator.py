@@ -21,8 +21,6 @@ from mercer.gram.factors import GramFactor, LapackFactor, eigenpairs
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
-__all__ = ["AlteredGram", "DenseGram", "GramOperator", "MatrixPart", "ScaledGram", "require"]
-
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
 WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
 RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run

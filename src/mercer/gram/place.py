@@ -13,8 +13,6 @@ import numpy as np
 from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.threads import count_jobs
 
-__all__ = ["Place"]
-
 
 @dataclass(frozen=True)
 class Place:

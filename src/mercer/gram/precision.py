@@ -9,8 +9,6 @@ import numpy as np
 from mercer.distances import Minkowski
 from mercer.kernels import Kernel, Radial
 
-__all__ = ["in_single_precision"]
-
 
 def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
     """Centred samples in float32 if the kernel's error on them is at most ``error``, else X.

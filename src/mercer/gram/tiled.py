@@ -12,8 +12,6 @@ from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
-__all__ = ["TiledGram"]
-
 STRIP = 1024  # least columns of a block of rows that one thread computes at a time
 WIDE = 2**20  # most numbers in such a block if it has more columns
 SUMS = 2**20  # most numbers in the sums of products that each thread adds up

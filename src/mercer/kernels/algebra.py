@@ -21,11 +21,6 @@ from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import float_array, is_number
 
-__all__ = [
-    "Convex", "Exponential", "Node", "Power", "Product", "Scaled", "Sum", "Unary",
-    "feature_products", "have_features",
-]  # fmt: skip
-
 
 class Node(Composite, Kernel):
     """Abstract: a kernel made of other kernels on the same samples, which are its parameters."""

@@ -12,8 +12,6 @@ from mercer.kernels.base import Layer
 from mercer.kernels.formula import Formula
 from mercer.samples import is_number
 
-__all__ = ["ArcCosine", "apply_layers", "check_layers", "check_norms", "cosines_of_gram"]
-
 
 class ArcCosine(Layer):
     r"""Arc-cosine kernel :math:`k(x, z) = \frac{1}{\pi} \|x\|^n \|z\|^n J_n(\theta)`, where θ is

@@ -15,12 +15,6 @@ from mercer.distances import Distance
 from mercer.kernels.base import Kernel
 from mercer.samples import is_number, largest_column
 
-__all__ = [
-    "bind_gamma", "bound_gamma", "check_gamma", "evenly", "median_distance", "moments", "narrowed",
-    "reciprocal", "resolve_gamma", "scale_gamma",
-]  # fmt: skip
-
-
 LARGEST = float(np.finfo(np.float64).max)
 SAMPLE = 1000  # rows that the median distance is that of
 

@@ -19,8 +19,6 @@ from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import logarithms
 from mercer.samples import Prepared, as_samples, is_number
 
-__all__ = ["Kernel", "Layer", "Radial"]
-
 
 def _has_scaled_block(kernel: Kernel) -> bool:
     return hasattr(kernel, "scaled_block")

@@ -10,8 +10,6 @@ from mercer.distances import Meaning, column_weights, match_counts
 from mercer.kernels.base import Kernel
 from mercer.samples import Categories, float_array
 
-__all__ = ["Match"]
-
 
 class Match(Kernel):
     r"""Share of columns that are equal, :math:`k(x, z) = \sum_j w_j [x_j = z_j]`.

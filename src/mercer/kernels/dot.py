@@ -15,8 +15,6 @@ from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.formula import Formula
 from mercer.samples import Prepared, is_number
 
-__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid", "check_degree"]
-
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
 

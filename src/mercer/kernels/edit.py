@@ -9,8 +9,6 @@ from mercer.distances import Distance, Edit, Meaning
 from mercer.kernels.base import Radial
 from mercer.samples import is_number
 
-__all__ = ["EditRBF"]
-
 
 class EditRBF(Radial):
     r"""Kernel from the edit distance, :math:`k(s, t) = \exp(-\gamma \, \mathrm{edit}(s, t))`.

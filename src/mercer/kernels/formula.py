@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.distances import Distance
 
-__all__ = ["Formula", "of_distance"]
-
 
 @dataclass(frozen=True)
 class Formula:

@@ -10,8 +10,6 @@ from mercer.kernels.base import Radial
 from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
-__all__ = ["FromDistance"]
-
 
 class FromDistance(Radial):
     r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.

@@ -12,8 +12,6 @@ from mercer.distances import Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.samples import Objects
 
-__all__ = ["FromCallable", "FromFunction"]
-
 PAIRS = (  # the end of error messages: what to do with a function of two objects
     "If the function compares two objects and returns one number, use FromFunction(function). "
     "KernelRidge reads a plain function like this."

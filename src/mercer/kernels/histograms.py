@@ -13,8 +13,6 @@ from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, recipro
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula import Formula
 
-__all__ = ["ChiSquared", "HistogramIntersection", "histogram_gamma"]
-
 
 class ChiSquared(Kernel):
     r"""Exponential chi-squared kernel

@@ -9,8 +9,6 @@ from mercer.kernels.arc_cosine import apply_layers, check_layers, check_norms
 from mercer.kernels.base import Layer
 from mercer.samples import is_number
 
-__all__ = ["NeuralNetworkGP", "NeuralTangent"]
-
 
 class _Network(Layer):
     """Abstract: the three numbers that describe a network, and the recursion on its outputs."""

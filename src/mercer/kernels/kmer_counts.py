@@ -19,8 +19,6 @@ from mercer import _native
 from mercer.distances import mirrored
 from mercer.samples import Ragged, Strings
 
-__all__ = ["Counted", "Counts", "Pattern", "Windows", "columns", "count", "products"]
-
 DENSE = 2**23  # most numbers in a pair of dense tables of counts
 KEPT = 2**27  # most bytes of counts that are kept for later blocks
 ENTRY = 20  # bytes of one count: k-mer, row and number

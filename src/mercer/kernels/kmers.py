@@ -22,8 +22,6 @@ from mercer.kernels.kmer_counts import (
 )
 from mercer.samples import Prepared, Strings
 
-__all__ = ["BlendedSpectrum", "Counting", "Spectrum", "check_length"]
-
 
 class Counting(Kernel):
     """Abstract: Σ over patterns of weight · Σ_u count_u(s) count_u(t). Define ``patterns``.

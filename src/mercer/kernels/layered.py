@@ -13,8 +13,6 @@ from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.dot import Linear
 from mercer.samples import Prepared
 
-__all__ = ["Layered"]
-
 
 class Layered(Node):
     r"""Layers of kernels: each one is applied to the Gram matrix of the one before.

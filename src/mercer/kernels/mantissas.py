@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["from_logs", "logarithms", "multiplied", "root", "values"]
-
 LN2 = float(np.log(2))
 Scaled = tuple[np.ndarray, np.ndarray]  # float64 and int64, of the same shape
 

@@ -17,8 +17,6 @@ from mercer.kernels.radial import (
 )
 from mercer.samples import is_number
 
-__all__ = ["Matern"]
-
 
 class Matern(OfMetric):
     r"""Matérn kernel of smoothness ν,

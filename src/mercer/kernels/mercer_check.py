@@ -11,8 +11,6 @@ from mercer.kernels.bandwidths import evenly
 from mercer.kernels.base import Kernel
 from mercer.samples import describe, float_array
 
-__all__ = ["MercerCheck", "check_mercer", "repair"]
-
 
 @dataclass(frozen=True)
 class MercerCheck:

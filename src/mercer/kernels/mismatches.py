@@ -15,8 +15,6 @@ from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count
 from mercer.kernels.kmers import Counting, check_length
 from mercer.samples import Prepared, Strings
 
-__all__ = ["GappedKmer", "Mismatch"]
-
 NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
 
 

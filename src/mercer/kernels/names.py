@@ -18,8 +18,6 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.sets import Intersection, Jaccard
 
-__all__ = ["NAMED", "as_kernel"]
-
 #: name -> (constructor, the arguments that it reads, with their defaults; the defaults are those of
 #: ``sklearn.metrics.pairwise.pairwise_kernels``)
 NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {

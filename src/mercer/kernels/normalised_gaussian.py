@@ -9,8 +9,6 @@ from mercer.kernels.arc_cosine import check_norms, cosines_of_gram, not_zero
 from mercer.kernels.base import Layer
 from mercer.kernels.formula import Formula
 
-__all__ = ["NormalisedGaussian"]
-
 
 class NormalisedGaussian(Layer):
     r"""Gaussian of the directions times both lengths,

@@ -10,8 +10,6 @@ from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.samples import MatrixRows
 
-__all__ = ["Precomputed"]
-
 
 class Precomputed(Kernel):
     """A kernel whose values are given; the same as ``kernel="precomputed"`` of the learners.

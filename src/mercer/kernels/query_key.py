@@ -9,8 +9,6 @@ import numpy as np
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 
-__all__ = ["QueryKey"]
-
 
 class QueryKey(Kernel):
     r"""Query-key kernel :math:`k(t, s) = \exp((W_q t)^\top (W_k s) / \sqrt{d})`.

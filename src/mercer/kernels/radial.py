@@ -18,11 +18,6 @@ from mercer.kernels.base import Layer, Radial
 from mercer.kernels.formula import Formula, of_distance
 from mercer.samples import is_number
 
-__all__ = [
-    "RBF", "ExponentialPower", "Laplacian", "LpqLaplace", "OfMetric", "RationalQuadratic",
-    "check_positive", "exponential", "exponential_derivative", "raised",
-]  # fmt: skip
-
 EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
 

@@ -14,8 +14,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import values
 from mercer.samples import Sets
 
-__all__ = ["DerivedSubsets", "Dice", "Intersection", "Jaccard"]
-
 
 class Intersection(ReadsSets, Kernel):
     r"""Intersection kernel :math:`k(A, B) = \#(A \cap B)`, the number of items that two sets share.

@@ -20,8 +20,6 @@ from mercer.kernels.mantissas import from_logs, values
 from mercer.samples import Strings, is_number
 from mercer.threads import raise_if_stopped
 
-__all__ = ["AllSubsequences", "FixedLengthSubsequences", "GapWeighted"]
-
 MARGIN = 64  # string_margin of src/native/subsequences.hpp
 BUDGET = 5e8  # operations of one native call
 LONGEST = 2**27  # symbols of the longest strings for which the scaled loop stays in range

@@ -14,8 +14,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import check_degree
 from mercer.kernels.mantissas import multiplied, values
 
-__all__ = ["ANOVA", "AllSubsets"]
-
 
 class AllSubsets(Kernel):
     r"""All-subsets kernel :math:`k(x, z) = \prod_j (1 + x_j z_j)`.

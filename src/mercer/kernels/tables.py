@@ -23,8 +23,6 @@ from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.samples import Table, as_table, columns_by_kind, float_array, kind_named
 
-__all__ = ["On", "TableKernel"]
-
 COMBINATIONS = ("product", "sum", "interactions")
 
 

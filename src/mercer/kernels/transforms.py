@@ -18,9 +18,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.mantissas import root, values
 from mercer.samples import Prepared, is_number
 
-__all__ = ["Centred", "Mapped", "Modulated", "Normalised"]
-
-
 SEEN = 8  # rows that are used to test whether the Gram matrix is the identity
 SEEN_WORK = 2e9  # most operations of this test
 STRIP = 512  # rows whose means are computed at a time

@@ -16,8 +16,6 @@ from mercer.kernels.kmer_counts import Pattern, Windows, columns, count
 from mercer.kernels.kmers import check_length
 from mercer.samples import Strings
 
-__all__ = ["WeightedDegree"]
-
 
 class WeightedDegree(Kernel):
     r"""Weighted degree kernel: how many substrings of up to D symbols two strings share at the same

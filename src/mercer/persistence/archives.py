@@ -20,8 +20,6 @@ import scipy.sparse as sp
 import mercer
 from mercer.persistence.errors import ModelFileError, reason
 
-__all__ = ["check_array", "check_members", "check_sparse", "one_reader", "read_header"]
-
 #: Held by who reads arrays. numpy gives their headers to Python's parser, which in some releases of
 #: Python 3.11 fails now and then where several threads use it (python/cpython#106905).
 one_reader = RLock()

@@ -1,7 +1,5 @@
 """What is raised for a file that is not a whole file of Mercer, and what it may quote."""
 
-__all__ = ["ModelFileError", "reason"]
-
 LONGEST = 300  # characters that are repeated
 
 

@@ -24,8 +24,6 @@ from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
 from mercer.persistence.whole_files import open_regular, write_whole
 
-__all__ = ["load", "model_bytes", "read_model", "save"]
-
 FORMAT = 1
 HEADER = "mercer.json"
 

@@ -19,8 +19,6 @@ import numpy as np
 from mercer.persistence.archives import check_array, check_sparse
 from mercer.persistence.errors import reason
 
-__all__ = ["SCHEMA", "check_schema"]
-
 SCHEMA = "schema.json"
 DEPTH = 400  # levels; skops takes about 2 calls for each, and Python allows 1000 at once
 MEMBERS = {

@@ -6,8 +6,6 @@ import sys
 from threading import RLock
 from typing import Any
 
-__all__ = ["skops_io"]
-
 #: modules of scikit-learn that have no estimators, and import a large library if it is installed
 LARGE = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "cupy", "dask"))
 LOCK = RLock()

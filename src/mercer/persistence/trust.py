@@ -14,11 +14,6 @@ from typing import Any
 
 from mercer.persistence.skops_import import skops_io
 
-__all__ = [
-    "JUDGED", "is_known", "is_own_class", "may_be_trusted", "sorted_types", "trusted_names",
-    "why_unloadable",
-]  # fmt: skip
-
 # skops does not know these by itself. They are data: their objects are made by taking attributes
 # as they are, and run no code but their own.
 ALSO_TRUSTED = {

@@ -26,8 +26,6 @@ try:
 except ImportError:  # Windows, which does not let go of files that somebody has open
     fcntl = None
 
-__all__ = ["open_regular", "write_whole", "written_whole"]
-
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Write a file whole or not at all, as `written_whole` does."""

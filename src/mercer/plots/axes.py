@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Axis", "brief", "padded"]
-
 
 @dataclass(frozen=True)
 class Axis:

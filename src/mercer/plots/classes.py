@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "COLOURS", "INK", "class_codes", "class_handles", "colour", "diverging", "legend_below", "mark",
-]  # fmt: skip
-
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (
     "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8f98",

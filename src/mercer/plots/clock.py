@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Clock", "affordable_rows"]
-
 PILOT = 100  # rows whose matrix is timed before a larger one is computed
 
 

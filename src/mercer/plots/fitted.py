@@ -16,8 +16,6 @@ from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.tables import ReadTable
 
-__all__ = ["bound_kernel", "is_precomputed", "kernel_machine", "sample_gram", "sample_rows", "take"]
-
 
 def kernel_machine(model: Any) -> tuple[list, Any]:
     """The transformers of a model, in order, and the kernel learner at its end.

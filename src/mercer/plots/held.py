@@ -17,8 +17,6 @@ from mercer.plots.fitted import take
 from mercer.samples import EncodedColumns, column_names, number_columns
 from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
-__all__ = ["EncodedRows", "ModelRows", "RawRows", "rows_of", "typical_row"]
-
 
 class ModelRows(ABC):
     """Abstract: rows of a model's data.

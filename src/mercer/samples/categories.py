@@ -10,8 +10,6 @@ from sklearn.utils import InputTags
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import is_missing, object_columns
 
-__all__ = ["Categories", "CategoriesKind"]
-
 
 class Categories:
     """Rows of categories. Each column is encoded as integers.

@@ -12,11 +12,6 @@ from mercer.samples.kinds import kind_in_cells
 from mercer.samples.raw_data import describe, is_frame, is_missing, object_columns
 from mercer.samples.table import EncodedColumns
 
-__all__ = [
-    "as_table", "column_names", "columns_by_kind", "number_columns", "refuse_missing",
-    "select_columns",
-]  # fmt: skip
-
 
 def as_table(X: Any, reader: str) -> Any:
     """Return X if it is a data frame or a 2-D array; turn a list of rows into an array of objects.

@@ -8,8 +8,6 @@ from typing import Any
 from mercer.samples.kinds import kind_named, kind_of
 from mercer.samples.raw_data import describe
 
-__all__ = ["as_samples", "refuse_one"]
-
 
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
     """Encode raw data as samples of one kind; encoded samples are returned unchanged.

@@ -11,8 +11,6 @@ from sklearn.utils import InputTags
 
 from mercer.samples.raw_data import as_objects, describe_entry
 
-__all__ = ["Kind", "named"]
-
 
 class Kind(ABC):
     """Abstract: a kind of sample, and all that learners, tables and reports ask about it.

@@ -9,11 +9,6 @@ from typing import Any
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import describe
 
-__all__ = [
-    "all_kinds", "joined", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds",
-    "register_kind",
-]  # fmt: skip
-
 #: name -> kind, the latest last
 _KINDS: dict[str, Kind] = {}
 #: type of encoded samples -> its kind

@@ -11,8 +11,6 @@ from sklearn.utils import InputTags, check_array
 from mercer.samples.kind import Kind
 from mercer.samples.table import Table
 
-__all__ = ["MatrixRows", "PrecomputedKind", "encode_matrices"]
-
 
 class MatrixRows:
     """Some rows of a matrix that holds k between new samples and the training samples.

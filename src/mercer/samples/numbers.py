@@ -6,8 +6,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = ["float_array", "is_number", "is_whole"]
-
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether ``value`` is one real number, of Python or NumPy; NaN and infinities count.

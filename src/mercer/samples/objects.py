@@ -11,8 +11,6 @@ from mercer.samples.kind import Kind
 from mercer.samples.raw_data import as_objects, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
-__all__ = ["Objects", "ObjectsKind"]
-
 
 class Objects:
     """Any objects, one for each sample.

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Prepared"]
-
 
 class Prepared:
     """What `block` reads, computed once from encoded samples: see `Comparison.prepare`.

@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Ragged", "code_objects", "joined_rows"]
-
 
 class Ragged:
     """Rows ``values[starts[i] : starts[i + 1]]`` of different lengths.

@@ -8,11 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = [
-    "as_objects", "describe", "describe_entry", "first_object", "is_frame", "is_missing",
-    "is_missing_value", "object_columns",
-]  # fmt: skip
-
 
 def describe(X: Any) -> str:
     """Say in a few words what raw data are, for error messages.

@@ -12,8 +12,6 @@ from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
-__all__ = ["Sets", "SetsKind", "item_rows", "split_items"]
-
 
 class Sets(Ragged):
     """Sets as ascending codes of their items, all in one array.

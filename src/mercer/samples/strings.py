@@ -13,8 +13,6 @@ from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
-__all__ = ["Strings", "StringsKind"]
-
 #: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
 SURROGATES = range(0xD800, 0xE000)  # code points that are not characters

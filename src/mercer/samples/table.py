@@ -15,8 +15,6 @@ from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import joined
 
-__all__ = ["EncodedColumns", "Table", "TableKind"]
-
 
 class Table:
     """Rows of several parts, each encoded by the comparison that reads it.

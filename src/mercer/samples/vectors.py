@@ -19,11 +19,6 @@ from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
-__all__ = [
-    "SparseRows", "Vectors", "VectorsKind", "encode_vectors", "is_checked", "largest_column",
-    "plain_rows", "refuse_objects", "same_rows",
-]  # fmt: skip
-
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 

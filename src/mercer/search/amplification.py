@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Amplification", "cheapest", "s_curve"]
-
 MOST_HASHES = 32  # most functions of one table; with more, any family tells far rows apart
 
 

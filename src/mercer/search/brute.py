@@ -18,8 +18,6 @@ from mercer.search.index import Asked, Index
 from mercer.search.rows import EDGE, OrderedRows, Selection
 from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
-__all__ = ["BruteForce"]
-
 
 class BruteForce(Index):
     """An index that compares each query with each row of the training sample.

@@ -22,8 +22,6 @@ from mercer.search.lsh import LSHIndex
 from mercer.search.metric_tree import MetricTree, check_leaf_size
 from mercer.search.vectors import NormedRows, Question
 
-__all__ = ["ALGORITHMS", "fit_index"]
-
 #: the names of ``algorithm=``, beside "auto"
 ALGORITHMS: dict[str, type[Index]] = {
     "brute": BruteForce,

@@ -31,8 +31,6 @@ from mercer.search.rows import (
 )
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["Search"]
-
 NOBODY = np.iinfo(np.int64).max
 SLACK = 1 + 1e-6  # a power and its root may round to less
 

@@ -17,8 +17,6 @@ from sklearn.base import BaseEstimator
 
 from mercer.samples import is_number
 
-__all__ = ["BitSampling", "HashFamily", "Hyperplanes", "StableProjections"]
-
 FARTHEST = 2.0**30  # whole numbers of steps that are told apart; Cauchy's may be any number
 
 

@@ -33,8 +33,6 @@ from mercer.persistence import (
 )
 from mercer.search.skeleton import Skeleton
 
-__all__ = ["load_index", "save_index"]
-
 FORMAT = 1
 HEADER, SKELETON, ARRAY = "index.json", "skeleton.mercer", "arrays/{}.npy"
 ALIGNED = 64  # bytes

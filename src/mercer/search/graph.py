@@ -18,8 +18,6 @@ from mercer.search.readings import VectorReading, reading_of
 from mercer.search.rows import OrderedRows, refuse_beyond, slices
 from mercer.threads import count_jobs
 
-__all__ = ["GraphIndex"]
-
 STEP = 8192  # rows that are added, or that ask, at a time: Ctrl-C waits for them
 
 

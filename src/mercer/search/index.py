@@ -23,8 +23,6 @@ from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import OrderedRows, Selection
 
-__all__ = ["Asked", "Index"]
-
 
 class Asked(Protocol):
     """A question to an index by some queries."""

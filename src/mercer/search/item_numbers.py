@@ -13,8 +13,6 @@ import numpy as np
 
 from mercer import _native
 
-__all__ = ["item_numbers"]
-
 STEP = 2**16  # texts that are encoded at a time
 MARK = "\x1f"  # ends a text
 PRIME = 2**61 - 1  # the hash of a smaller integer is the integer, but for -1 (sys.hash_info)

@@ -19,8 +19,6 @@ from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
 from mercer.search.vectors import NormedRows, Question, VectorRows, VectorSearch
 
-__all__ = ["BoxTree", "KDTree"]
-
 LEAF = 16  # rows of a leaf, as in src/native/kd_tree.hpp
 MANY = 2**12  # rows from which on queries are put in the order of their leaves, for the caches
 

@@ -12,8 +12,6 @@ import numpy as np
 from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
 
-__all__ = ["KnownNeighbours"]
-
 
 class KnownNeighbours(Index):
     """An index that reads the neighbours of a sparse matrix of distances.

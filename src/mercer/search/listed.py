@@ -17,8 +17,6 @@ from mercer.gram import Place
 from mercer.search.rows import OrderedRows, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["ListedSearch"]
-
 STEP, TASKS = 1024, 16  # queries of a task at most, and tasks at least
 LEAST = 2**16  # candidates that a piece may have, whatever the budget
 

@@ -21,8 +21,6 @@ from mercer.search.readings import reading_of
 from mercer.search.rows import OrderedRows, slices
 from mercer.threads import ordered_map
 
-__all__ = ["LSHIndex"]
-
 HASHED = 2**22  # hash values that a thread computes at a time
 SAMPLE, AMONG = 128, 100_000  # rows that ask, and rows among which they do, to choose the tables
 PAIRS = 2**14  # distances of pairs as they come

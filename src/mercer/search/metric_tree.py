@@ -17,8 +17,6 @@ from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
 
-__all__ = ["MetricTree", "check_leaf_size"]
-
 LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
 

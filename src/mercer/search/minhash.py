@@ -16,8 +16,6 @@ from mercer.samples import Sets, is_whole
 from mercer.search.families import HashFamily
 from mercer.search.item_numbers import item_numbers
 
-__all__ = ["MinHash"]
-
 WORD = 2**32
 
 

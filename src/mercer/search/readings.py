@@ -28,8 +28,6 @@ from mercer.samples import Sets
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.minhash import MinHash
 
-__all__ = ["Reading", "reading_of"]
-
 
 class Reading(ABC):
     """Abstract: how samples are read for one distance.

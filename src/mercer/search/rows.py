@@ -13,21 +13,6 @@ import numpy as np
 from mercer.distances import Distance
 from mercer.gram import Place
 
-__all__ = [
-    "EDGE",
-    "LEAST",
-    "OrderedRows",
-    "QueryTask",
-    "Selection",
-    "by_distance",
-    "count",
-    "merged",
-    "pieces",
-    "refuse_beyond",
-    "slices",
-    "tasks",
-]  # fmt: skip
-
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
 EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at least

@@ -17,8 +17,6 @@ import scipy.sparse as sp
 from mercer.samples import Objects, plain_rows
 from mercer.search.rows import OrderedRows
 
-__all__ = ["Skeleton", "SparseRows", "Stored", "StoredRows"]
-
 LARGE = 2**16  # bytes at least of an array that is taken out
 LONG = 1000  # items at least of a list (the words of an alphabet) that is taken out
 PLAIN = {str, int, float, bool, type(None)}  # what such a list may hold

@@ -22,8 +22,6 @@ from mercer.gram import Place
 from mercer.search.rows import merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["AllRows", "NormedRows", "VectorRows", "VectorSearch"]
-
 STEP, FEWEST = 2048, 32  # queries of a task, at most and at least
 WORK = 4e10  # products of numbers of one native call at most, so that Ctrl-C waits a second
 SHARES = 4  # tasks of each thread, so that none waits long for the others

@@ -9,8 +9,6 @@ from typing import TypeVar
 from mercer.solvers.result import Reason, Result
 from mercer.threads import Stop, ordered_map, stopping
 
-__all__ = ["solve_all"]
-
 R = TypeVar("R", bound=Result)
 
 

@@ -12,11 +12,6 @@ import numpy as np
 from mercer.samples import Kind, as_samples, kind_named, split_items
 from mercer.tables.values import missing_values
 
-__all__ = [
-    "as_items", "as_texts", "clear_separator", "encode_cells", "items_of", "kind_of_view",
-    "separator_of", "words_of",
-]  # fmt: skip
-
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
 SETS = (Set, list, tuple, np.ndarray)
 ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items

@@ -21,8 +21,6 @@ from mercer.tables.columns import MANY_LEVELS, RARE, Column
 from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
 from mercer.tables.values import missing_values, short
 
-__all__ = ["infer_columns"]
-
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier

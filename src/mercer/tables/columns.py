@@ -10,8 +10,6 @@ from typing import Any
 
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 
-__all__ = ["MANY_LEVELS", "RARE", "Column", "column_notices", "used_columns"]
-
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
 

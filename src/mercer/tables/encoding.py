@@ -34,8 +34,6 @@ from mercer.tables.records import KeepsRecords
 from mercer.tables.spellings import is_missing_mark
 from mercer.tables.values import ReadTable, missing_values, read_columns
 
-__all__ = ["EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"]
-
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
 TINY = 1e-290

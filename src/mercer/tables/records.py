@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["KeepsRecords", "packed", "unpacked"]
-
 
 class KeepsRecords:
     """Mixin of estimators whose attributes include lists of dataclasses, named in ``records``."""

@@ -12,8 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Related"]
-
 LATEST = 0.25  # of the rows are the fold that is judged, where rows have times
 
 

@@ -11,8 +11,6 @@ from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
 from mercer.tables.values import missing_values
 
-__all__ = ["find_repeated_rows", "find_shared_rows"]
-
 
 def find_repeated_rows(
     values: dict[Any, np.ndarray],

@@ -20,11 +20,6 @@ from mercer.tables.columns import Column
 from mercer.tables.spellings import MISSING_TEXTS
 from mercer.tables.values import as_numbers, missing_values
 
-__all__ = [
-    "Finding", "find_codes", "find_leaks", "find_order_in_time", "find_strange_values",
-    "find_variants", "listed", "review_target",
-]  # fmt: skip
-
 FEWEST_ROWS = 30  # with fewer, chance makes a column tell the target
 TELLS = 0.9995  # of the answers, that a leak candidate tells
 LEVEL_ROWS = 3  # on average that a level must have, to tell anything

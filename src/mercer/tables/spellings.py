@@ -16,11 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "decimal_of", "is_missing_mark",
-    "order_of", "signs_of", "spelled_date", "spelled_number", "utc",
-]  # fmt: skip
-
 #: texts that mean a missing number or date, in lower case
 MISSING_TEXTS = {"", "?", "-", "--", ".", "na", "n/a", "nan", "nat", "null", "none", "missing"}
 

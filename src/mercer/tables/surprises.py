@@ -16,8 +16,6 @@ from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
 from mercer.tables.values import ReadTable, missing_values
 
-__all__ = ["Surprises"]
-
 
 class Surprises:
     """Counts of the values of new rows that a model may misread.

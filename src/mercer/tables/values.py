@@ -17,11 +17,6 @@ import numpy as np
 from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
 from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
 
-__all__ = [
-    "ReadTable", "as_dates", "as_numbers", "histogram", "is_object_list", "missing_values",
-    "read_columns", "short",
-]  # fmt: skip
-
 
 class ReadTable:
     """A table whose columns were read; what takes a table takes it, and does not read it again.

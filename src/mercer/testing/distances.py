@@ -12,8 +12,6 @@ from sklearn.base import clone
 
 from mercer.distances import Distance
 
-__all__ = ["DistanceContract"]
-
 
 class DistanceContract:
     """Tests for every distance. Define ``distance``, ``samples`` and, if you can, ``twin``."""

@@ -18,8 +18,6 @@ from numpy.testing import assert_allclose
 from mercer.gram import GramOperator, require
 from mercer.solvers import row_source
 
-__all__ = ["GramContract"]
-
 
 class GramContract:
     """Tests for every Gram operator. Define ``pair``: the operator, and its matrix as an array."""

@@ -25,8 +25,6 @@ from mercer.distances import Distance
 from mercer.persistence import ModelFileError
 from mercer.search import Index
 
-__all__ = ["check_index"]
-
 
 def check_index(
     make_index: Callable[[Distance], Index],

@@ -30,8 +30,6 @@ from sklearn.base import clone
 from mercer.distances import dense_rows
 from mercer.kernels import Kernel, Radial, check_mercer
 
-__all__ = ["KernelContract"]
-
 
 class KernelContract:
     """Tests for every kernel. Define ``kernel`` and ``samples``, and ``twin`` if you can.

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-__all__ = ["METHODS", "alike", "outputs", "refused", "same"]
-
 #: some word of a message that says what to do
 REMEDY = r"(?i)\b(give|fill|wrap|needs?|leave|call|split|add|make|use)\b"
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")

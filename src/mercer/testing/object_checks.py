@@ -25,8 +25,6 @@ from mercer.selection.grid import KernelSearchCV
 from mercer.testing.object_answers import METHODS, alike, outputs, refused, same
 from mercer.testing.object_task import ObjectTask, containers, object_array, targets
 
-__all__ = ["CHECKS"]
-
 #: a parameter of some learners -> values to search
 GRIDS = {"C": [0.5, 2.0], "nu": [0.2, 0.3], "alpha": [0.1, 1.0], "max_iter": [50, 60]}
 #: of searches and cross_val_score: what fails is to be seen

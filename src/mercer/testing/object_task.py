@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-__all__ = ["ObjectTask", "containers", "object_array", "targets"]
-
 
 @dataclass(frozen=True)
 class ObjectTask:

@@ -18,8 +18,6 @@ from sklearn.utils import get_tags
 from mercer.testing.object_checks import CHECKS
 from mercer.testing.object_task import ObjectTask
 
-__all__ = ["check_object_estimator", "object_checks", "parametrize_with_object_checks"]
-
 EACH = 14  # samples of each class, of those that are made here
 #: what samples are made of texts
 MAKERS: dict[str, Callable[[str], Any]] = {

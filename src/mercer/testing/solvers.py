@@ -19,8 +19,6 @@ from mercer.gram import DenseGram, GramOperator, TiledGram
 from mercer.kernels import RBF
 from mercer.solvers import Reason, Result
 
-__all__ = ["check_ridge_solver"]
-
 
 def check_ridge_solver(
     solver: Any, *, several: bool = True, tol: float = 1e-6, tol32: float = 1e-3

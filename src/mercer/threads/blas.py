@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["blas_threads", "paying_threads"]
-
 MEASURED = (256, 512, 1024)  # rows of the matrices on which the threads are timed
 HOPELESS, SHORT = 4, 0.01  # times as slow, and seconds, from which on larger ones are not tried
 

@@ -22,8 +22,6 @@ from typing import Any
 from mercer.threads.blas import blas_threads
 from mercer.threads.stop import Stop
 
-__all__ = ["blas_limit", "blas_share", "count_jobs", "ordered_map"]
-
 
 @contextmanager
 def blas_limit(n: int) -> Iterator[None]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Stop", "Stopped", "raise_if_stopped", "stopping"]
-
 _here = threading.local()
 
 

@@ -10,8 +10,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mercer.threads.schedule import blas_share
 
-__all__ = ["fitting", "forget"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Any)

@@ -16,11 +16,6 @@ import numpy as np
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, log_softmax
 
-__all__ = [
-    "Calibration", "IsotonicCalibration", "SidedCalibration", "SoftmaxCalibration", "calibrate",
-    "fit_softmax",
-]  # fmt: skip
-
 Method: TypeAlias = Literal["sigmoid", "isotonic", "temperature"]
 
 LOGIT = 700.0  # exp(-700) is about 1e-304: no probability is 0, so no log-loss is infinite

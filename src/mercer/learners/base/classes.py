@@ -9,8 +9,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.samples import is_missing
 
-__all__ = ["check_labels", "encode_classes", "weigh_classes"]
-
 
 def check_labels(y: np.ndarray) -> None:
     """Raise ValueError if the values of y cannot be classes: one is missing, or has a fraction.

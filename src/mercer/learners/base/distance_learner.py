@@ -19,8 +19,6 @@ from mercer.learners.base.placed import Placed
 from mercer.samples import kind_named
 from mercer.threads import forget
 
-__all__ = ["DistanceLearner"]
-
 
 class DistanceLearner(Placed, BaseEstimator):
     """Abstract: a learner with the parameters ``metric``, ``memory`` and ``n_jobs``, and perhaps

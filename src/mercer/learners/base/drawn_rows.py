@@ -13,8 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-__all__ = ["different_rows"]
-
 U64 = np.uint64
 
 

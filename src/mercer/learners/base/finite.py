@@ -18,8 +18,6 @@ import scipy.sparse as sp
 
 from mercer.samples import column_names, is_number
 
-__all__ = ["finite_fit", "finite_values"]
-
 P = ParamSpec("P")
 Learner = TypeVar("Learner")
 Outputs = TypeVar("Outputs")

@@ -9,8 +9,6 @@ from sklearn.utils.validation import validate_data
 
 from mercer.samples import MatrixRows, kind_of
 
-__all__ = ["remember_columns"]
-
 
 def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
     """Store (or check) column count and names, as scikit-learn does, for matrices."""

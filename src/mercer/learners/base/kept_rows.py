@@ -14,8 +14,6 @@ from sklearn.utils import _safe_indexing
 
 from mercer.samples import is_frame
 
-__all__ = ["join_rows", "take_rows"]
-
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Some rows of an array, a list, a column or a data frame.

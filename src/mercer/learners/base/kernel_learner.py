@@ -27,8 +27,6 @@ from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import kind_named, same_rows
 from mercer.threads import forget
 
-__all__ = ["FitPath", "KernelLearner", "Training", "check_training", "encode_like_fitted"]
-
 
 class Training(NamedTuple):
     """The training samples of a fit, without rows of weight 0.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "Limits"]
-
 LEAF_ROWS = 2000  # most rows of a leaf, of which a local machine is exact
 PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for one of more rows
 SQUARES = 80  # bytes for each pair of columns of a factor: some small matrices in float64

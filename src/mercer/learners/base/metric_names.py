@@ -31,8 +31,6 @@ from mercer.distances import (
 from mercer.kernels import Kernel
 from mercer.samples import float_array, is_number
 
-__all__ = ["as_distance", "effective_metric"]
-
 WEIGHTS = {"w": "weights"}
 #: name -> (constructor, the keys of ``metric_params`` that it reads, with our names)
 NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {

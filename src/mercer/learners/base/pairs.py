@@ -10,8 +10,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-__all__ = ["all_pairs", "by_class", "by_pair", "votes"]
-
 LARGEST = 1e290  # of a value, so that sums do not overflow
 
 

@@ -9,8 +9,6 @@ from sklearn.utils import check_random_state
 
 from mercer.samples import is_number, is_whole
 
-__all__ = ["check_count", "check_flag", "check_positive", "check_seed"]
-
 
 def check_positive(name: str, value: Any, other: str = "") -> None:
     """Raise an error if a parameter is not a finite number > 0; ``other``: what else it may be."""

@@ -7,8 +7,6 @@ from typing import Any
 from mercer.gram import Columns, GramOperator, Place, gram
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["Placed", "bound_gram"]
-
 
 class Placed:
     """Abstract: a learner with the parameters ``memory`` and ``n_jobs``, or with one of them."""

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-__all__ = ["check_solver", "is_value", "solver_name"]
-
 
 def is_value(solver: Any) -> bool:
     """Whether a solver that `check_solver` let pass is a value, and not a name."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["check_targets", "check_weights"]
-
 
 def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.ndarray:
     """y as an array with one entry or row for each row of X; finite floats if ``numeric``."""

@@ -11,10 +11,6 @@ import numpy as np
 
 from mercer.kernels import RBF, Convex, Kernel, Linear, Precomputed, scale_gamma
 
-__all__ = [
-    "Item", "kind_read", "matrix_kernels", "read_kernels", "standard_kernels", "with_kernels",
-]  # fmt: skip
-
 WIDTHS = (1 / 16, 1 / 4, 1, 4, 16)  # factors of gamma="scale"
 
 

@@ -28,8 +28,6 @@ from mercer.solvers import EasyWeights, HingeMachines, Result, RidgeMachine
 from mercer.solvers.smo import DualProblem
 from mercer.threads import fitting
 
-__all__ = ["MultipleKernelClassifier", "MultipleKernelRegressor"]
-
 #: of that of the weights: a step of SimpleMKL that lowers the value by less than the gap of its
 #: machines is taken for none, and a tenth stalled in four of 18 fits to titanic
 MACHINE_TOL = 1e-3

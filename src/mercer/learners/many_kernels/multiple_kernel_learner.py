@@ -42,8 +42,6 @@ from mercer.solvers import AlignmentWeights, MarginWeights, NeighbourhoodWeights
 from mercer.solvers.weights import equal_if_none
 from mercer.threads import blas_limit, forget
 
-__all__ = ["MultipleKernelLearner"]
-
 NORMALISE = ("auto", "diagonal", "trace", None)
 JUDGED_ROWS = 300  # of a kernel of which it is not known whether it is positive semidefinite
 BESIDE = 3  # matrices beside those of the kernels, if all are kept

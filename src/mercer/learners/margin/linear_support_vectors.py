@@ -21,8 +21,6 @@ from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
 from mercer.threads import count_jobs, forget
 
-__all__ = ["LinearFit", "LinearMachine"]
-
 FLOATS = [np.float64, np.float32]
 LinearFit = Callable[[], LinearResult]
 

@@ -24,8 +24,6 @@ from mercer.solvers.linear import (
 )
 from mercer.threads import fitting
 
-__all__ = ["LinearSVC"]
-
 
 @estimator
 class LinearSVC(ClassifierMixin, LinearMachine):

@@ -15,8 +15,6 @@ from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
 from mercer.threads import fitting
 
-__all__ = ["LinearSVR"]
-
 
 @estimator
 class LinearSVR(RegressorMixin, LinearMachine):

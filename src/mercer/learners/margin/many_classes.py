@@ -42,8 +42,6 @@ from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
 
-__all__ = ["ManyClasses"]
-
 METHODS = get_args(Method)  # of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them

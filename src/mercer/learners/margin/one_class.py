@@ -15,8 +15,6 @@ from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachi
 from mercer.solvers.smo import DualProblem
 from mercer.threads import fitting
 
-__all__ = ["OneClassSVM"]
-
 ROUNDINGS = 16  # largest rounding error of a decision function, in units of eps
 
 

@@ -37,8 +37,6 @@ from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
-__all__ = ["SupportVectorMachine", "WarmStarts"]
-
 MOST_ROUNDS = 10_000  # of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")

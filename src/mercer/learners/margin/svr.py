@@ -16,8 +16,6 @@ from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachi
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 
-__all__ = ["SVR", "NuSVR"]
-
 
 class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     """Abstract: what SVR and NuSVR share; they differ in the dual."""

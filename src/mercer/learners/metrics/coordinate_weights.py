@@ -26,8 +26,6 @@ from mercer.learners.base import (
 from mercer.samples import kind_named
 from mercer.threads import count_jobs, fitting, forget
 
-__all__ = ["CoordinateDescentWeights", "WeightedTerms", "weighted_terms"]
-
 FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # of a weight, or of the mean weight where it is 0
 
 

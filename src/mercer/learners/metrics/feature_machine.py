@@ -47,8 +47,6 @@ from mercer.samples import is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting
 
-__all__ = ["FeatureMachine", "FeatureMachineClassifier", "FeatureMachineRegressor"]
-
 SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty

@@ -20,8 +20,6 @@ from mercer.kernels import ExponentialPower
 from mercer.solvers.ridge import left_out_fit
 from mercer.threads import Stop, blas_limit, ordered_map, stopping
 
-__all__ = ["FORMS", "FeatureMetric", "Form", "choose_metric", "learn_metric"]
-
 BANDWIDTHS = (0.5, 1.0, 2.0)  # L, in medians of the distances
 PENALTIES = 10.0 ** np.arange(-6.0, 1.0)  # λ, in units of n times the mean of 1 - K
 SMALLEST_PENALTY = 1e-6  # relative to the rows; below, factorisations in float32 fail

@@ -14,8 +14,6 @@ from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.samples import is_number
 from mercer.threads import fitting
 
-__all__ = ["LargeMarginNeighbours"]
-
 
 @estimator
 class LargeMarginNeighbours(LinearMetric):

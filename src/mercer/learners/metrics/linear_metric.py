@@ -26,8 +26,6 @@ from mercer.gram import Place
 from mercer.learners.base import check_count, check_labels, check_positive, check_seed
 from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
 
-__all__ = ["LinearMetric"]
-
 INITS = ("auto", "pca", "lda", "identity", "random")
 STRIP = 512  # rows at a time, at most
 

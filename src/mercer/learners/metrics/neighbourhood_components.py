@@ -11,8 +11,6 @@ from mercer.estimator import estimator
 from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.threads import fitting
 
-__all__ = ["NeighbourhoodComponents"]
-
 
 @estimator
 class NeighbourhoodComponents(LinearMetric):

@@ -12,8 +12,6 @@ from mercer.learners.base import check_count
 from mercer.learners.metrics.coordinate_weights import weighted_terms
 from mercer.samples import column_names, is_frame
 
-__all__ = ["NoiseFeatures", "noise_features"]
-
 
 @dataclass(frozen=True)
 class NoiseFeatures:

@@ -11,8 +11,6 @@ from sklearn.utils.validation import column_or_1d
 from mercer.learners.base import Training, check_labels
 from mercer.learners.neighbours.neighbour_targets import Classes
 
-__all__ = ["ClassColumns"]
-
 
 class ClassColumns(MultiOutputMixin, ClassifierMixin):
     """Abstract: a classifier of one or more outputs. It sets ``classes_`` and ``outputs_2d_``."""

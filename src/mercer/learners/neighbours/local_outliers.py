@@ -17,8 +17,6 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import is_number
 from mercer.threads import fitting
 
-__all__ = ["LocalOutlierFactor"]
-
 LEAST = 1e-10  # added to a mean distance, as in scikit-learn: duplicates have a finite density
 USUAL = -1.5  # the offset of contamination="auto", where rows inside a cluster have about -1
 

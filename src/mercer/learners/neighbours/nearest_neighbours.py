@@ -11,8 +11,6 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.threads import fitting
 
-__all__ = ["NearestNeighbors"]
-
 
 @estimator
 class NearestNeighbors(CountSearch, RadiusSearch):

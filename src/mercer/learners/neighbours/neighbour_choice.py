@@ -15,8 +15,6 @@ from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import Neighbourhoods, Weighing
 from mercer.threads import ordered_map
 
-__all__ = ["left_out_scores", "some_neighbours", "some_widths"]
-
 ALL = 25  # up to so many neighbours every number is tried, then about every tenth more
 LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
 WIDTHS = 12

@@ -14,8 +14,6 @@ from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.threads import fitting
 
-__all__ = ["KNeighborsClassifier"]
-
 
 @estimator
 class KNeighborsClassifier(ClassColumns, NeighbourPredictor):

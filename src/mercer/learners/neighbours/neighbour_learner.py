@@ -18,8 +18,6 @@ from mercer.learners.base import DistanceLearner, Training, check_count, effecti
 from mercer.samples import largest_column
 from mercer.search import Index, fit_index
 
-__all__ = ["CountSearch", "NeighboursLearner", "check_mode"]
-
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
 QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
 

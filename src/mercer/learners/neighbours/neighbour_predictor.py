@@ -19,8 +19,6 @@ from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.windows import window_sums
 from mercer.search import Index
 
-__all__ = ["NeighbourPredictor"]
-
 
 class NeighbourPredictor(Predictor, CountSearch):
     """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.

@@ -14,8 +14,6 @@ from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.learners.neighbours.predictor import NumberColumns
 from mercer.threads import fitting
 
-__all__ = ["KNeighborsRegressor"]
-
 
 @estimator
 class KNeighborsRegressor(NumberColumns, NeighbourPredictor):

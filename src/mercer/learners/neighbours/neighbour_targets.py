@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Classes", "Numbers"]
-
 FEW = 32  # columns that are compared one by one
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import is_number
 
-__all__ = ["Neighbourhoods", "Weighing", "called", "check_weighing"]
-
 NAMES = ("uniform", "distance", "rank")
 
 

@@ -11,8 +11,6 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.learners.neighbours.neighbour_targets import Numbers
 
-__all__ = ["NumberColumns", "Predictor"]
-
 
 class Predictor(NeighboursLearner):
     """Abstract: a learner that also has ``weights``, and predicts from sums over neighbours.

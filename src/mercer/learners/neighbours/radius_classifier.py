@@ -16,8 +16,6 @@ from mercer.learners.neighbours.neighbour_targets import Classes
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
 from mercer.threads import fitting
 
-__all__ = ["RadiusNeighborsClassifier"]
-
 
 @estimator
 class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):

@@ -14,8 +14,6 @@ from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.learners.windows import WINDOWS, window
 
-__all__ = ["RadiusPredictor"]
-
 
 class RadiusPredictor(Predictor, RadiusSearch):
     """Abstract: a predictor that also has the parameter ``radius``.

@@ -15,8 +15,6 @@ from mercer.learners.neighbours.predictor import NumberColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
 from mercer.threads import fitting
 
-__all__ = ["RadiusNeighborsRegressor"]
-
 
 @estimator
 class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):

@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner, check_mode
 from mercer.samples import is_number
 
-__all__ = ["RadiusSearch", "check_radius"]
-
 
 class RadiusSearch(NeighboursLearner):
     """Abstract: a learner that also has ``radius``."""

@@ -14,8 +14,6 @@ from mercer.samples import is_number
 from mercer.search import fit_index
 from mercer.threads import fitting
 
-__all__ = ["Stolp"]
-
 STRIP = 4096  # rows whose distances to a prototype are computed at a time
 
 

@@ -35,8 +35,6 @@ from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.threads import fitting
 
-__all__ = ["KernelPerceptron"]
-
 ROOM = 1e-5  # largest relative error of K's entries, where K is computed in float32
 STRIP = 256  # new samples whose votes are counted at a time
 

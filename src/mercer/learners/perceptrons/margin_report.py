@@ -16,8 +16,6 @@ from scipy.linalg import eigvalsh
 from mercer.gram import GramOperator, LabelledGram
 from mercer.solvers.smo import DualProblem, Machines, PerceptronSolver, SmoSolver
 
-__all__ = ["MarginReport", "Proof", "margin_report"]
-
 CLOSE = 1e-3  # the margin may be below the largest one by this part of it
 ROUNDING = 10  # units of the last digit that a margin is above 0 at least
 RANKED = 3000  # rows of the largest matrix whose eigenvalues are computed

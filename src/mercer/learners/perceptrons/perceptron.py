@@ -35,8 +35,6 @@ from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
 from mercer.threads import fitting, forget, ordered_map
 
-__all__ = ["Perceptron"]
-
 FLOATS = [np.float64, np.float32]
 PENALTIES = (None, "l2", "l1", "elasticnet")
 STRIP = 1024  # rows whose votes are counted at a time

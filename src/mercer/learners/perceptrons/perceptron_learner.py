@@ -22,8 +22,6 @@ from mercer.learners.perceptrons.margin_report import MarginReport, margin_repor
 from mercer.samples import is_number
 from mercer.threads import count_jobs
 
-__all__ = ["COMBINE", "PerceptronClassifier", "Votes", "partial_classes"]
-
 COMBINE = ("last", "average", "vote")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from mercer.gram import GramOperator
 from mercer.solvers import Result, worst
 
-__all__ = ["solve_by_value"]
-
 
 def solve_by_value(
     solver: Any, K: GramOperator, y: np.ndarray, weights: np.ndarray | None, penalty: Any

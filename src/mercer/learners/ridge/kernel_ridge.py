@@ -13,8 +13,6 @@ from mercer.learners.base import FitPath, finite_fit
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.threads import fitting
 
-__all__ = ["KernelRidge"]
-
 
 @estimator
 class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):

@@ -16,8 +16,6 @@ from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.solvers import Result
 from mercer.threads import fitting
 
-__all__ = ["KernelRidgeClassifier"]
-
 
 @estimator
 class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):

@@ -17,8 +17,6 @@ import numpy as np
 from mercer.gram import LocalGram, LowRankGram, Place, grow_leaves
 from mercer.learners.base import LEAF_ROWS
 
-__all__ = ["affordable_leaf", "leaf_coefficients", "leaf_jobs", "local_gram"]
-
 SQUARES = 4  # matrices of the size of a leaf, for each thread
 FEWEST = 2  # rows of a leaf
 

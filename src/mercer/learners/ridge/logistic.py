@@ -30,8 +30,6 @@ from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.ridge import probabilities
 from mercer.threads import blas_limit, fitting
 
-__all__ = ["KernelLogisticRegression"]
-
 SOLVERS = ("auto", "exact", "low_rank")
 
 

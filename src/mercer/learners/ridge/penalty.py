@@ -19,11 +19,6 @@ from mercer.solvers import (
     RidgeSweep,
 )
 
-__all__ = [
-    "PENALTIES", "PenaltyPath", "affordable", "check_penalty", "least_left_out", "mixed_outputs",
-    "solve_densely", "unit_of",
-]  # fmt: skip
-
 PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
 MOST_OUTPUTS = 64  # by which a penalty is judged
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper

@@ -50,8 +50,6 @@ from mercer.solvers import (
 from mercer.solvers.ridge import rounding_of
 from mercer.threads import blas_limit
 
-__all__ = ["Expansion", "RidgeLearner"]
-
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
 SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
 JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10

@@ -22,8 +22,6 @@ from mercer.samples import is_number
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
-__all__ = ["KernelCCA"]
-
 PENALTIES = np.logspace(-6, 0, 7)  # that alpha="auto" chooses from, relative to the trace
 FOLDS = 5
 ROUNDING = 1e-12  # a direction with less than this part of the largest variance has none

@@ -15,11 +15,6 @@ from mercer.gram import CentredGram, FactoredGram, GramOperator, LowRankGram
 from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
 from mercer.solvers.eigen import GUARDS
 
-__all__ = [
-    "Components", "components_by_products", "components_of_factor", "components_of_low_rank",
-    "components_of_matrix", "low_rank_scores",
-]  # fmt: skip
-
 DRAWN = 500  # rows whose components are the start of those of all
 ROUGH = 1e-2  # relative residual of theirs
 PATIENCE = 3  # products in float32, which may be too rough for a smaller residual

@@ -26,8 +26,6 @@ from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearn
 from mercer.samples import float_array, is_number
 from mercer.threads import blas_limit, fitting
 
-__all__ = ["KernelDiscriminant"]
-
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
 
 

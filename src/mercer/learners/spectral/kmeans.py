@@ -38,8 +38,6 @@ from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import fitting
 
-__all__ = ["KernelKMeans"]
-
 SOLVERS = ("auto", "exact", "low_rank", "mini_batch")
 ROUNDING = 16  # units of the last digit of k(x, x), below which a squared distance is 0
 NUMBERS = ("eigengap", "silhouette")

@@ -30,8 +30,6 @@ from mercer.learners.spectral.pre_images import fixed_points, has_fixed_points
 from mercer.samples import is_number, is_whole
 from mercer.threads import blas_limit, fitting
 
-__all__ = ["KernelPCA"]
-
 
 @estimator
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLearner):

@@ -22,8 +22,6 @@ from mercer.learners.spectral.components import (
 )
 from mercer.solvers import TopEigenSolver
 
-__all__ = ["SOLVERS", "ComponentLearner"]
-
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
 ROUGH = 1e-3  # most error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed

@@ -14,8 +14,6 @@ from mercer.distances import Minkowski
 from mercer.kernels import Kernel, Radial
 from mercer.threads import raise_if_stopped
 
-__all__ = ["fixed_points", "has_fixed_points"]
-
 STEPS, TOL = 200, 1e-7  # most steps, and the step, relative to the samples, at which it ends
 PAIRS = 2**21  # pairs of wanted and training samples at a time
 CANCELLED = 1e-6  # a sum of weights below this part of their sizes says nothing

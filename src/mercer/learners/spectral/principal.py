@@ -23,8 +23,6 @@ from mercer.learners.spectral.components import (
     low_rank_scores,
 )
 
-__all__ = ["PrincipalFeatures", "PrincipalLearner"]
-
 SOLVERS = ("auto", "exact", "low_rank")
 
 

@@ -32,8 +32,6 @@ from mercer.solvers.clusters import KMeansSolver
 from mercer.solvers.eigen import Eigenpairs
 from mercer.threads import fitting
 
-__all__ = ["SpectralClustering", "eigengaps", "normalised_eigenpairs"]
-
 SHARP = 1e-6  # residual of the eigenpairs, relative to the largest eigenvalue, which is 1
 SOLVERS = ("auto", "exact", "low_rank")
 ITERATIONS = 300  # of k-means

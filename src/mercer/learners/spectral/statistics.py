@@ -24,8 +24,6 @@ from mercer.gram import (
 from mercer.kernels import Kernel
 from mercer.learners.base import bound_gram, check_count, check_positive, join_rows
 
-__all__ = ["PermutationTest", "alignment", "effective_dimension", "hsic_test", "mmd_test"]
-
 
 class PermutationTest(NamedTuple):
     """The result of a test with permutations.

@@ -30,8 +30,6 @@ from mercer.samples import is_number
 from mercer.search import check_leaf_size
 from mercer.threads import fitting
 
-__all__ = ["KernelDensity"]
-
 #: K(u) with K(0) = 1
 SHAPES: dict[str, Shape] = {
     "gaussian": Shape(None, 2.0, 0.5),

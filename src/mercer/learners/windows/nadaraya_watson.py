@@ -24,8 +24,6 @@ from mercer.samples import is_number, is_whole
 from mercer.search import Index, fit_index
 from mercer.threads import fitting
 
-__all__ = ["NadarayaWatson"]
-
 WIDTHS = ("auto", "features")
 WIDEST = 2.0  # candidate, in medians of the distances
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WINDOWS", "window"]
-
 
 def _rectangular(u: np.ndarray) -> np.ndarray:
     return 0.5 * (u <= 1)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["Smoother"]
-
 #: of C, in units of its mean diagonal and of the variance of all rows: below, a direction has no
 #: rows, and the line is level along it
 SMALLEST, FLOOR = 1e-8, 1e-9

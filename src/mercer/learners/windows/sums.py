@@ -12,8 +12,6 @@ from mercer.gram import Place
 from mercer.learners.windows.shapes import window
 from mercer.threads import ordered_map
 
-__all__ = ["window_sums"]
-
 EDGE, LEAST = 512, 16  # rows and columns of a tile, at most and at least
 
 

@@ -19,11 +19,6 @@ from mercer.learners.windows.shapes import WINDOWS
 from mercer.search import Index
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = [
-    "NEAREST", "SHAPES", "Shape", "candidate_widths", "neighbour_totals", "typical_distance",
-    "window_totals",
-]  # fmt: skip
-
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
 ROWS = 4096  # whose neighbours are summed at a time

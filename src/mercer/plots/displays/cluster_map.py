@@ -9,8 +9,6 @@ import numpy as np
 from mercer.plots.displays.gram_map import GramDisplay
 from mercer.plots.fitted import sample_gram
 
-__all__ = ["ClusterDisplay"]
-
 
 class ClusterDisplay:
     """Similarities between random samples, ordered by cluster: blocks along the diagonal.

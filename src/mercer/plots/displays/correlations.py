@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.plots.classes import class_handles, colour, legend_below
 
-__all__ = ["CanonicalCorrelationDisplay"]
-
 
 class CanonicalCorrelationDisplay:
     """Correlations of the pairs of canonical functions, on training rows and on rows held out.

@@ -28,8 +28,6 @@ from mercer.plots.displays.plane import (
     two_columns,
 )
 
-__all__ = ["DecisionSurfaceDisplay"]
-
 
 class DecisionSurfaceDisplay:
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.

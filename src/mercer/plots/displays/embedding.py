@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.plots.classes import class_codes, class_handles, colour, legend_below, mark
 
-__all__ = ["EmbeddingDisplay"]
-
 
 class EmbeddingDisplay:
     """Scores of samples on two components, as a scatter plot.

@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.plots.fitted import sample_gram, take
 
-__all__ = ["GramDisplay"]
-
 
 class GramDisplay:
     """K between random rows, with the rows of a class side by side, or by ascending target.

@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.search import Index, LSHIndex
 
-__all__ = ["HashingDisplay", "RecallTimeDisplay"]
-
 GREY = "#777777"
 
 

@@ -16,8 +16,6 @@ from mercer.plots.held import rows_of
 from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
 from mercer.threads import blas_limit
 
-__all__ = ["InfluenceDisplay"]
-
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
 UNLIKELY = 0.1  # a label is suspected if its probability is smaller, and also smaller than

@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.plots.classes import colour
 
-__all__ = ["KernelWeightsDisplay"]
-
 
 class KernelWeightsDisplay:
     """The weights that multiple-kernel learning gave to each kernel, the largest on top.

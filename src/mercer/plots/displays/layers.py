@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import colour
 
-__all__ = ["LayerDisplay"]
-
 DASHES = ("-", "--", ":", "-.")
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["LeaveOneOutDisplay"]
-
 
 class LeaveOneOutDisplay:
     """The leave-one-out score over the number of neighbours, the width of the window, or both.

@@ -9,8 +9,6 @@ import numpy as np
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
 
-__all__ = ["LevelSetDisplay", "half_axes"]
-
 
 def half_axes(distance: Distance) -> np.ndarray | None:
     r"""The half-axes of the ellipsoid :math:`\rho(x, 0) = 1`, one in each row: (d, d).

@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.plots.classes import class_codes, colour, legend_below
 from mercer.plots.fitted import kernel_machine
 
-__all__ = ["MarginDisplay"]
-
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 

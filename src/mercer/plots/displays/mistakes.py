@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.perceptrons import Proof
 
-__all__ = ["MistakeDisplay"]
-
 
 class MistakeDisplay:
     r"""Novikoff's proof along the mistakes k of a perceptron from 0 with η = 1.

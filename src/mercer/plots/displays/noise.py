@@ -8,8 +8,6 @@ import numpy as np
 
 from mercer.plots.classes import colour
 
-__all__ = ["NoiseFeatureDisplay"]
-
 
 class NoiseFeatureDisplay:
     """The change of the leave-one-out error where a feature is left out, most useful one on top.

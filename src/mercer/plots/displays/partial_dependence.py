@@ -15,8 +15,6 @@ from mercer.plots.held import EncodedRows, ModelRows, rows_of
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import blas_threads
 
-__all__ = ["Dependence", "PartialDependenceDisplay"]
-
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
 LEVELS = 12  # most values of a column that is not numeric

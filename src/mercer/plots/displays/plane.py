@@ -15,11 +15,6 @@ from mercer.plots.classes import class_codes
 from mercer.plots.fitted import bound_kernel, kernel_machine, take
 from mercer.samples import column_names, describe, is_frame, number_columns
 
-__all__ = [
-    "as_given", "axis_names", "panel_title", "row_target", "support_rows", "surface_values",
-    "two_columns",
-]  # fmt: skip
-
 
 def two_columns(X: Any) -> np.ndarray:
     """X as finite floats, (n, 2); raise an error if it is not."""

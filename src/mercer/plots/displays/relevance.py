@@ -19,8 +19,6 @@ from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, 
 from mercer.tables import as_numbers
 from mercer.threads import blas_limit
 
-__all__ = ["RelevanceDisplay"]
-
 PILOT = 300  # rows of the fit that says how long others take
 FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choice of them
 MOVED = 200  # rows whose predictions choose the columns

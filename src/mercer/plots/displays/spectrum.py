@@ -9,8 +9,6 @@ import scipy.linalg
 
 from mercer.plots.fitted import sample_gram
 
-__all__ = ["SpectrumDisplay"]
-
 
 class SpectrumDisplay:
     r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.

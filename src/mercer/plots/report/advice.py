@@ -12,8 +12,6 @@ from mercer.plots.clock import Clock
 from mercer.plots.displays import InfluenceDisplay
 from mercer.selection.automatic import Classification, Metric, Recipe, Regression, Task
 
-__all__ = ["LearningCurve", "Suspect", "Suspicion", "learning_curve", "suspects"]
-
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
 FEWEST = 30  # training rows of its smallest fit
 HELPS = 0.08  # share of the error that twice the rows must have saved if more are to help

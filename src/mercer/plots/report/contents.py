@@ -34,11 +34,6 @@ from mercer.plots.report.pieces import TextPieces
 from mercer.selection.automatic import METRICS, side
 from mercer.tables import column_kind
 
-__all__ = [
-    "ColumnSummary", "Contender", "MachineWords", "Provenance", "ReportData", "Score",
-    "TargetSummary", "plain",
-]  # fmt: skip
-
 PHRASES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",

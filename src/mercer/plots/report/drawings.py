@@ -24,12 +24,6 @@ from mercer.plots.report.contents import (
 from mercer.plots.report.failures import Calibration, Confusion, Rates, Residuals
 from mercer.plots.report.png import levels
 
-__all__ = [
-    "calibration_drawing", "confusion_drawing", "dependence_drawing", "embedding_drawing",
-    "histogram_drawing", "learning_drawing", "rates_drawing", "relevance_tracks",
-    "residuals_drawing", "score_tracks", "sparkline", "spectrum_drawing",
-]  # fmt: skip
-
 DRAWN = 600  # points of a cloud
 SHADES = 8  # colours of classes, or of the values of a target
 LEFT, RIGHT, TOP, BOTTOM = 50, 348, 30, 206

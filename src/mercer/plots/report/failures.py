@@ -24,12 +24,6 @@ from mercer.samples import kind_that_holds
 from mercer.selection.automatic import wilson
 from mercer.tables import ColumnKind, as_numbers, missing_values
 
-__all__ = [
-    "Calibration", "Confusion", "Intervals", "Rates", "Residuals", "Segment", "Threshold",
-    "WorstRow", "calibration", "class_rates", "confusion", "prediction_intervals", "residuals",
-    "weak_segments", "worst_rows",
-]  # fmt: skip
-
 BINS = 10  # bins of the calibration curve
 LOW, NEARLY_ALL = 0.5, 0.99  # probabilities are low if nearly all of them are below this
 SHORT = 3  # characters of a name that stands in place of a number

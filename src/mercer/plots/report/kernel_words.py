@@ -13,8 +13,6 @@ from mercer.distances import Comparison, MappedMinkowski, Meaning
 from mercer.kernels import Kernel, TableKernel
 from mercer.samples import is_number
 
-__all__ = ["KernelWords", "kernel_words"]
-
 SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
            "decay": "λ"}  # fmt: skip
 BRACES = re.compile(r"\{(\w+)\}")  # what a formula or a sentence fills in

@@ -62,8 +62,6 @@ from mercer.selection.automatic import (
 )
 from mercer.threads import blas_threads
 
-__all__ = ["report_data"]
-
 TEXTS = 3  # most text columns whose words are measured
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000
 FOREMOST, SHOWN_COLUMNS = 6, 4  # relevant columns that are looked at, and shown with a row

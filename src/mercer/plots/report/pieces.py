@@ -12,8 +12,6 @@ import numpy as np
 from mercer.plots.fitted import sample_rows, take
 from mercer.tables import as_texts, words_of
 
-__all__ = ["Piece", "TextPieces", "text_pieces"]
-
 ROWS = 1000  # most rows from which pieces are taken
 FEWEST = 3  # least rows that contain a piece
 PIECES, EACH = 150, 10  # most pieces that are tried, and most rows in which each is left out

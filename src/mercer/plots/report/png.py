@@ -7,8 +7,6 @@ import zlib
 
 import numpy as np
 
-__all__ = ["PALETTE", "indexed_png", "levels"]
-
 #: colours of cividis, which looks the same to colour-blind readers (Nuñez et al., PLOS ONE 2018)
 ANCHORS = np.array([
     (0, 32, 77), (0, 48, 111), (57, 72, 107), (92, 99, 109), (123, 123, 120),

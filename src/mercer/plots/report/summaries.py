@@ -11,8 +11,6 @@ from mercer.plots.fitted import is_precomputed, kernel_machine
 from mercer.plots.report.contents import ColumnSummary, TargetSummary
 from mercer.tables import Column, histogram, infer_columns, read_columns
 
-__all__ = ["column_summaries", "target_summary"]
-
 
 def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
     """The columns of a table with their distributions; none for other samples."""

@@ -48,8 +48,6 @@ from mercer.tables import (
 )
 from mercer.threads import fitting, forget, paying_threads
 
-__all__ = ["KernelClassifier", "KernelRegressor"]
-
 
 class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same.

@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.threads import Stop
 
-__all__ = ["Budget", "Deadline", "seconds"]
-
 UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
 

@@ -19,8 +19,6 @@ from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Trials
 from mercer.threads import Stopped
 
-__all__ = ["EARLY", "FinalFit", "Fitted", "Fitter", "mean_of"]
-
 #: part of the time, and least seconds, by which a final fit may exceed it
 LATE, LEAST_LATE = 0.05, 0.5
 EARLY = Candidate("laplacian", 3.0, columns="normal")  # of the first machine of a large table

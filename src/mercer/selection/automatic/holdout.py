@@ -12,9 +12,6 @@ from mercer.selection.automatic.machines import baseline_names, fit_baseline
 from mercer.selection.automatic.scores import decision_weights, interval, metric_named
 from mercer.selection.automatic.tasks import Classification, Regression, Task
 
-__all__ = ["HeldOut", "hold_out", "score_alone", "score_held_out", "side"]
-
-
 ROUNDING = 1e-9  # of an end of the interval
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate
 
-__all__ = ["fitted_html", "winner_code"]
-
 MOST = 5  # columns whose weights are shown
 
 

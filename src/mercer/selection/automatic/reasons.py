@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Reasons", "find_reasons"]
-
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
 
 

@@ -9,11 +9,6 @@ from typing import Any
 import numpy as np
 import sklearn.metrics as skm
 
-__all__ = [
-    "METRICS", "Z95", "Metric", "decision_weights", "default_metric", "interval", "metric_named",
-    "wilson",
-]  # fmt: skip
-
 Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 
 RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy says little

@@ -18,8 +18,6 @@ from mercer.selection.automatic.speed import REFERENCE, Speed
 from mercer.selection.automatic.tasks import Task
 from mercer.tables import Feature, Related
 
-__all__ = ["Rung", "SearchSettings", "Sizes"]
-
 #: how many rows, and the centres of ridge; None is an exact fit
 Rung = tuple[int, int | None]
 

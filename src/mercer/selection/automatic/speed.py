@@ -10,8 +10,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 
-__all__ = ["REFERENCE", "Speed", "least_seconds"]
-
 ROWS = 700  # of the matrix that is factorised
 VALUES = 100_000  # whose exponentials are computed
 

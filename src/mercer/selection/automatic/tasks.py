@@ -16,8 +16,6 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax
 
-__all__ = ["LARGEST", "Classification", "FirstOutput", "Regression", "Task", "task_of"]
-
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
 LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision

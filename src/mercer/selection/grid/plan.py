@@ -25,8 +25,6 @@ from mercer.learners.base import KernelLearner, Training, check_weights
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["Plan", "Sharing"]
-
 TASKS = 16  # fits of a path to a fold that each thread gets, before new matrices are computed
 LEVELS = {
     "gram": "one Gram matrix",

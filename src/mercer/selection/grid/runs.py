@@ -22,8 +22,6 @@ from sklearn.utils import _safe_indexing
 
 from mercer.selection.grid.plan import Plan, Sharing
 
-__all__ = ["FoldByFold", "NotShared", "Run", "Together", "merged"]
-
 #: methods of learners that scorers call
 SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", "score",
           "score_samples", "transform"}  # fmt: skip

@@ -26,8 +26,6 @@ from mercer.selection.grid.plan import Plan, Sharing
 from mercer.selection.grid.runs import FoldByFold, NotShared, Together, merged
 from mercer.threads import fitting
 
-__all__ = ["KernelSearchCV"]
-
 TRIED = 2  # folds that all candidates get before hopeless candidates are given up
 
 

@@ -19,8 +19,6 @@ from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.samples import MatrixRows
 from mercer.solvers.rows import rounds_to_float32
 
-__all__ = ["FromDistances", "SharedMatrices", "key_of"]
-
 
 def key_of(value: Any) -> Any:
     """A hashable key, equal for parameters of equal meaning.

@@ -19,8 +19,6 @@ from mercer.gram import FactoredGram, GramOperator
 from mercer.solvers.rows import row_source
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["Centres", "ClusterSpace", "Sums"]
-
 ROUNDING = 64  # units of the last digit by which a sample must come nearer to move
 STRIP = 4096  # rows of a factor that are compared with the centres at a time
 WHOLE = 0.5  # a share of moved samples above which all sums are computed again

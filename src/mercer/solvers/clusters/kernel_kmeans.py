@@ -17,8 +17,6 @@ from mercer.solvers.clusters.cluster_spaces import Centres, ClusterSpace, Sums
 from mercer.solvers.result import Reason, Result
 from mercer.threads import raise_if_stopped
 
-__all__ = ["KMeansResult", "KMeansSolver"]
-
 
 @dataclass(frozen=True)
 class KMeansResult(Result):

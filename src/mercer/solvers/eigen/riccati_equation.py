@@ -11,8 +11,6 @@ import scipy.linalg
 from mercer.samples import float_array, is_number
 from mercer.solvers.result import ConvergenceWarning
 
-__all__ = ["riccati"]
-
 ROUNDING = 1e-9  # an eigenvalue below minus this part of the largest one is negative indeed
 RESIDUAL = 1e-6  # relative residual from which on a solution is reported
 

@@ -19,8 +19,6 @@ from mercer.gram import FactoredGram, GramOperator, Place, refuse_overflow, requ
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 
-__all__ = ["Eigenpairs", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs"]
-
 WIDEST = 64  # columns of a block: wider ones need fewer products, but the products take longer
 GUARDS = 11  # columns beyond those wanted, which make the wanted ones converge sooner
 BLOCKS = 8  # of the basis, beyond what a restart keeps

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["ActiveSet"]
-
 
 class ActiveSet:
     """The active variables of a coordinate descent, and the state of its shuffle."""

@@ -14,8 +14,6 @@ from mercer import _native
 from mercer.solvers.linear.active_set import ActiveSet
 from mercer.solvers.linear.linear_rows import FACTORED, LinearRows, conjugate_gradients, solved
 
-__all__ = ["ClassDual", "ClassRows"]
-
 CHEAP = 200  # up to this order it is cheap to set up a Newton system, one product per class pair
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from mercer.solvers.linear.linear_dual import LinearPoint
 from mercer.solvers.result import Reason
 
-__all__ = ["descend"]
-
 WORK = 5e7  # most stored values that are visited before the gap is computed again
 
 

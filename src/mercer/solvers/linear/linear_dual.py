@@ -18,8 +18,6 @@ from mercer.solvers.linear.active_set import ActiveSet
 from mercer.solvers.linear.linear_rows import LinearRows
 from mercer.solvers.result import Reason, Result
 
-__all__ = ["LinearDual", "LinearPoint", "LinearResult", "RowDescent"]
-
 
 @dataclass(frozen=True)
 class LinearResult(Result):

@@ -22,8 +22,6 @@ from mercer.solvers.linear.linear_svm import EXACT, POLISH, LinearSolver
 from mercer.solvers.result import Reason
 from mercer.threads import blas_limit
 
-__all__ = ["solve_lasso"]
-
 ROUNDS = 50  # most rounds of ten epochs of descent on one model, if they are cheap
 CROSSINGS = 20  # most weights that may reach 0 after ten epochs
 WAITING = 0.1  # a weight may leave 0 if its gradient is so close to the limit 1

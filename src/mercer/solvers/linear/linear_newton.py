@@ -17,8 +17,6 @@ import numpy as np
 from mercer.solvers.linear.linear_dual import LinearPoint
 from mercer.solvers.result import Reason
 
-__all__ = ["newton"]
-
 NARROWEST = 1e-12  # width of the rounding, in units of the residuals
 OFTEN = 10  # the gap is computed after so many steps
 SHRINK = 0.35  # factor of that width in each round

@@ -17,8 +17,6 @@ from mercer.solvers.result import Reason
 from mercer.solvers.smo import Watch
 from mercer.threads import raise_if_stopped
 
-__all__ = ["LinearPerceptron", "LinearPerceptronSolver"]
-
 
 @dataclass
 class LinearPerceptron:

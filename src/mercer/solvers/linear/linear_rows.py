@@ -18,8 +18,6 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer import _native
 from mercer.threads import ordered_map
 
-__all__ = ["FACTORED", "LinearRows", "NewtonSystem", "conjugate_gradients", "solved"]
-
 BLOCK = 500_000  # least stored values in a block for one thread
 SMALL = 100_000  # problems with at most so many stored values are solved to the last digit
 FACTORED = 1500  # order of the largest matrix that is factored in each step

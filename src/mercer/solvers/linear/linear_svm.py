@@ -18,8 +18,6 @@ from mercer.solvers.linear.linear_newton import newton
 from mercer.solvers.result import Reason
 from mercer.threads import blas_limit, stopping
 
-__all__ = ["LinearSolver"]
-
 EXACT = 1e-20  # with this gap, relative to the objective, ten digits of the weights are right
 POLISH = 20  # most steps to reach this gap
 NARROW = 1e-3  # width of the smooth part of the losses in these steps

@@ -11,8 +11,6 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.eigenpairs import EigenFactor
 from mercer.solvers.ridge.ridge_system import RidgeSystem, solve_by_penalty
 
-__all__ = ["CholeskyFactor", "CholeskySolver"]
-
 
 @dataclass(frozen=True)
 class CholeskySolver:

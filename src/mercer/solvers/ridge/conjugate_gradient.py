@@ -10,8 +10,6 @@ from mercer.gram import GramOperator
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.preconditioners import NystroemPreconditioner, Preconditioner
 
-__all__ = ["ConjugateGradientSolver"]
-
 
 @dataclass(frozen=True)
 class ConjugateGradientSolver:

@@ -19,8 +19,6 @@ from mercer.solvers.ridge.ridge_system import (
     solve_by_penalty,
 )
 
-__all__ = ["EigenFactor", "EigenSolver"]
-
 STRIP = 512  # rows of the eigenvectors that are squared at a time
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from mercer.gram import cholesky_factor, inverse_diagonal, solve_factored
 
-__all__ = ["left_out_fit"]
-
 
 def left_out_fit(
     K: np.ndarray, y: np.ndarray, penalty: float, weights: np.ndarray | None = None

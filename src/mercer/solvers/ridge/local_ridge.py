@@ -28,8 +28,6 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.ridge_system import solve_by_penalty
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["LocalSolver", "rounding_of"]
-
 #: bound of a solution's relative residual, by the precision of K: far below the noise of targets,
 #: and one of float32 moves as much when K's entries are rounded
 TOLERANCES = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-4}

@@ -17,8 +17,6 @@ from mercer.gram import FeatureGram, LowRankGram, refuse_overflow
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.ridge_system import check_penalties, solve_by_penalty
 
-__all__ = ["LowRankFactor", "LowRankSolver"]
-
 
 @dataclass(frozen=True)
 class LowRankSolver:

@@ -10,8 +10,6 @@ from scipy.special import expit, log_softmax, softmax
 from mercer.gram import FactoredGram
 from mercer.solvers.result import Reason, Result
 
-__all__ = ["NewtonLogistic", "probabilities"]
-
 
 @dataclass(frozen=True)
 class NewtonLogistic:

@@ -15,8 +15,6 @@ import scipy.linalg
 
 from mercer.gram import GramOperator, LowRankGram, Place, pivoted_cholesky
 
-__all__ = ["NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner"]
-
 BESIDE = 40  # bytes for each pair of columns of a factor: an eigendecomposition in float64
 
 

@@ -15,8 +15,6 @@ import scipy.linalg
 from mercer.gram import LowRankGram
 from mercer.solvers.ridge.ridge_system import check_penalties
 
-__all__ = ["RidgeFolds"]
-
 
 class RidgeFolds:
     """Held-out predictions of f(x) = k(x)ᵀ a + b, where b is the mean of the training targets.

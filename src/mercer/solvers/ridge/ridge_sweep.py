@@ -29,8 +29,6 @@ from mercer.solvers.ridge.cholesky import CholeskySolver
 from mercer.solvers.ridge.ridge_system import RidgeSystem
 from mercer.threads import blas_limit
 
-__all__ = ["RidgeSweep"]
-
 FEW = 4  # penalties, for which a factorisation each is cheaper
 SMALL = 300  # rows, for which the same holds
 DECADES = 2.0  # of λ that one shift serves

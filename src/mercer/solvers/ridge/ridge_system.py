@@ -20,8 +20,6 @@ import numpy as np
 from mercer.gram import DenseGram, GramOperator
 from mercer.solvers.result import Result, worst
 
-__all__ = ["RidgeSystem", "check_penalties", "solve_by_penalty"]
-
 
 class RidgeSystem:
     """S and the map between (y, a) and the variables of (S + λ I) z = s y.

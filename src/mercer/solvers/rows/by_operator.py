@@ -16,8 +16,6 @@ from mercer.solvers.rows.factor import FactorRows
 from mercer.solvers.rows.rounding import is_small, rounds_to_float32
 from mercer.solvers.rows.row_sources import HeldRows, RowSource
 
-__all__ = ["row_source"]
-
 
 @singledispatch
 def row_source(K: GramOperator, cache_bytes: int, room: float, n_jobs: int | None) -> RowSource:

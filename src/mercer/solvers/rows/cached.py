@@ -10,8 +10,6 @@ from mercer.solvers.rows.rounding import rounds_to_float32
 from mercer.solvers.rows.row_sources import TILE, RowSource, add_products, add_rows, gather
 from mercer.threads import blas_limit, ordered_map
 
-__all__ = ["CachedRows"]
-
 
 class CachedRows(RowSource):
     """Rows are computed when they are needed; the last used rows are kept, up to ``cache_bytes``.

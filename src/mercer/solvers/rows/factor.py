@@ -7,8 +7,6 @@ import numpy as np
 from mercer.gram import FactoredGram
 from mercer.solvers.rows.row_sources import RowSource
 
-__all__ = ["FactorRows"]
-
 
 class FactorRows(RowSource):
     """K = F Fᵀ: the primal weights w = Fᵀ β are kept, and K β is one product with F.

@@ -16,8 +16,6 @@ from mercer.solvers.rows.by_operator import row_source
 from mercer.solvers.rows.row_sources import RowSource, Square, add_rows, gather
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["PairGram", "PairGrams", "PairRows"]
-
 
 class PairGram(GramOperator):
     """K = [[A, B], [Bᵀ, D]], symmetric, kept as its blocks.

@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.gram import GramOperator
 
-__all__ = ["ROUNDED_ROWS", "SMALL", "is_small", "rounding_room", "rounds_to_float32"]
-
 SMALL = 2048  # with at most so many rows, all of K is computed, and the problem solved at once
 ROUNDED_ROWS = 2000  # with at least so many, rows of K are kept in float32 if the tolerance allows
 

@@ -16,8 +16,6 @@ from mercer import _native
 from mercer.gram import GramOperator
 from mercer.threads import count_jobs, ordered_map
 
-__all__ = ["TILE", "HeldRows", "RowSource", "Square", "add_products", "add_rows", "gather"]
-
 SHARED = 1_000_000  # with at least so many numbers, threads share the update
 PASSING = 512  # rows at a time of those that are used once and not kept
 TILE = 2**19  # numbers in a strip of columns of these rows, which stays in a core's cache

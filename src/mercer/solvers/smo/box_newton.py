@@ -14,8 +14,6 @@ import numpy as np
 from mercer.gram import cholesky_factor, solve_factored
 from mercer.threads import blas_limit
 
-__all__ = ["newton_steps", "project"]
-
 STEPS = 8  # most steps in a call
 LENGTHS = (1.0, 0.3, 0.1)  # lengths of a step that is projected on the bounds
 MOST_HELD = 64  # if more variables (or a 16th of all, if more) reach a bound, H is factored again

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LAST_DIGITS", "DualProblem"]
-
 LAST_DIGITS = 4 * float(np.finfo(float).eps)  # relative error of a sum, as measured on all kernels
 
 

@@ -20,8 +20,6 @@ from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.smo.box_newton import project
 from mercer.threads import blas_limit, stopping
 
-__all__ = ["interior_point"]
-
 STEPS = 60  # most steps; ordinary problems take 10 to 40
 DONE = 1e-16  # mean product α z, in units where α, Q and the gradient are near 1
 BACK = 0.995  # part of the way to the first bound

@@ -21,8 +21,6 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.rows import SMALL, row_source
 from mercer.threads import raise_if_stopped
 
-__all__ = ["Machines", "PerceptronResult", "PerceptronSolver", "Watch"]
-
 BLOCK = 512  # samples of a visit, after which their mistakes change f everywhere
 ROUNDING = 1e-7  # relative error of K's entries: with 2,000 rows and more K may be kept in float32
 CHUNK = 256  # samples that a stream compares with the support vectors at a time

@@ -26,8 +26,6 @@ from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo_state import State
 from mercer.threads import stopping
 
-__all__ = ["SmoResult", "SmoSolver", "solve_to_gap"]
-
 LARGEST = 4096  # most variables in a working set
 LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
 TRIAL = 5  # progress is measured after so many rounds

@@ -17,8 +17,6 @@ from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo import SmoResult
 from mercer.solvers.smo.smo_state import NOISE, OVERFLOW
 
-__all__ = ["solve_many"]
-
 # Machines with ν are divided by their margin, and violate more then. To solve some again costs more
 # than a few steps for all.
 SHARPER = 1e-3

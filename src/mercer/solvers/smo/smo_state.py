@@ -14,8 +14,6 @@ from mercer.solvers.smo.box_newton import STEPS, newton_steps
 from mercer.solvers.smo.dual import LAST_DIGITS, DualProblem
 from mercer.solvers.smo.interior_point import interior_point
 
-__all__ = ["Optimum", "State"]
-
 INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
 REFINEMENTS = 3  # most calls of Newton steps in a round
 POLISHED = 1000  # most free variables for an exact solution at the end

@@ -12,8 +12,6 @@ from mercer.solvers.result import Reason, Result
 from mercer.solvers.weights.kernel_products import inner_products
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 
-__all__ = ["AlignmentWeights"]
-
 
 @dataclass(frozen=True)
 class AlignmentWeights:

@@ -11,8 +11,6 @@ from mercer.gram import CombinedGram, GramOperator, Place, ShiftedGram
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_to_gap
 
-__all__ = ["EasyWeights"]
-
 ZERO = 1e-12  # a value so small beside K is 0: the hulls of the classes meet
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["equal_if_none"]
-
 
 def equal_if_none(weights: np.ndarray) -> tuple[np.ndarray, bool]:
     """The weights that a solver found, and whether any kernel tells anything.

@@ -17,8 +17,6 @@ import numpy as np
 from mercer.gram import GramOperator, Place
 from mercer.threads import count_jobs, ordered_map, raise_if_stopped
 
-__all__ = ["InnerProducts", "entries", "inner_products"]
-
 EDGE = 256  # rows of the largest tile
 CENTRES = 256  # rows whose mean is subtracted before the sums, which then keep their digits
 STRIP = 64  # rows at a time of which single entries are taken

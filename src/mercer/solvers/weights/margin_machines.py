@@ -22,8 +22,6 @@ from mercer.gram import GramOperator, Place, cholesky_factor, solve_factored
 from mercer.solvers.result import Reason
 from mercer.solvers.smo import DualProblem, SmoSolver, solve_to_gap
 
-__all__ = ["HingeMachines", "Machines", "Optimum", "RidgeMachine"]
-
 FREE = 1500  # most free variables of a machine whose movement is followed
 BLOCKS = 48  # bytes that each pair of them takes
 NEAR = 1e-9  # of its bound: a variable this near to it is not free

@@ -14,8 +14,6 @@ from mercer.solvers.weights.margin_machines import Machines, Optimum
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 from mercer.threads import blas_limit, raise_if_stopped
 
-__all__ = ["MarginWeights"]
-
 HALVINGS = 12  # of a step that does not lower the value
 LOWER = 1e-4  # part of the promised decrease that a step must reach (Armijo)
 LEAST = 1e-10  # a weight below is 0

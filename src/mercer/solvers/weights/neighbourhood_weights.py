@@ -27,8 +27,6 @@ from mercer.solvers.weights.kernel_products import STRIP, entries
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 from mercer.threads import ordered_map, raise_if_stopped
 
-__all__ = ["NeighbourhoodWeights"]
-
 
 @dataclass(frozen=True)
 class NeighbourhoodWeights:

@@ -16,8 +16,6 @@ from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit
 
-__all__ = ["nonnegative_minimum"]
-
 RIDGE = 1e-10  # of the mean of Q's diagonal: of all solutions the one of least norm
 ROUNDING = 1e-13  # of the gradient's terms
 STEPS = 30  # for each number: far more than problems need

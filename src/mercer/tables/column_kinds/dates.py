@@ -13,8 +13,6 @@ from mercer.tables.column_kinds.numbers import BINS, FILLED
 from mercer.tables.spellings import order_of
 from mercer.tables.values import as_dates, histogram, short
 
-__all__ = ["DateColumns", "date_parts"]
-
 ORDERS = {"ymd": "year first", "dmy": "the day before the month", "mdy": "the month before the day"}
 
 

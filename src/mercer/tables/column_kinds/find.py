@@ -12,8 +12,6 @@ from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
 from mercer.tables.column_kinds.unused import UnusedColumns
 
-__all__ = ["column_kind", "column_kinds", "object_column"]
-
 _KINDS = {
     kind.name: kind
     for kind in (

@@ -11,9 +11,6 @@ import numpy as np
 
 from mercer.samples import Kind
 
-__all__ = ["ColumnKind", "Distribution", "Extent", "level_text"]
-
-
 #: the smallest and the largest value of a column, and its most frequent levels
 Extent = tuple[Any, Any, list[str]]
 

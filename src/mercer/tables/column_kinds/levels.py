@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 
-__all__ = ["LevelColumns", "shown_level"]
-
 MOST_SHOWN = 12  # levels of the distribution of a column
 
 

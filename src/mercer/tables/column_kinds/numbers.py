@@ -12,8 +12,6 @@ from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Exten
 from mercer.tables.spellings import decimal_of, signs_of, spelled_number
 from mercer.tables.values import as_numbers, histogram, short
 
-__all__ = ["BINS", "FILLED", "NumberColumns"]
-
 BINS = 12  # of the distribution of a column
 FILLED = (
     "Missing numbers are filled with the median, and that they were missing is a column of its own"

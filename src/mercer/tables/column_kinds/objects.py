@@ -15,8 +15,6 @@ from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.values import histogram, missing_values, short
 
-__all__ = ["ObjectColumns", "SetColumns", "TextColumns"]
-
 WORDS = 2  # if texts have fewer words on average, their characters are enough
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mercer.tables.column_kinds.interface import ColumnKind
 
-__all__ = ["UnusedColumns"]
-
 
 class UnusedColumns(ColumnKind):
     """Identifiers, columns that are constant, empty or a duplicate, and those to leave out."""

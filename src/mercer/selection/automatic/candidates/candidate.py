@@ -23,8 +23,6 @@ from mercer.kernels import (
 from mercer.samples import Table
 from mercer.tables import Feature, read_as
 
-__all__ = ["Candidate", "candidates"]
-
 RADIAL = ("gaussian", "laplacian", "metric", "screened")
 WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many

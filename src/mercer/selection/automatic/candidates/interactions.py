@@ -20,8 +20,6 @@ from mercer import _native
 from mercer.kernels import On, TableKernel
 from mercer.threads import blas_limit, ordered_map
 
-__all__ = ["InteractionWeights", "learn_interactions"]
-
 SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
 
 

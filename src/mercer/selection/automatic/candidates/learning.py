@@ -16,10 +16,6 @@ from mercer.selection.automatic.settings import SearchSettings
 from mercer.tables import read_as
 from mercer.threads import count_jobs
 
-__all__ = [
-    "LEARNING_STEPS", "Learnt", "learn_kernel", "learning_jobs", "learning_rows", "least_memory",
-]  # fmt: skip
-
 LEARNING_ROWS = 1200  # for tables of up to 20 columns
 FEWEST_LEARNING_ROWS = 300
 LEARNING_STEPS = 25  # of the weights of interactions

@@ -8,8 +8,6 @@ from mercer.kernels import TableKernel
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.tables import Feature
 
-__all__ = ["column_weights"]
-
 
 def column_weights(
     candidate: Candidate, kernel: TableKernel, features: list[Feature]

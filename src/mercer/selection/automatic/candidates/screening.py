@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["dependence", "foremost"]
-
 STEP, HIGHEST = 0.45, 5.5  # of frequencies: their error is below 1e-6 for values within FARTHEST
 FARTHEST = 4.0  # standard deviations at which values are cut
 BLOCK = 4_000_000  # numbers of the largest matrix of features

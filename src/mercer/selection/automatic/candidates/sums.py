@@ -14,8 +14,6 @@ from mercer.samples import Table
 from mercer.solvers import AlignmentWeights
 from mercer.solvers.weights import equal_if_none
 
-__all__ = ["learn_sum"]
-
 
 def learn_sum(
     kernel: TableKernel,

@@ -26,8 +26,6 @@ from mercer.samples import EncodedColumns, kind_of
 from mercer.tables import Feature, read_as
 from mercer.threads import blas_threads
 
-__all__ = ["SPARSE", "baseline_names", "fit_baseline"]
-
 SPARSE = "linear (sparse)"
 SPARSE_FROM = 100  # with more columns, the linear baseline is sparse
 SPARSE_COLUMNS = (3, 10, 30, 100)  # columns of a sparse baseline for classes

@@ -17,8 +17,6 @@ from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 
-__all__ = ["KernelRidgeMachine", "Machine", "MarginMachine", "WindowMachine"]
-
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
 LEAST = 1e-3  # added to the share of a class, whose logarithm is an output

@@ -17,8 +17,6 @@ from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.settings import SearchSettings
 
-__all__ = ["HeldPredictions", "MeanMachine", "mean_name"]
-
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 MOST = 4  # machines of a mean: predictions take as long as those of all
 

@@ -27,8 +27,6 @@ from mercer.selection.automatic.machines.machines import (
 )
 from mercer.selection.automatic.tasks import Classification, Task
 
-__all__ = ["Recipe", "compressed"]
-
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
 USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value takes seconds
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate

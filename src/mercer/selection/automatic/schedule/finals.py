@@ -11,8 +11,6 @@ from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.schedule.costs import Costs, entry_seconds
 from mercer.selection.automatic.settings import SearchSettings
 
-__all__ = ["TRIED_LEAF", "Finals"]
-
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time

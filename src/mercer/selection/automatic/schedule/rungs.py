@@ -17,8 +17,6 @@ from mercer.selection.automatic.schedule.finals import Finals
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.tables import read_as
 
-__all__ = ["SPARED", "Rungs", "gathered"]
-
 SPARED = -2  # in place of the number of a fold
 
 

@@ -23,8 +23,6 @@ from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, ordered_map
 
-__all__ = ["FoldFits", "Judged"]
-
 
 class Judged(NamedTuple):
     """What was found of a candidate on the rows of a rung.

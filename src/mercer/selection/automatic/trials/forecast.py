@@ -16,8 +16,6 @@ from mercer.selection.automatic.settings import Rung
 from mercer.selection.automatic.trials.learnt import FIRST_RUNG_SHARE
 from mercer.selection.automatic.trials.state import SearchState
 
-__all__ = ["HELD_ROWS", "PROMOTED", "Forecast"]
-
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
 EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are

@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.selection.automatic.scores import Metric
 
-__all__ = ["Leaderboard"]
-
 
 class Leaderboard:
     """Rows of names, scores and losses.

@@ -8,8 +8,6 @@ from mercer.kernels import TableKernel
 from mercer.selection.automatic.candidates import Candidate, Learnt, learn_kernel
 from mercer.selection.automatic.settings import SearchSettings
 
-__all__ = ["FIRST_RUNG_SHARE", "LearntKernels"]
-
 FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights may be learnt
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from mercer.selection.automatic.candidates import Candidate
 from mercer.tables import Related
 
-__all__ = ["Known", "fingerprint"]
-
 
 @dataclass(frozen=True)
 class Known:

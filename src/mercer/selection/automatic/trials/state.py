@@ -11,8 +11,6 @@ from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from mercer.selection.automatic.trials.learnt import LearntKernels
 
-__all__ = ["SearchState"]
-
 
 class SearchState:
     """The parts of one search that change while it runs, beside its settings.

@@ -22,8 +22,6 @@ from mercer.selection.automatic.trials.forecast import Forecast
 from mercer.selection.automatic.trials.resume import Known
 from mercer.selection.automatic.trials.state import SearchState
 
-__all__ = ["Trials"]
-
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
 TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
