@@ -23,6 +23,8 @@ kernel_params : dict, optional
     Further arguments of a callable kernel.
 fit_intercept : bool
     Add a constant to f that is not penalised.
+p : float >= 0
+    The power of "minkowski": 1 is "manhattan", 2 "euclidean".
 class_weight : dict or "balanced", optional
     Weight of each class, a factor of its rows' weights. "balanced" gives all classes the same total
     weight.
@@ -46,7 +48,8 @@ def estimator(cls: _C) -> _C:
     """Class decorator: the annotated fields of the class are its parameters, which it stores.
 
     The constructor is a dataclass's, and `documented` completes the docstring. As in every
-    estimator of scikit-learn, nothing is checked before a fit.
+    estimator of scikit-learn, nothing is checked before a fit. An abstract class that is decorated
+    too hands its parameters on to its subclasses, whose own parameters come first.
 
     Examples
     --------
@@ -76,7 +79,20 @@ def estimator(cls: _C) -> _C:
     """
     made = dataclass(eq=False, repr=False)(cls)
     made.__init__.__annotations__ = {}  # help shows names and defaults; types are in the docstring
+    made.__init__.__signature__ = _own_first(made)
     return documented(made)
+
+
+def _own_first(cls: type) -> inspect.Signature:
+    """The signature of the constructor, with a class's own keywords before those of its parents."""
+    names = [name for parent in cls.__mro__ for name in inspect.get_annotations(parent)]
+
+    def place(parameter: inspect.Parameter) -> tuple[int, int]:
+        keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        return parameter.kind, names.index(parameter.name) if keyword else 0
+
+    signature = inspect.signature(cls.__init__)
+    return signature.replace(parameters=sorted(signature.parameters.values(), key=place))
 
 
 def documented(cls: _C) -> _C:
@@ -126,8 +142,9 @@ def _entries(section: str) -> dict[str, str]:
 
 
 def _with_default(entry: str, default: Any) -> str:
-    """The entry with the default in its first line, unless that is None."""
+    """The entry with this default in its first line, unless that is None."""
     head, _, rest = entry.partition("\n")
+    head = head.partition(", default=")[0]
     if default is not None and default is not inspect.Parameter.empty:
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         head += f", default={shown}"

@@ -60,23 +60,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     (True, (4, 3))
     """
 
-    depth: int = 2
     _: KW_ONLY
-    layer: Any = None
-    dof: Any = None
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    input_scale: Any = "auto"
-    n_inducing: Any = None
-    jitter: float = 1e-4
-    tol: float = 1e-3
-    max_iter: int = 500
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from mercer.deep.input_scale import likeliest_scale
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
+from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
-from mercer.learners.base import LIMITS, check_count, check_positive
+from mercer.learners.base import LIMITS, NamedKernel, check_count, check_positive
 from mercer.samples import is_number
 from mercer.solvers import Result
 from mercer.threads import blas_limit
@@ -40,7 +42,8 @@ class Samples(NamedTuple):
     g0: np.ndarray | None = None
 
 
-class DeepKernelMachine(KernelLearner):
+@estimator
+class DeepKernelMachine(NamedKernel, KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
@@ -77,14 +80,17 @@ class DeepKernelMachine(KernelLearner):
         Seed of the rows among which the inducing points are chosen.
     """
 
-    depth: int
-    layer: Any
-    dof: Any
-    input_scale: Any
-    n_inducing: int | None
-    jitter: float
-    tol: float
-    max_iter: int
+    depth: int = 2
+    _: KW_ONLY
+    kernel: Any = "linear"
+    layer: Any = None
+    dof: Any = None
+    input_scale: Any = "auto"
+    n_inducing: int | None = None
+    jitter: float = 1e-4
+    tol: float = 1e-3
+    max_iter: int = 500
+
     _pairwise_callable = True
 
     def _fit_layers(self, training: Training, targets: Targets, noise: float) -> Result:

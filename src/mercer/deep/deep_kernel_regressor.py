@@ -96,25 +96,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     (True, (3, 40, 40))
     """
 
-    depth: int = 2
     _: KW_ONLY
-    layer: Any = None
-    dof: Any = None
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    input_scale: Any = "auto"
     noise: Any = "auto"
     normalize_y: bool = True
-    n_inducing: Any = None
-    jitter: float = 1e-4
-    tol: float = 1e-3
-    max_iter: int = 500
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

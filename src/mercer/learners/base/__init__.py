@@ -13,6 +13,7 @@ from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
     FitPath,
     KernelLearner,
+    NamedKernel,
     Training,
     check_training,
     encode_like_fitted,
@@ -27,10 +28,10 @@ from mercer.learners.base.targets import check_targets, check_weights
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
-    "Limits", "Method", "Placed", "SoftmaxCalibration", "Training", "all_pairs", "as_distance",
-    "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_flag", "check_labels",
-    "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
-    "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
-    "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows", "remember_columns",
-    "solver_name", "take_rows", "votes", "weigh_classes",
+    "Limits", "Method", "NamedKernel", "Placed", "SoftmaxCalibration", "Training", "all_pairs",
+    "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_flag",
+    "check_labels", "check_positive", "check_seed", "check_solver", "check_targets",
+    "check_training", "check_weights", "different_rows", "effective_metric", "encode_classes",
+    "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows",
+    "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

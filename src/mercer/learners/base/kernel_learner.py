@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison
+from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, LowRankGram, gram
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.input_columns import remember_columns
@@ -129,6 +131,19 @@ class FitPath:
         if what not in self._made:
             self._made[what] = make()
         return self._made[what]
+
+
+@estimator
+class NamedKernel(Placed):
+    """Abstract: a learner whose kernel may also be a name or a callable."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    random_state: Any = None
 
 
 class KernelLearner(Placed, BaseEstimator):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
+from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, Place, gram
 from mercer.kernels import Kernel, as_kernel
 
 
+@estimator
 class Placed:
-    """Abstract: a learner with the parameters ``memory`` and ``n_jobs``, or with one of them."""
+    """Abstract: a learner with the parameters ``memory`` and ``n_jobs``."""
 
+    _: KW_ONLY
     memory: int | float | str | None = None
     n_jobs: int | None = None
 

@@ -113,18 +113,9 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     (['size', 'text'], array([0.01, 0.99]))
     """
 
-    kernels: Any = None
     _: KW_ONLY
-    method: str = "align"
-    estimator: Any = None
     C: float = 1.0
     lam: float = 0.1
-    n_neighbors: int = 10
-    normalise: str | None = "auto"
-    tol: float = 1e-4
-    max_iter: int = 200
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
 
@@ -225,17 +216,8 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
     array([1., 0.])
     """
 
-    kernels: Any = None
     _: KW_ONLY
-    method: str = "align"
-    estimator: Any = None
     alpha: float = 1.0
-    n_neighbors: int = 10
-    normalise: str | None = "auto"
-    tol: float = 1e-4
-    max_iter: int = 200
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     methods = ("average", "align", "alignf", "simple", "one_norm", "unsupervised")
 

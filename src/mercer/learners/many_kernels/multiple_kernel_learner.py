@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator, Place
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
@@ -57,6 +59,7 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
     return check
 
 
+@estimator
 class MultipleKernelLearner(Placed, BaseEstimator):
     r"""Abstract: weights of many kernels, then a base learner with their sum.
 
@@ -67,6 +70,10 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
         linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
         (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
+    method : str
+        How the weights are found.
+    estimator : KernelLearner, optional
+        The learner for the sum, whose ``kernel`` is replaced.
     n_neighbors : int
         Of "unsupervised": rows of which each row is made again.
     normalise : {"auto", "diagonal", "trace", None}
@@ -78,16 +85,17 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         Most steps of "simple" and "one_norm".
     """
 
-    kernels: Any
-    method: str
-    estimator: Any
-    normalise: str | None
-    n_neighbors: int
-    tol: float
-    max_iter: int
+    kernels: Any = None
+    _: KW_ONLY
+    method: str = "align"
+    estimator: Any = None
+    normalise: str | None = "auto"
+    n_neighbors: int = 10
+    tol: float = 1e-4
+    max_iter: int = 200
 
     #: the methods that the learner has
-    methods: tuple[str, ...]
+    methods: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def base_learner(self) -> KernelLearner:

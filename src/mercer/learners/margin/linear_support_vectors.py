@@ -7,6 +7,7 @@ addition to the samples, which are dense or CSR.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from mercer.estimator import estimator
 from mercer.learners.base import check_seed, check_targets, check_weights, finite_values
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, solve_all, worst
@@ -25,6 +27,7 @@ FLOATS = [np.float64, np.float32]
 LinearFit = Callable[[], LinearResult]
 
 
+@estimator
 class LinearMachine(BaseEstimator):
     """Abstract: the parts of LinearSVC and LinearSVR that are the same.
 
@@ -55,16 +58,16 @@ class LinearMachine(BaseEstimator):
         Threads; None means all cores. The result does not depend on it.
     """
 
-    C: float
-    tol: float
-    loss: str
-    dual: bool | str
-    fit_intercept: bool
-    intercept_scaling: float
-    max_iter: int
-    verbose: int
-    random_state: Any
-    n_jobs: int | None
+    _: KW_ONLY
+    dual: bool | str = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""

@@ -93,17 +93,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     penalty: str = "l2"
     loss: str = "squared_hinge"
     _: KW_ONLY
-    dual: bool | str = "auto"
-    tol: float = 1e-4
-    C: float = 1.0
     multi_class: str = "ovr"
-    fit_intercept: bool = True
     intercept_scaling: float = 1
     class_weight: Any = None
-    verbose: Any = 0
-    random_state: Any = None
-    max_iter: int = 1000
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -60,16 +60,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     _: KW_ONLY
     epsilon: float = 0.0
-    tol: float = 1e-4
-    C: float = 1.0
     loss: str = "epsilon_insensitive"
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
-    dual: bool | str = "auto"
-    verbose: Any = 0
-    random_state: Any = None
-    max_iter: int = 1000
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
     Method,
@@ -57,6 +58,7 @@ def _with_probability(learner: ManyClasses) -> bool:
     )
 
 
+@estimator
 class ManyClasses(ClassifierMixin, SupportVectorMachine):
     """Abstract: what SVC and NuSVC share; they differ in the dual of a pair.
 
@@ -77,11 +79,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
     """
 
-    probability: bool | str
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
-    multi_class: str
+    _: KW_ONLY
+    probability: bool | str = False
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    multi_class: str = "ovo"
 
     @abstractmethod
     def _penalties(self, w: np.ndarray) -> np.ndarray:

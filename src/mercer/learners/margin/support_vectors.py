@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,11 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import (
-    GramOperator,
-    LowRankGram,
-    in_single_precision,
-)
+from mercer.estimator import estimator
+from mercer.gram import GramOperator, LowRankGram, in_single_precision
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
@@ -44,6 +42,7 @@ SAID_EVERY = 1.0  # seconds between lines of verbose=True
 CONTINUED = "A fit with warm_start=True can be continued"
 
 
+@estimator
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.
 
@@ -79,18 +78,22 @@ class SupportVectorMachine(KernelLearner, ABC):
         Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     """
 
-    gamma: float | str
-    degree: int
-    coef0: float
-    tol: float
-    shrinking: bool
-    verbose: bool | int
-    max_iter: int
-    warm_start: bool
-    solver: Any
-    rank: int | None
-    random_state: Any
-    _n_support: np.ndarray
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    verbose: Any = False
+    max_iter: int = -1
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    random_state: Any = None
+
+    _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:
         """Make the object that fits share if they differ only in ``path_parameter``.

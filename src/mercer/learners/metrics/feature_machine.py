@@ -98,8 +98,6 @@ class FeatureMachine(KernelLearner):
     learning_rows: int = 1200
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
 
     #: the form of the kernel; what it is for the training samples is learnt

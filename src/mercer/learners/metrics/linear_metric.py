@@ -22,15 +22,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, squared_euclidean
-from mercer.gram import Place
-from mercer.learners.base import check_count, check_labels, check_positive, check_seed
+from mercer.learners.base import Placed, check_count, check_labels, check_positive, check_seed
 from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
 
 INITS = ("auto", "pca", "lda", "identity", "random")
 STRIP = 512  # rows at a time, at most
 
 
-class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, BaseEstimator):
     """Abstract: a transformer x -> A x that is learnt from classes.
 
     Parameters
@@ -52,8 +51,6 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     init: Any
     max_iter: int
     tol: float
-    memory: Any
-    n_jobs: Any
     random_state: Any
 
     @abstractmethod
@@ -96,8 +93,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         start = self._start(X, codes)
         self._prepare(X @ start.T, codes)
         shape, n = start.shape, len(X)
-        place = Place(self.memory, self.n_jobs)
-        room = place.budget(8 * 6 * STRIP * n * place.jobs)
+        room = self.place.budget(8 * 6 * STRIP * n * self.place.jobs)
         step = int(np.clip(room // (8 * 6 * n * count_jobs(self.n_jobs)), 1, STRIP))
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -158,7 +154,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_positive("tol", self.tol)
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        Place(self.memory, self.n_jobs)  # which checks them
+        _ = self.place  # which checks them
         if isinstance(self.init, str) and self.init not in INITS:
             raise ValueError(
                 f"init={self.init!r}: give one of {list(INITS)}, or a matrix of shape "

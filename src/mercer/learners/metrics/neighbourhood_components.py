@@ -61,8 +61,6 @@ class NeighbourhoodComponents(LinearMetric):
     init: Any = "auto"
     max_iter: int = 50
     tol: float = 1e-5
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
 
     @fitting

@@ -90,15 +90,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     n_neighbors: int = 20
     _: KW_ONLY
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
     contamination: Any = "auto"
     novelty: bool = False
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

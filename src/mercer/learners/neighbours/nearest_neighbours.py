@@ -60,13 +60,6 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     _: KW_ONLY
     n_neighbors: Any = 5
     radius: float = 1.0
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -73,18 +73,8 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     array([[0.17, 0.83]])
     """
 
-    n_neighbors: Any = 5
     _: KW_ONLY
-    weights: Any = "uniform"
-    width: Any = None
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
     class_weight: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -8,12 +8,14 @@ the part of `DistanceLearner`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, field
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, Training, check_count, effective_metric
 from mercer.samples import largest_column
 from mercer.search import Index, fit_index
@@ -22,9 +24,10 @@ PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of i
 QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
 
 
+@estimator
 class NeighboursLearner(DistanceLearner):
-    """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
-    `make_training`, `make_index` and, at the end, `keep_index`.
+    """Abstract: a learner that searches with an index; its ``fit`` calls `make_training`,
+    `make_index` and, at the end, `keep_index`.
 
     Parameters
     ----------
@@ -33,12 +36,11 @@ class NeighboursLearner(DistanceLearner):
         their own size.
     """
 
-    algorithm: Any
-    leaf_size: int | None
-    p: Any
-    metric_params: Any
+    _: KW_ONLY
+    p: float = 2
+    leaf_size: int | None = None
 
-    index_: Index
+    index_: Index = field(init=False)
 
     def make_index(self, training: Training) -> tuple[Index, str]:
         """An index of the training rows, and the name of its algorithm."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
+from mercer.estimator import estimator
 from mercer.learners.base import Training, check_count
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
@@ -20,6 +22,7 @@ from mercer.learners.windows import window_sums
 from mercer.search import Index
 
 
+@estimator
 class NeighbourPredictor(Predictor, CountSearch):
     """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.
 
@@ -38,7 +41,9 @@ class NeighbourPredictor(Predictor, CountSearch):
         chosen by the leave-one-out score.
     """
 
-    width: Any
+    n_neighbors: Any = 5
+    _: KW_ONLY
+    width: Any = None
 
     # --- a fit ----------------------------------------------------------------------------------
 

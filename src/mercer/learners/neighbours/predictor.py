@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from mercer.estimator import estimator
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.learners.neighbours.neighbour_targets import Numbers
 
 
+@estimator
 class Predictor(NeighboursLearner):
     """Abstract: a learner that also has ``weights``, and predicts from sums over neighbours.
 
@@ -19,9 +22,10 @@ class Predictor(NeighboursLearner):
     the targets, and calls `learn`. Then `sums` answers for new samples.
     """
 
-    weights: Any
+    _: KW_ONLY
+    weights: Any = "uniform"
 
-    _targets: Any
+    _targets: Any = field(init=False)
 
     @abstractmethod
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.estimator import estimator
 from mercer.learners.base import Training
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
@@ -15,6 +16,7 @@ from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.learners.windows import WINDOWS, window
 
 
+@estimator
 class RadiusPredictor(Predictor, RadiusSearch):
     """Abstract: a predictor that also has the parameter ``radius``.
 
@@ -28,6 +30,8 @@ class RadiusPredictor(Predictor, RadiusSearch):
         function takes the distances of all neighbours of some samples, as one array, and returns a
         weight >= 0 for each.
     """
+
+    radius: float = 1.0
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that have no meaning."""

@@ -50,16 +50,7 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     array([ 5., 90.])
     """
 
-    radius: float = 1.0
     _: KW_ONLY
-    weights: Any = "uniform"
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    p: float = 2
-    metric: Any = "minkowski"
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

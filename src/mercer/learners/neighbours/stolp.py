@@ -92,12 +92,7 @@ class Stolp(DistanceLearner):
     _: KW_ONLY
     outlier_margin: float = 0.0
     max_error: float = 0.0
-    algorithm: Any = "auto"
-    metric: Any = "minkowski"
     p: float = 2
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -13,6 +13,7 @@ from mercer.gram import GramOperator, in_single_precision
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_targets,
@@ -40,7 +41,7 @@ STRIP = 256  # new samples whose votes are counted at a time
 
 
 @estimator
-class KernelPerceptron(PerceptronClassifier, KernelLearner):
+class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 
     After each mistake, a sample with :math:`y_i f(x_i) \le 0`, :math:`α_i` += η y_i and
@@ -100,24 +101,8 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     kernel: Any = "rbf"
     _: KW_ONLY
     gamma: Any = "scale"
-    degree: float = 3
     coef0: float = 0.0
-    kernel_params: dict[str, Any] | None = None
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float | None = 1e-3
-    shuffle: bool = True
-    verbose: Any = 0
-    eta0: float = 1.0
-    random_state: Any = 0
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    class_weight: Any = None
-    combine: str = "last"
     budget: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

@@ -13,9 +13,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Linear
 from mercer.learners.base import (
-    Placed,
+    bound_gram,
     check_flag,
     check_targets,
     check_weights,
@@ -41,7 +42,7 @@ STRIP = 1024  # rows whose votes are counted at a time
 
 
 @estimator
-class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
+class Perceptron(PerceptronClassifier, BaseEstimator):
     r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
@@ -107,20 +108,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     penalty: Any = None
     alpha: Any = 0.0001
     l1_ratio: float = 0.15
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float | None = 1e-3
-    shuffle: bool = True
-    verbose: Any = 0
-    eta0: float = 1.0
-    n_jobs: int | None = None
-    random_state: Any = 0
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    class_weight: Any = None
     warm_start: bool = False
-    combine: str = "last"
 
     @fitting
     @finite_fit
@@ -326,7 +314,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
         """
         check_is_fitted(self)
         X, y, w = self._rows(X, y, None, reset=False)
-        K = self.gram_of(Linear(), X)
+        K = bound_gram(Linear(), X, Place(None, self.n_jobs))
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
     def __sklearn_is_fitted__(self) -> bool:

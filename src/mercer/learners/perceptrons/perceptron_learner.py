@@ -7,6 +7,7 @@ class against the rest, as in scikit-learn.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
+from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import check_count, check_flag, check_positive, check_seed, weigh_classes
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
@@ -66,6 +68,7 @@ class Votes(NamedTuple):
         return out / max(self.total, 1.0)
 
 
+@estimator
 class PerceptronClassifier(ClassifierMixin, ABC):
     """Abstract: the parts of the two perceptrons that are the same.
 
@@ -99,21 +102,23 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         them, each with as many votes as samples were visited with it.
     """
 
-    fit_intercept: bool
-    max_iter: int
-    tol: float | None
-    shuffle: bool
-    verbose: int
-    eta0: float
-    n_jobs: int | None
-    random_state: Any
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    class_weight: Any
-    combine: str
-    classes_: np.ndarray
-    mistakes_: list[np.ndarray]
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-3
+    shuffle: bool = True
+    verbose: int = 0
+    eta0: float = 1.0
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    combine: str = "last"
+    n_jobs: int | None = None
+
+    classes_: np.ndarray = field(init=False)
+    mistakes_: list[np.ndarray] = field(init=False)
 
     @abstractmethod
     def _outputs(self, X: Any) -> np.ndarray:

@@ -79,19 +79,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
 
     alpha: Any = 1
     _: KW_ONLY
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    solver: Any = "auto"
-    tol: float = 1e-6
-    max_iter: int | None = None
-    rank: int | None = None
-    leaf_rows: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -50,23 +50,9 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     array(['other', 'same'], dtype='<U5')
     """
 
-    alpha: Any = 1.0
     _: KW_ONLY
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     fit_intercept: bool = True
     class_weight: Any = None
-    solver: Any = "auto"
-    tol: float = 1e-6
-    max_iter: int | None = None
-    rank: int | None = None
-    leaf_rows: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

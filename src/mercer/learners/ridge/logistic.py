@@ -15,6 +15,7 @@ from mercer.learners.base import (
     LIMITS,
     FitPath,
     KernelLearner,
+    NamedKernel,
     check_count,
     check_flag,
     check_positive,
@@ -34,7 +35,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 
 
 @estimator
-class KernelLogisticRegression(ClassifierMixin, KernelLearner):
+class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
     .. math:: \min_{α, b}\; C \sum_i w_i \left(-\log p_{y_i}(x_i)\right) + \tfrac12 α^\top K α,
@@ -80,20 +81,12 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
 
     C: float = 1.0
     _: KW_ONLY
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     fit_intercept: bool = True
     class_weight: Any = None
     solver: Any = "auto"
     tol: float = 1e-10
     max_iter: int = 100
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     path_parameter = "C"
 

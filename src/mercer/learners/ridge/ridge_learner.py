@@ -9,18 +9,21 @@ closed form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, field
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator, Leaves, LocalGram
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
     FitPath,
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_positive,
@@ -65,7 +68,8 @@ class Expansion(NamedTuple):
     coef: np.ndarray
 
 
-class RidgeLearner(KernelLearner):
+@estimator
+class RidgeLearner(NamedKernel, KernelLearner):
     """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits.
 
     Parameters
@@ -99,14 +103,18 @@ class RidgeLearner(KernelLearner):
         short.
     """
 
-    alpha: Any
-    solver: Any
-    tol: float
-    max_iter: int | None
-    leaf_rows: int | None
-    dual_coef_: Any
-    leaf_coef_: np.ndarray
-    leaves_: Leaves
+    alpha: Any = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    solver: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    rank: int | None = None
+    leaf_rows: int | None = None
+
+    dual_coef_: Any = field(init=False)
+    leaf_coef_: np.ndarray = field(init=False)
+    leaves_: Leaves = field(init=False)
     _pairwise_callable = True
     path_parameter = "alpha"
 

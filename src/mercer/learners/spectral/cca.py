@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
-from mercer.learners.base import LIMITS, check_count, check_seed, finite_fit, finite_values
+from mercer.learners.base import (
+    LIMITS,
+    NamedKernel,
+    check_count,
+    check_seed,
+    finite_fit,
+    finite_values,
+)
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
 from mercer.samples import is_number
 from mercer.solvers import TopEigenSolver
@@ -36,22 +43,8 @@ def _said_of(name: str) -> Iterator[None]:
         raise type(error)(f"{name}: {error}") from error
 
 
-@estimator
 class View(PrincipalLearner):
     """One of the two views: its samples, its kernel, and its canonical functions."""
-
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    _pairwise_callable = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the training samples, and bind the kernel to them."""
@@ -110,7 +103,7 @@ class Whitened(NamedTuple):
 
 
 @estimator
-class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, BaseEstimator):
     r"""Canonical correlation in feature space: functions f and g of two views that maximise
 
     .. math:: \frac{\operatorname{cov}(f, g)}{\sqrt{(\operatorname{var} f + κ_1 \|f\|^2 / n)
@@ -180,17 +173,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components: int = 2
     _: KW_ONLY
     alpha: Any = "auto"
-    kernel: Any = "rbf"
     kernel_y: Any = None
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit
@@ -292,7 +277,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         named = not isinstance(kernel, Kernel)
         half = Place(self.memory).budget() // 2
         return View(
-            kernel,
+            kernel=kernel,
             gamma=self.gamma if named else None,
             degree=self.degree if named else 3,
             coef0=self.coef0 if named else 1,

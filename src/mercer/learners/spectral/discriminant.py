@@ -110,20 +110,8 @@ class KernelDiscriminant(
 
     alpha: Any = "auto"
     _: KW_ONLY
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     n_components: Any = None
     priors: Any = None
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    _pairwise_callable = True
 
     @fitting
     @finite_fit

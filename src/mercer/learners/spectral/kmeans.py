@@ -24,6 +24,7 @@ from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_solver,
@@ -47,7 +48,7 @@ ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
 @estimator
-class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
+class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to
@@ -130,11 +131,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
 
     n_clusters: int | str = 8
     _: KW_ONLY
-    kernel: Any = "rbf"
     gamma: Any = "scale"
-    degree: float = 3
     coef0: float = 0.0
-    kernel_params: dict[str, Any] | None = None
     n_init: int = 3
     max_iter: int = 300
     max_clusters: int = 10
@@ -142,9 +140,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     solver: Any = "auto"
     rank: int | None = None
     batch_size: int = 4096
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

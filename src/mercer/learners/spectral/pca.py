@@ -142,24 +142,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     n_components: Any = None
     _: KW_ONLY
     kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     alpha: float = 1.0
     fit_inverse_transform: bool = False
-    eigen_solver: Any = "auto"
-    tol: float = 0
-    max_iter: int | None = None
-    iterated_power: Any = "auto"
     remove_zero_eig: bool = False
-    random_state: Any = None
     copy_X: bool = True
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-
-    _pairwise_callable = True
 
     @fitting
     @finite_fit

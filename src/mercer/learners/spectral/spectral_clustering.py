@@ -18,6 +18,7 @@ from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_solver,
@@ -38,7 +39,7 @@ ITERATIONS = 300  # of k-means
 
 
 @estimator
-class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
+class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
     It minimises approximately the normalised cut, the similarity that a cluster has with the other
@@ -102,19 +103,13 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
 
     n_clusters: int | str = 8
     _: KW_ONLY
-    kernel: Any = "rbf"
     gamma: Any = 1.0
-    degree: float = 3
     coef0: float = 1.0
-    kernel_params: dict[str, Any] | None = None
     n_components: Any = None
     n_init: int = 10
     max_clusters: int = 10
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -64,7 +64,7 @@ class KernelDensity(DistanceLearner):
         K(u) is exp(-u²/2) for "gaussian", exp(-u) for "exponential" and, up to u = 1, 1 for
         "tophat", 1 - u² for "epanechnikov", 1 - u for "linear" and cos(π u / 2) for "cosine", which
         are 0 beyond.
-    algorithm, atol, rtol, breadth_first, leaf_size
+    atol, rtol, breadth_first, leaf_size, algorithm
         Those of scikit-learn, which say there how far a sum over a tree may be wrong. The sum here
         is exact, hence within any tolerance: they are checked, and change no result.
 
@@ -110,14 +110,10 @@ class KernelDensity(DistanceLearner):
     bandwidth: float | str = 1.0
     kernel: str = "gaussian"
     metric: Any = "euclidean"
-    metric_params: Any = None
-    algorithm: str = "auto"
     atol: float = 0.0
     rtol: float = 0.0
     breadth_first: bool = True
     leaf_size: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

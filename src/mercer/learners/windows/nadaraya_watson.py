@@ -109,12 +109,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     n_neighbors: Any = None
     window: str = "gaussian"
     degree: int = 0
-    metric: Any = "minkowski"
     p: float = 2
-    metric_params: Any = None
-    algorithm: Any = "auto"
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
