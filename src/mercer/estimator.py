@@ -99,8 +99,9 @@ def documented(cls: _C) -> _C:
     """Class decorator: complete the section "Parameters", in the order of the signature.
 
     A parameter that the docstring leaves out is documented as in the nearest parent that
-    documents it, else as in `SHARED`. A class without this section stays as it is, as do all
-    classes in Python's mode ``-OO``, which has no docstrings.
+    documents it, else as in `SHARED`. The section may be absent before a section "Attributes"; a
+    class with neither stays as it is, as do all classes in Python's mode ``-OO``, which has no
+    docstrings.
     """
     before, own, after = parameter_sections(cls)
     if own is None:
@@ -123,6 +124,8 @@ def parameter_sections(cls: type) -> tuple[str, dict[str, str] | None, str]:
     """A docstring up to its parameters, the entry of each parameter (None without such a section),
     and the rest of it."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+    if not _HEADING.search(text):  # a class with attributes documents no parameters of its own
+        text = text.replace("\nAttributes\n---", "\nParameters\n----------\n\nAttributes\n---", 1)
     before, *found = _HEADING.split(text, maxsplit=1)
     if not found:
         return text, None, ""

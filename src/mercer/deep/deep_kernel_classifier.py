@@ -26,9 +26,6 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
     in the place of the likelihood of numbers, for C classes.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
@@ -62,6 +59,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
     _: KW_ONLY
 
+    fitted_by = "classes_"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any) -> Self:
@@ -74,6 +73,3 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
         self.classes_ = classes
         result.conclude()
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "classes_" in vars(self)  # which is stored last

@@ -100,6 +100,8 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     noise: Any = "auto"
     normalize_y: bool = True
 
+    fitted_by = "one_target_"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any) -> Self:
@@ -140,9 +142,6 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         std = self.y_scale_ * np.sqrt(variances + self.noise_)[:, None]
         both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
         return both.astype(_precision(self.X_fit_), copy=False)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "one_target_" in vars(self)  # which is stored last
 
 
 def _precision(X: Any) -> Any:

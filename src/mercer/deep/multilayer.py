@@ -26,9 +26,9 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.estimator import estimator
-from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
+    Placed,
     check_count,
     check_seed,
     check_solver,
@@ -42,7 +42,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.samples import is_number, is_whole, kind_named
-from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
+from mercer.threads import fitting, forget, raise_if_stopped
 
 LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
@@ -66,7 +66,7 @@ def _has(name: str) -> Any:
 
 @estimator
 class MultilayerKernelMachine(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Placed, BaseEstimator
 ):
     r"""Layers of kernel PCA, each of which hands its best components to the next, and a classifier.
 
@@ -175,9 +175,9 @@ class MultilayerKernelMachine(
     validation: float = 0.2
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
+
+    fitted_by = "learner_"
 
     @fitting
     @finite_fit
@@ -363,11 +363,7 @@ class MultilayerKernelMachine(
             raise ValueError(f"validation={self.validation!r}: give a number in (0, 1).")
         check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
-        Place(self.memory, self.n_jobs)  # which checks them
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "learner_" in vars(self)
+        _ = self.place  # which checks its parameters
 
     @property
     def _n_features_out(self) -> int:

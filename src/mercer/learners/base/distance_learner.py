@@ -85,9 +85,6 @@ class DistanceLearner(Placed, BaseEstimator):
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = X
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         kind_named(_kind_of(self.metric)).tag(tags.input_tags)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison
 from mercer.estimator import estimator
-from mercer.gram import Columns, GramOperator, LowRankGram, gram
+from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
@@ -27,6 +27,7 @@ from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import kind_named, same_rows
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
 
@@ -161,6 +162,8 @@ class KernelLearner(Placed, BaseEstimator):
 
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
+    #: whether the learner needs k(x, z) = k(z, x); it has a parameter gamma then
+    needs_symmetry: ClassVar[bool] = False
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
     #: ``X_fit_`` as predictions have prepared it
@@ -238,16 +241,13 @@ class KernelLearner(Placed, BaseEstimator):
             fit_path.keep(X, self.kernel_, training)
         return training
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
-
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
-        return kernel.bind(training.X, training.y)
+        """The kernel bound to the training samples, in the same way as ``fit`` does it.
 
-    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
-        """The same for a learner that needs k(x, z) = k(z, x) and has a parameter gamma, which
-        uses the weights of the rows where it is "scale"."""
+        Where it must be symmetric, gamma="scale" uses the weights of the rows.
+        """
+        if not self.needs_symmetry:
+            return kernel.bind(training.X, training.y)
         if not kernel.symmetric:
             raise TypeError(
                 f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
@@ -282,6 +282,11 @@ class KernelLearner(Placed, BaseEstimator):
         K = held() if fit_path is None else fit_path.shared(held)
         self.gram_ = K.describe()
         return K
+
+    def rounded(self, X: Any) -> Any:
+        """Many vectors in float32, if that changes K by less than its rounding to float32."""
+        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
+        return in_single_precision(self.kernel_, X) if many else X
 
     def gram_between(self, X: Any, Z: Any = None) -> GramOperator:
         """K between given encoded samples; Z defaults to X. Entries are computed when used."""

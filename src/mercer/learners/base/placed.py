@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, ClassVar
 
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, Place, gram
@@ -17,6 +17,12 @@ class Placed:
     _: KW_ONLY
     memory: int | float | str | None = None
     n_jobs: int | None = None
+
+    #: the attribute that a fit stores last: with it the learner is fitted
+    fitted_by: ClassVar[str] = "X_fit_"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted_by in vars(self)
 
     @property
     def place(self) -> Place:

@@ -94,6 +94,8 @@ class MultipleKernelLearner(Placed, BaseEstimator):
     tol: float = 1e-4
     max_iter: int = 200
 
+    fitted_by = "estimator_"
+
     #: the methods that the learner has
     methods: ClassVar[tuple[str, ...]]
 
@@ -330,9 +332,6 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         except (TypeError, ValueError):
             return {}
         return {item.name: item.kernel for item in items}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

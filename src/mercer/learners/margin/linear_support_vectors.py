@@ -11,24 +11,19 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimator import estimator
-from mercer.learners.base import check_seed, check_targets, check_weights, finite_values
+from mercer.learners.base import LinearLearner, check_seed, finite_values
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
-from mercer.threads import count_jobs, forget
+from mercer.threads import count_jobs
 
-FLOATS = [np.float64, np.float32]
 LinearFit = Callable[[], LinearResult]
 
 
 @estimator
-class LinearMachine(BaseEstimator):
+class LinearMachine(LinearLearner):
     """Abstract: the parts of LinearSVC and LinearSVR that are the same.
 
     Parameters
@@ -89,24 +84,10 @@ class LinearMachine(BaseEstimator):
                     f"{name}={getattr(self, name)!r}: give one of {', '.join(map(repr, values))}."
                 )
 
-    def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
-        """The rows of positive weight, their targets and their weights."""
-        forget(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
-        y = check_targets(X, y, type(self).__name__, numeric=numeric)
-        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
-        if w is not None and not w.all():  # a row of weight 0 counts as absent
-            kept = np.flatnonzero(w)
-            X, y, w = X[kept], y[kept], w[kept]
-        return X, y, np.ones(X.shape[0]) if w is None else w
-
     def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
         """The rows with positive C. One machine uses all threads, several machines share them."""
         if not used.all():
             X = X[np.flatnonzero(used)]
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # do not change the caller's matrix
-            X.sum_duplicates()
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
 
@@ -134,9 +115,6 @@ class LinearMachine(BaseEstimator):
         self.solver_ = worst(results).solver
         self.coef_ = W[:, :-1].astype(dtype)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "coef_" in vars(self)
-
     def _conclude(self, results: list[LinearResult], X: Any) -> None:
         """Warn if the worst machine did not converge; it cannot if rows have infinite lengths."""
         last = worst(results)
@@ -148,12 +126,4 @@ class LinearMachine(BaseEstimator):
     @finite_values
     def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coef = self.coef_.reshape(len(self.intercept_), -1)
-        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        return self.values_of(self.new_rows(X))

@@ -22,7 +22,7 @@ from mercer.solvers.linear import (
     LinearRows,
     solve_lasso,
 )
-from mercer.threads import fitting
+from mercer.threads import fitting, forget
 
 
 @estimator
@@ -131,7 +131,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 raise ValueError(
                     "penalty='l1' is not supported with dual=True: give dual=\"auto\" or False."
                 )
-        X, y, w = self._samples(X, y, sample_weight, numeric=False)
+        forget(self)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, codes = encode_classes(y)
         weighted = w if self.class_weight is None else weigh_classes(self.class_weight, y, w)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -13,7 +13,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import finite_fit
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
-from mercer.threads import fitting
+from mercer.threads import fitting, forget
 
 
 @estimator
@@ -80,7 +80,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
             A parameter is out of range, or X, y and the weights do not match.
         """
         self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
-        X, y, w = self._samples(X, y, sample_weight, numeric=True)
+        forget(self)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=True)
         rows = self._rows(X, w > 0, 1)
         squared = self.loss == "squared_epsilon_insensitive"
         dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)

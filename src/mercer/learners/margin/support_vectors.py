@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import GramOperator, LowRankGram, in_single_precision
-from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     FitPath,
@@ -93,6 +92,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     rank: int | None = None
     random_state: Any = None
 
+    needs_symmetry = True
     _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:
@@ -163,10 +163,6 @@ class SupportVectorMachine(KernelLearner, ABC):
         check_solver(self.solver, SOLVERS, ["tol"])
         if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
-
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
 
     @abstractmethod
     def _bounds(self, training: Training) -> np.ndarray:

@@ -17,14 +17,9 @@ from sklearn.utils import check_random_state
 from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
 from mercer.estimator import estimator
 from mercer.gram import Place
-from mercer.learners.base import (
-    check_count,
-    check_seed,
-    check_targets,
-    remember_columns,
-)
+from mercer.learners.base import Placed, check_count, check_seed, check_targets, remember_columns
 from mercer.samples import kind_named
-from mercer.threads import count_jobs, fitting, forget
+from mercer.threads import fitting, forget
 
 FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # of a weight, or of the mean weight where it is 0
 
@@ -87,7 +82,7 @@ def weighted_terms(
 
 
 @estimator
-class CoordinateDescentWeights(BaseEstimator):
+class CoordinateDescentWeights(Placed, BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
     One weight after the other takes the best of some values; a weight of 0 leaves a feature out.
@@ -145,9 +140,9 @@ class CoordinateDescentWeights(BaseEstimator):
     _: KW_ONLY
     max_iter: int = 10
     max_samples: int = 2000
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
+
+    fitted_by = "distance_"
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
@@ -156,7 +151,7 @@ class CoordinateDescentWeights(BaseEstimator):
         for name in ("n_neighbors", "max_iter", "max_samples"):
             check_count(name, getattr(self, name), optional=False)
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
+        _ = self.place  # which checks its parameters
         distance = Minkowski(2) if self.distance is None else self.distance
         problem = weighted_terms(
             X, y, distance, self.n_neighbors, self.max_samples, self.random_state, self.memory,
@@ -206,9 +201,6 @@ class CoordinateDescentWeights(BaseEstimator):
             len(D), self.n_neighbors, self.n_jobs,
         )  # fmt: skip
         return [float(problem.answers.errors(nearest).mean()) for nearest in found]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "distance_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -102,6 +102,7 @@ class FeatureMachine(KernelLearner):
 
     #: the form of the kernel; what it is for the training samples is learnt
     kernel = ExponentialPower()
+    fitted_by = "residual_"
     intercept_: np.ndarray = field(init=False)
 
     @abstractmethod
@@ -217,9 +218,6 @@ class FeatureMachine(KernelLearner):
         """Outputs for new samples, (n, outputs)."""
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "residual_" in vars(self)  # which is stored last of what predictions need
-
     # --- parameters -------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -286,9 +284,6 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     where f is the fit of the step before, and W of the first step divides each column by its
     standard deviation. Columns that matter little shrink; a full W finds the directions that
     matter.
-
-    Parameters
-    ----------
 
     Attributes
     ----------
@@ -370,9 +365,6 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     All classes share one kernel, one metric and one factorisation, so that many classes cost
     hardly more than two.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -398,6 +390,8 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     >>> model.predict_proba(X[:1]).shape
     (1, 2)
     """
+
+    fitted_by = "calibration_"
 
     @fitting
     @finite_fit
@@ -431,9 +425,6 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
         """The most probable class of each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "calibration_" in vars(self)
 
 
 def _scores(outputs: np.ndarray) -> np.ndarray:

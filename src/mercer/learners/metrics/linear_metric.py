@@ -53,6 +53,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
     tol: float
     random_state: Any
 
+    fitted_by = "components_"
+
     @abstractmethod
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
         """The loss of some rows and its derivatives by their squared distances to all rows.
@@ -141,9 +143,6 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "components_" in vars(self)
-
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
@@ -153,8 +152,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
-        _ = self.place  # which checks them
+        _ = self.place  # which checks its parameters
         if isinstance(self.init, str) and self.init not in INITS:
             raise ValueError(
                 f"init={self.init!r}: give one of {list(INITS)}, or a matrix of shape "

@@ -21,9 +21,6 @@ class NeighbourhoodComponents(LinearMetric):
 
     The parameters of scikit-learn's NeighborhoodComponentsAnalysis mean what they mean there.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     components_ : ndarray of shape (n_components, d)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,21 @@ class ClassColumns(MultiOutputMixin, ClassifierMixin):
 
     classes_: Any
     outputs_2d_: bool
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> Any:
+        """The share of each class in the votes of the neighbours.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None: the training rows, none of which is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q, n_classes), or a list of them for several outputs
+            Samples without neighbours have 1 for their outlier label, or 0 for all classes.
+        """
 
     def check_classes(self, training: Training) -> Training:
         """The training samples with their classes, (n,) or (n, outputs)."""

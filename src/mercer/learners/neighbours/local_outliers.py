@@ -66,9 +66,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     n_neighbors_ : int
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
@@ -92,6 +91,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     _: KW_ONLY
     contamination: Any = "auto"
     novelty: bool = False
+
+    fitted_by = "offset_"
 
     @fitting
     @finite_fit
@@ -130,9 +131,6 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
             )
         self.offset_ = offset
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "offset_" in vars(self)
 
     def _neighbours(self, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         distances, indices = self.nearest(Z, self.n_neighbors_)

@@ -38,9 +38,8 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         k, of each width, or of each pair (k, width).
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
@@ -104,17 +103,6 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     @finite_values
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class in the votes of the neighbours.
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-
-        Returns
-        -------
-        ndarray of shape (q, n_classes), or a list of them for several outputs
-        """
         check_is_fitted(self)
         shares = [v / v.sum(axis=1, keepdims=True) for v in self._targets.split(self.sums(X))]
         return shares if self.outputs_2d_ else shares[0]

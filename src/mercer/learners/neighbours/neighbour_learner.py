@@ -40,6 +40,7 @@ class NeighboursLearner(DistanceLearner):
     p: float = 2
     leaf_size: int | None = None
 
+    fitted_by = "index_"
     index_: Index = field(init=False)
 
     def make_index(self, training: Training) -> tuple[Index, str]:
@@ -59,9 +60,6 @@ class NeighboursLearner(DistanceLearner):
         self._rows = None if len(training.rows) == training.shape[0] else training.rows
         self.keep_samples(training.X)
         self.index_ = index
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "index_" in vars(self)
 
     # --- questions ------------------------------------------------------------------------------
 

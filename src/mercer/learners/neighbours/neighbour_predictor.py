@@ -48,13 +48,11 @@ class NeighbourPredictor(Predictor, CountSearch):
     # --- a fit ----------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning, or none together."""
         if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
             check_count("n_neighbors", self.n_neighbors)
         check_weighing(self.weights, self.width, self.n_neighbors)
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
-        """Build the index, choose what is to be chosen, and keep everything."""
         index, algorithm = self.make_index(training)
         self._targets, self._weights = targets, training.weights
         auto_k, auto_width = (_is_auto(value) for value in (self.n_neighbors, self.width))
@@ -166,7 +164,6 @@ class NeighbourPredictor(Predictor, CountSearch):
         return Neighbourhoods(distances, indices, counts)
 
     def sums(self, X: Any) -> np.ndarray:
-        """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
         Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.base import finite_values
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.learners.neighbours.predictor import NumberColumns
-from mercer.threads import fitting
 
 
 @estimator
@@ -22,18 +21,14 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
     can be chosen by leaving each row out, from one search.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     n_neighbors_, width_ : int or None, float or None
         The values that were given or chosen.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
@@ -50,14 +45,6 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     """
 
     _: KW_ONLY
-
-    @fitting
-    @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self.check_parameters()
-        training = self.make_training(X, y, sample_weight)
-        self.learn(training, self.keep_numbers(training.y))
-        return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

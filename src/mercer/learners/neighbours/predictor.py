@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.estimator import estimator
+from mercer.learners.base import Training, finite_fit
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
-from mercer.learners.neighbours.neighbour_targets import Numbers
+from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
+from mercer.threads import fitting
 
 
 @estimator
@@ -61,6 +63,18 @@ class Predictor(NeighboursLearner):
         ndarray of shape (q,) or (q, outputs)
         """
 
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that have no meaning, or none together."""
+
+    @abstractmethod
+    def learn(self, training: Training, targets: Classes | Numbers) -> None:
+        """Build the index, choose what is to be chosen, and keep everything."""
+
+    @abstractmethod
+    def sums(self, X: Any) -> np.ndarray:
+        """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
+
     def queries(self, X: Any) -> Any:
         """New samples, encoded; or None for the training rows."""
         if X is not None:
@@ -73,13 +87,18 @@ class Predictor(NeighboursLearner):
         return None
 
 
-class NumberColumns(MultiOutputMixin, RegressorMixin):
+class NumberColumns(MultiOutputMixin, RegressorMixin, Predictor):
     """Abstract: a regressor of one or more outputs."""
 
-    def keep_numbers(self, y: np.ndarray) -> Numbers:
-        """The targets as columns; keeps of what shape and precision they were."""
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight)
+        y = training.y
         self._one, self._dtype = y.ndim == 1, y.dtype.name
-        return Numbers(y.reshape(len(y), -1))
+        self.learn(training, Numbers(y.reshape(len(y), -1)))
+        return self
 
     def numbers(self, answers: np.ndarray) -> np.ndarray:
         """Answers (q, outputs) as y was: (q,) or (q, outputs)."""

@@ -38,9 +38,8 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
         For each output.
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Raises
@@ -107,18 +106,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
         return labels
 
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class in the votes of the rows within the radius.
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-
-        Returns
-        -------
-        ndarray of shape (q, n_classes), or a list of them for several outputs
-            Outliers have 1 for their label, or 0 for all classes.
-        """
         votes, outliers = self._votes(X)
         shares = []
         for j, share in enumerate(self._targets.split(votes)):

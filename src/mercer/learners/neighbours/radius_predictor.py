@@ -34,7 +34,6 @@ class RadiusPredictor(Predictor, RadiusSearch):
     radius: float = 1.0
 
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning."""
         check_radius(self.radius)
         names = ["uniform", "distance", *WINDOWS]
         known = self.weights is None or callable(self.weights)
@@ -45,13 +44,10 @@ class RadiusPredictor(Predictor, RadiusSearch):
             )
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
-        """Build the index, and keep everything."""
         self._targets, self._weights = targets, training.weights
         self.keep_index(training, *self.make_index(training))
 
     def sums(self, X: Any) -> np.ndarray:
-        """What the rows within the radius of each row of X sum up to, (q, columns); 0 where there
-        are none. X may be None."""
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)

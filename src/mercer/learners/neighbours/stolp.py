@@ -94,6 +94,8 @@ class Stolp(DistanceLearner):
     max_error: float = 0.0
     p: float = 2
 
+    fitted_by = "indices_"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any) -> Self:
@@ -189,9 +191,6 @@ class Stolp(DistanceLearner):
         if self.distance_.reads.pairwise:
             rows = np.asarray(rows)[:, self.indices_]
         return rows, np.asarray(y)[self.indices_]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "indices_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

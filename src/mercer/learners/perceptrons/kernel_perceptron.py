@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, in_single_precision
-from mercer.kernels import Kernel
+from mercer.gram import GramOperator
 from mercer.learners.base import (
     KernelLearner,
     NamedKernel,
@@ -32,11 +31,9 @@ from mercer.learners.perceptrons.perceptron_learner import (
 )
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
-from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.threads import fitting
 
-ROOM = 1e-5  # largest relative error of K's entries, where K is computed in float32
 STRIP = 256  # new samples whose votes are counted at a time
 
 
@@ -104,6 +101,8 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     coef0: float = 0.0
     budget: Any = None
 
+    needs_symmetry = True
+
     @fitting
     @finite_fit
     def fit(
@@ -134,7 +133,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         labels = self._labels(y)
         sizes = self._sizes(y, training.all_weights, labels)
         machines = self._first(training, labels.shape[1], dual_coef_init, intercept_init)
-        K = self.make_gram(self._rounded(training.X))
+        K = self.make_gram(self.rounded(training.X))
         self._start, self._votes = machines.copied(), [Votes() for _ in machines.bias]
         self._start_lengths = _lengths(K, machines)
         # α_i += η y_i at each sample with y_i f(x_i) <= 0
@@ -206,21 +205,12 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
                 'does not keep: give combine="last", or budget=None.'
             )
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
-
     def _solver(self, K: GramOperator) -> PerceptronSolver:
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         return PerceptronSolver(
             self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
             self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
         )  # fmt: skip
-
-    def _rounded(self, X: Any) -> Any:
-        """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
-        return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _zero(self, alpha: np.ndarray) -> Machines:
         return Machines(

@@ -7,19 +7,16 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.kernels import Linear
 from mercer.learners.base import (
+    LinearLearner,
     bound_gram,
     check_flag,
-    check_targets,
-    check_weights,
     encode_classes,
     finite_fit,
     finite_values,
@@ -36,13 +33,12 @@ from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
 from mercer.threads import fitting, forget, ordered_map
 
-FLOATS = [np.float64, np.float32]
 PENALTIES = (None, "l2", "l1", "elasticnet")
 STRIP = 1024  # rows whose votes are counted at a time
 
 
 @estimator
-class Perceptron(PerceptronClassifier, BaseEstimator):
+class Perceptron(PerceptronClassifier, LinearLearner):
     r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
@@ -139,7 +135,7 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         self._check_parameters()
         before = self._before() if self.warm_start else None
         forget(self)
-        X, y, w = self._rows(X, y, sample_weight, reset=True)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, _ = encode_classes(y)
         labels = self._labels(y)
         starts = self._first(labels.shape[1], X.shape[1], before, coef_init, intercept_init)
@@ -173,7 +169,7 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         known = self._machines if self.__sklearn_is_fitted__() else None
         if known is None:
             forget(self)
-        X, y, w = self._rows(X, y, sample_weight, reset=known is None)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False, reset=known is None)
         found = partial_classes(None if known is None else self.classes_, classes, y)
         self.classes_ = found
         labels = self._labels(y)
@@ -201,19 +197,6 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
                 f'penalty={self.penalty!r} changes w at each row: give combine="average", or '
                 "penalty=None."
             )
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple:
-        """Rows of positive weight, their classes and their weights."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
-        y = check_targets(X, y, type(self).__name__, numeric=False)
-        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # do not change the caller's matrix
-            X.sum_duplicates()
-        if w is not None and not w.all():
-            kept = np.flatnonzero(w)
-            X, y, w = X[kept], y[kept], w[kept]
-        return X, y, np.ones(X.shape[0]) if w is None else w
 
     def _before(self) -> np.ndarray | None:
         """(w, b) of the last fit."""
@@ -313,19 +296,15 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
         y : array-like of shape (n,)
         """
         check_is_fitted(self)
-        X, y, w = self._rows(X, y, None, reset=False)
+        X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "coef_" in vars(self)
-
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = self.new_rows(X)
         if self.combine != "vote":
-            return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            return self.values_of(X)
         kept, votes = self._voters
         strips = []
         for s in range(0, X.shape[0], STRIP):
@@ -336,11 +315,6 @@ class Perceptron(PerceptronClassifier, BaseEstimator):
                 [v.cast(G, self.fit_intercept, starts[:, m]) for m, v in enumerate(votes)]
             )
         return np.concatenate([np.stack(strip, axis=1) for strip in strips])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _held_out_error(X: Any, labels: np.ndarray) -> Callable[[np.ndarray], float]:

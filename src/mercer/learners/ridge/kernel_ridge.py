@@ -23,9 +23,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
 
     The parameters of scikit-learn's KernelRidge mean what they mean there.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n,) or (n, n_targets)

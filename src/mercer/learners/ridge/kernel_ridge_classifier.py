@@ -54,6 +54,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     fit_intercept: bool = True
     class_weight: Any = None
 
+    fitted_by = "intercept_"
+
     @fitting
     @finite_fit
     def fit(
@@ -112,9 +114,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
                 self.left_out_ = self.left_out_[:, 0]
         self.intercept_ = b if outputs > 1 else float(b[0])  # last: the classifier is fitted now
         return result
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "intercept_" in vars(self)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

@@ -88,6 +88,7 @@ class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
     max_iter: int = 100
     rank: int | None = None
 
+    fitted_by = "dual_coef_"
     path_parameter = "C"
 
     @fitting
@@ -181,9 +182,6 @@ class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
         factor = LowRankSolver().factorise(K)
         result = solver.solve(factor.features(), Y, training.weights)
         return result, factor.lift(result.coef)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in vars(self)  # which is stored after the samples
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

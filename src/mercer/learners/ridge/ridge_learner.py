@@ -117,6 +117,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
     leaves_: Leaves = field(init=False)
     _pairwise_callable = True
     path_parameter = "alpha"
+    fitted_by = "dual_coef_"
 
     def new_path(self, values: list) -> PenaltyPath:
         return PenaltyPath(values)
@@ -331,9 +332,6 @@ class RidgeLearner(NamedKernel, KernelLearner):
             return parts[0][1]
         rows = np.concatenate([rows for rows, _ in parts])
         return np.concatenate([values for _, values in parts])[np.argsort(rows)]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in vars(self)  # which is stored after the samples
 
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)

@@ -177,6 +177,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
     solver: Any = "auto"
     rank: int | None = None
 
+    fitted_by = "view_x_"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -245,9 +247,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
     @property
     def _n_features_out(self) -> int:
         return len(self.correlations_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "view_x_" in vars(self)  # which is stored last
 
     def _held_out(self, T: np.ndarray, S: np.ndarray, count: int) -> float:
         """The penalty; sets ``held_out_correlations_``, of the features T and S of both views."""

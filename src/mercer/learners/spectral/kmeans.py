@@ -14,13 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import (
-    CentredGram,
-    GramOperator,
-    ShiftedGram,
-    in_single_precision,
-)
-from mercer.kernels import Kernel
+from mercer.gram import CentredGram, GramOperator, ShiftedGram
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
@@ -36,7 +30,6 @@ from mercer.learners.base import (
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
-from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import fitting
 
 SOLVERS = ("auto", "exact", "low_rank", "mini_batch")
@@ -44,7 +37,6 @@ ROUNDING = 16  # units of the last digit of k(x, x), below which a squared dista
 NUMBERS = ("eigengap", "silhouette")
 FEW = 500  # up to so many rows all eigenvalues are computed
 SHARP = 1e-7  # relative error of eigenvalues of more rows
-ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
 @estimator
@@ -141,6 +133,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     rank: int | None = None
     batch_size: int = 4096
 
+    needs_symmetry = True
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -206,10 +200,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
                 f'solver={self.solver!r} cannot correct K: give solver="exact", or correction=None.'
             )
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
-
     def _operator(self, training: Training) -> tuple[Any, bool]:
         """K, and whether it is solved by its factor."""
         n, limits = len(training.rows), LIMITS["k-means"]
@@ -222,18 +212,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         if not exact and not self.correction:
             self.solver_ = "Lloyd, low rank" if self._batch() is None else "mini-batches, low rank"
             return self.make_low_rank_gram(training.X, limits.rank), True
-        K = self.make_gram(self._rounded(training.X))
+        K = self.make_gram(self.rounded(training.X))
         self.solver_ = solver_name(self.solver) if is_value(self.solver) else "Lloyd"
         if self.correction:
             self.correction_ = _lingoes(K, training.all_weights)
             if self.correction_ > 0:
                 K = ShiftedGram(K, self.correction_ / training.all_weights)
         return K, False
-
-    def _rounded(self, X: Any) -> Any:
-        """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
-        return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _batch(self) -> int | None:
         return self.batch_size if self.solver == "mini_batch" else None
@@ -320,9 +305,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         nearest = self.transform(X).min(axis=1)
         w = np.ones(len(nearest)) if sample_weight is None else np.asarray(sample_weight)
         return -float(w @ nearest**2)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
 
 
 def _silhouette(result: KMeansResult, weights: np.ndarray) -> float:

@@ -14,12 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator, ScaledGram
-from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
     NamedKernel,
-    Training,
     check_count,
     check_solver,
     finite_fit,
@@ -111,6 +109,8 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
     solver: Any = "auto"
     rank: int | None = None
 
+    needs_symmetry = True
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -192,10 +192,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
             )
         return None, min(n, max(wanted, most + 1))
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples."""
-        return self.bind_symmetric(kernel, training)
-
     @finite_values
     def _embed(self, X: Any) -> np.ndarray:
         K = self.cross_gram(X)
@@ -221,9 +217,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
         D = (C**2).sum(axis=1) - 2 * E @ C.T
         D[:, ~self._kept] = np.inf
         return D.argmin(axis=1).astype(np.int32)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
 
 
 def normalised_eigenpairs(
