@@ -17,8 +17,14 @@ from mercer.deep.targets import Targets
 from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
-from mercer.learners.base import LIMITS, NamedKernel, check_count, check_positive
-from mercer.samples import is_number
+from mercer.learners.base import (
+    LIMITS,
+    NamedKernel,
+    check_count,
+    check_not_negative,
+    check_positive,
+    is_auto,
+)
 from mercer.solvers import Result
 from mercer.threads import blas_limit
 
@@ -283,14 +289,8 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
         check_count("n_inducing", self.n_inducing)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
-        check_share("jitter", self.jitter)
-        if not (isinstance(self.input_scale, str) and self.input_scale == "auto"):
+        check_not_negative("jitter", self.jitter)
+        if not is_auto(self.input_scale):
             check_positive("input_scale", self.input_scale, ' or "auto"')
         self._layers()
         self._degrees(1)
-
-
-def check_share(name: str, value: Any, other: str = "") -> None:
-    """Raise an error if a parameter is not a finite number >= 0."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number >= 0{other}.")

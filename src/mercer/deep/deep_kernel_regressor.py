@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.deep.deep_kernel_machine import DeepKernelMachine, check_share
+from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.targets import NumberTargets
 from mercer.estimator import estimator
-from mercer.learners.base import check_flag, finite_fit, finite_values
+from mercer.learners.base import check_flag, check_not_negative, finite_fit, finite_values, is_auto
 from mercer.threads import fitting
 
 
@@ -108,9 +108,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""
         self._check_parameters()
         check_flag("normalize_y", self.normalize_y)
-        learnt = isinstance(self.noise, str) and self.noise == "auto"
+        learnt = is_auto(self.noise)
         if not learnt:
-            check_share("noise", self.noise, ' or "auto"')
+            check_not_negative("noise", self.noise, ' or "auto"')
         training = self.make_training(X, y)
         Y = training.y.reshape(len(training.y), -1).astype(np.float64)
         mean, scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])

@@ -22,18 +22,25 @@ from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES
 from mercer.learners.base.linear_learner import LinearLearner
 from mercer.learners.base.metric_names import as_distance, effective_metric
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
-from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base.parameters import (
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+    is_auto,
+)
 from mercer.learners.base.placed import Placed, bound_gram
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.targets import check_targets, check_weights
 
 __all__ = [
-    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath",
-    "KernelLearner", "Limits", "LinearLearner", "Method", "NamedKernel", "Placed",
-    "SoftmaxCalibration", "Training", "all_pairs", "as_distance", "bound_gram", "by_class",
-    "by_pair", "calibrate", "check_count", "check_flag", "check_labels", "check_positive",
-    "check_seed", "check_solver", "check_targets", "check_training", "check_weights",
-    "different_rows", "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit",
-    "finite_values", "fit_softmax", "is_value", "join_rows", "remember_columns", "solver_name",
+    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
+    "Limits", "LinearLearner", "Method", "NamedKernel", "Placed", "SoftmaxCalibration", "Training",
+    "all_pairs", "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count",
+    "check_flag", "check_labels", "check_not_negative", "check_positive", "check_seed",
+    "check_solver", "check_targets", "check_training", "check_weights", "different_rows",
+    "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
+    "fit_softmax", "is_auto", "is_value", "join_rows", "remember_columns", "solver_name",
     "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

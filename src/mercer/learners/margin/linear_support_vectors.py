@@ -6,9 +6,10 @@ addition to the samples, which are dense or CSR.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +64,24 @@ class LinearMachine(LinearLearner):
     random_state: Any = None
     max_iter: int = 1000
     n_jobs: int | None = None
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X and classes or numbers y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            float32 and float64 are not converted; CSR is not copied.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, two parameters cannot be used together, y has only one
+            class, or X, y and the weights do not match.
+        """
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,22 +99,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
-        """Fit to samples X and class labels y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are not converted; CSR is not copied.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, two parameters cannot be used together, y has only one
-            class, or X, y and the weights do not match.
-        """
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters(
             penalty=("l2", "l1"),
             loss=("squared_hinge", "hinge"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -64,21 +64,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Fit to samples X and targets y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are not converted; CSR is not copied.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X, y and the weights do not match.
-        """
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
         forget(self)
         X, y, w = self.read_rows(X, y, sample_weight, numeric=True)

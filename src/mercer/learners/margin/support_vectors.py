@@ -96,13 +96,6 @@ class SupportVectorMachine(KernelLearner, ABC):
     _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:
-        """Make the object that fits share if they differ only in ``path_parameter``.
-
-        Parameters
-        ----------
-        values : list
-            The values of ``path_parameter``, in the order of the fits.
-        """
         return WarmStarts(self, values)
 
     @abstractmethod

@@ -23,16 +23,10 @@ class NeighbourhoodComponents(LinearMetric):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, d)
-        A.
-    distance_ : MappedMinkowski
-        :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
-    classes_ : ndarray
+    components_, distance_, classes_, n_iter_, converged_, n_features_in_
+        As in `LargeMarginNeighbours`.
     loss_ : float
         Minus the expected number of rows whose neighbour has the same class.
-    n_iter_ : int
-    converged_ : bool
-    n_features_in_ : int
 
     Notes
     -----

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
+from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import is_number
 from mercer.threads import fitting
@@ -118,8 +118,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         self.negative_outlier_factor_ = -self._ratios(self._density, indices)
         if not np.isfinite(self.negative_outlier_factor_).all():
             raise FloatingPointError("a sum of distances is not finite")
-        automatic, offset = isinstance(self.contamination, str), USUAL
-        if not automatic:
+        offset = USUAL
+        if not is_auto(self.contamination):
             share = 100.0 * self.contamination
             offset = float(np.percentile(self.negative_outlier_factor_, share))
         if self.negative_outlier_factor_.min() < -1e7 and not self.novelty:
@@ -145,8 +145,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_flag("novelty", self.novelty)
         share = self.contamination
-        automatic = isinstance(share, str) and share == "auto"
-        if not (automatic or (is_number(share) and 0 < share <= 0.5)):
+        if not (is_auto(share) or (is_number(share) and 0 < share <= 0.5)):
             raise ValueError(f'contamination={share!r}: give "auto" or a number in (0, 0.5].')
 
     def _densities(self, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, check_count
+from mercer.learners.base import Training, check_count, is_auto
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
     some_neighbours,
@@ -48,14 +48,14 @@ class NeighbourPredictor(Predictor, CountSearch):
     # --- a fit ----------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
+        if not is_auto(self.n_neighbors):
             check_count("n_neighbors", self.n_neighbors)
         check_weighing(self.weights, self.width, self.n_neighbors)
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
         index, algorithm = self.make_index(training)
         self._targets, self._weights = targets, training.weights
-        auto_k, auto_width = (_is_auto(value) for value in (self.n_neighbors, self.width))
+        auto_k, auto_width = (is_auto(value) for value in (self.n_neighbors, self.width))
         k, width = self.n_neighbors, self.width
         if k is None and not index.exact:
             raise ValueError(
@@ -198,7 +198,3 @@ class NeighbourPredictor(Predictor, CountSearch):
         if self._weights is not None:
             T *= self._weights[:, None]
         return window_sums(self.distance_, Z, X, T, self._rule, widths, reduce, place=self.place)
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"

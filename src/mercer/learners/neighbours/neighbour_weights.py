@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.learners.base import is_auto
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import is_number
 
@@ -128,8 +129,7 @@ def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
             f"width={width!r} belongs to a window, but weights={weights!r}: leave width out, or "
             f"give weights as one of {', '.join(map(repr, WINDOWS))}."
         )
-    automatic = isinstance(width, str) and width == "auto"
-    if not (width is None or automatic or (is_number(width) and 0 < width < np.inf)):
+    if not (width is None or is_auto(width) or (is_number(width) and 0 < width < np.inf)):
         raise ValueError(f'width={width!r}: give a finite number > 0, "auto" or None.')
     if n_neighbors is None and width is None:
         raise ValueError(

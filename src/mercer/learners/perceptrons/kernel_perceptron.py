@@ -62,14 +62,8 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         The support vectors: samples of mistakes.
     support_ : ndarray of shape (support,)
         Their row numbers; only after ``fit``.
-    mistakes_ : list of ndarray
-        Mistakes of each machine in each of its epochs.
-    converged_ : bool
-        Whether an epoch of each machine had no mistakes.
-    reason_ : str
-        Why the fit stopped.
-    n_iter_ : int
-        Epochs.
+    mistakes_, converged_, reason_, n_iter_
+        As in `Perceptron`.
     kernel_, gram_
         The kernel, bound to the training samples, and the Gram matrix in words.
 
@@ -150,17 +144,6 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     @fitting
     @finite_fit
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the samples once, in their order; the first call names all classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            Not a precomputed matrix, which knows no other samples.
-        y : array-like of shape (n,)
-        classes : array-like, optional
-            All classes; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-        """
         self._check_parameters()
         self._check_stream()
         known = self.__sklearn_is_fitted__()
@@ -294,14 +277,6 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     # --- what it knows --------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
-        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            The samples of the fit.
-        y : array-like of shape (n,)
-        """
         check_is_fitted(self)
         given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)

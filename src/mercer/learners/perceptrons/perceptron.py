@@ -154,16 +154,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     @fitting
     @finite_fit
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows once, in their order; the first call names all classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        classes : array-like, optional
-            All classes; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-        """
         self._check_parameters()
         self._check_stream()
         known = self._machines if self.__sklearn_is_fitted__() else None
@@ -287,14 +277,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     # --- what it knows --------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
-        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows of the fit.
-        y : array-like of shape (n,)
-        """
         check_is_fitted(self)
         X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))

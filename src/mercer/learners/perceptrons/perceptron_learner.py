@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
-from mercer.learners.base import check_count, check_flag, check_positive, check_seed, weigh_classes
+from mercer.learners.base import (
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+    weigh_classes,
+)
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
 from mercer.samples import is_number
 from mercer.threads import count_jobs
@@ -121,6 +128,31 @@ class PerceptronClassifier(ClassifierMixin, ABC):
     mistakes_: list[np.ndarray] = field(init=False)
 
     @abstractmethod
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the samples once, in their order; the first call names all classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            Not a precomputed matrix, which knows no other samples.
+        y : array-like of shape (n,)
+        classes : array-like, optional
+            All classes; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+        """
+
+    @abstractmethod
+    def margin_report(self, X: Any, y: Any) -> MarginReport:
+        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            The samples of the fit.
+        y : array-like of shape (n,)
+        """
+
+    @abstractmethod
     def _outputs(self, X: Any) -> np.ndarray:
         """f of each machine, (n, machines)."""
 
@@ -131,8 +163,8 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             check_count(name, getattr(self, name), optional=False)
         for name in ("fit_intercept", "shuffle", "early_stopping"):
             check_flag(name, getattr(self, name))
-        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < np.inf):
-            raise ValueError(f"tol={self.tol!r}: give a finite number >= 0, or None.")
+        if self.tol is not None:
+            check_not_negative("tol", self.tol, ", or None")
         fraction = self.validation_fraction
         if not (is_number(fraction) and 0 < fraction < 1):
             raise ValueError(f"validation_fraction={fraction!r}: give a number between 0 and 1.")

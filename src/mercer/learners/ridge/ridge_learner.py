@@ -29,6 +29,7 @@ from mercer.learners.base import (
     check_positive,
     check_solver,
     finite_values,
+    is_auto,
     is_value,
     solver_name,
 )
@@ -133,7 +134,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
         self._check_solver()
         for name in SOMETIMES:  # of an earlier fit
             vars(self).pop(name, None)
-        choose = isinstance(self.alpha, str) and self.alpha == "auto"
+        choose = is_auto(self.alpha)
         penalty = np.nan if choose else check_penalty(self.alpha, y)
         n, unit = training.X.shape[0], unit_of(y)
         y = y / unit
@@ -341,7 +342,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
         check_solver(self.solver, SOLVERS, ["penalty"])
         if self.solver in ("low_rank", "local"):
             self._refuse_indefinite(self.solver)
-        if is_value(self.solver) and isinstance(self.alpha, str) and self.alpha == "auto":
+        if is_value(self.solver) and is_auto(self.alpha):
             raise ValueError(
                 f'alpha="auto" chooses the penalty by a factorisation, which '
                 f"solver={self.solver!r} is not: give a number for alpha, or search with "

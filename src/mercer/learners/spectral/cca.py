@@ -20,12 +20,13 @@ from mercer.learners.base import (
     LIMITS,
     NamedKernel,
     check_count,
+    check_not_negative,
     check_seed,
     finite_fit,
     finite_values,
+    is_auto,
 )
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
-from mercer.samples import is_number
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
@@ -311,9 +312,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
         check_count("rank", self.rank)
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        auto = isinstance(self.alpha, str) and self.alpha == "auto"
-        if not (auto or (is_number(self.alpha) and 0 <= self.alpha < np.inf)):
-            raise ValueError(f'alpha={self.alpha!r}: give a finite number >= 0, or "auto".')
+        if not is_auto(self.alpha):
+            check_not_negative("alpha", self.alpha, ', or "auto"')
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

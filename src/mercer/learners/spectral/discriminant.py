@@ -16,6 +16,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import (
     LIMITS,
     check_count,
+    check_not_negative,
     encode_classes,
     finite_fit,
     finite_values,
@@ -23,7 +24,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
-from mercer.samples import float_array, is_number
+from mercer.samples import float_array
 from mercer.threads import blas_limit, fitting
 
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
@@ -216,8 +217,8 @@ class KernelDiscriminant(
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
                 raise ValueError(f'alpha={self.alpha!r}: give a number >= 0, or "auto".')
-        elif not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
-            raise ValueError(f'alpha={self.alpha!r}: give a finite number >= 0, or "auto".')
+        else:
+            check_not_negative("alpha", self.alpha, ', or "auto"')
         check_count("n_components", self.n_components)
         check_count("rank", self.rank)
 

@@ -18,9 +18,11 @@ from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     check_count,
     check_flag,
+    check_not_negative,
     check_solver,
     finite_fit,
     finite_values,
+    is_auto,
     is_value,
 )
 from mercer.learners.ridge import KernelRidge
@@ -319,13 +321,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):
             check_flag(name, getattr(self, name))
         for name in ("tol", "alpha"):
-            value = getattr(self, name)
-            if not (is_number(value) and 0 <= value < np.inf):
-                raise ValueError(f"{name}={value!r}: give a finite number >= 0.")
+            check_not_negative(name, getattr(self, name))
         power = self.iterated_power
-        if not (is_whole(power) and power >= 0) and not (
-            isinstance(power, str) and power == "auto"
-        ):
+        if not ((is_whole(power) and power >= 0) or is_auto(power)):
             raise ValueError(f'iterated_power={power!r}: give a whole number >= 0, or "auto".')
         if self.fit_inverse_transform and self.resolve_kernel().reads.pairwise:
             raise ValueError(
