@@ -102,8 +102,6 @@ class MultilayerKernelMachine(
         The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
         the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None
         Seed for the rows held back, the solvers and the estimate of the mutual information.
 

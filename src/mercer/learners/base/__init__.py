@@ -4,7 +4,12 @@ The learners of the other rooms are made from kernel_learner.py and distance_lea
 """
 
 from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
-from mercer.learners.base.classes import check_labels, encode_classes, weigh_classes
+from mercer.learners.base.classes import (
+    OutputClassifier,
+    check_labels,
+    encode_classes,
+    weigh_classes,
+)
 from mercer.learners.base.distance_learner import DistanceLearner
 from mercer.learners.base.drawn_rows import different_rows
 from mercer.learners.base.finite import finite_fit, finite_values
@@ -36,11 +41,11 @@ from mercer.learners.base.targets import check_targets, check_weights
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
-    "Limits", "LinearLearner", "Method", "NamedKernel", "Placed", "SoftmaxCalibration", "Training",
-    "all_pairs", "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count",
-    "check_flag", "check_labels", "check_not_negative", "check_positive", "check_seed",
-    "check_solver", "check_targets", "check_training", "check_weights", "different_rows",
-    "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
-    "fit_softmax", "is_auto", "is_value", "join_rows", "remember_columns", "solver_name",
-    "take_rows", "votes", "weigh_classes",
+    "Limits", "LinearLearner", "Method", "NamedKernel", "OutputClassifier", "Placed",
+    "SoftmaxCalibration", "Training", "all_pairs", "as_distance", "bound_gram", "by_class",
+    "by_pair", "calibrate", "check_count", "check_flag", "check_labels", "check_not_negative",
+    "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
+    "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
+    "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value", "join_rows",
+    "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -363,14 +363,11 @@ class KernelLearner(Placed, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
-        kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
+        kind = self.kernel.kind if isinstance(self.kernel, Kernel) else "vectors"
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            kind = Precomputed.kind
         kind_named(kind).tag(tags.input_tags)
         return tags
-
-
-def _is_precomputed(kernel: Any) -> bool:
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def _equal(value: Any, default: Any) -> bool:

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import encode_classes, finite_fit, weigh_classes
+from mercer.learners.base import OutputClassifier, encode_classes, finite_fit, weigh_classes
 from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
 from mercer.solvers.linear import (
     ClassDual,
@@ -26,7 +25,7 @@ from mercer.threads import fitting, forget
 
 
 @estimator
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(OutputClassifier, LinearMachine):
     r"""Linear support vector classification, for many samples and many columns.
 
     For two classes, labelled y = ±1, minimise
@@ -171,20 +170,6 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         dual = ClassDual(codes, C, k)
         results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
         return results, results[0].coef.reshape(k, -1)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """x w + intercept for each row: shape (n,) for two classes, (n, classes) for more.
-
-        For two classes, positive values mean ``classes_[1]``.
-        """
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row of X, shape (n,)."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
 
     def sparsify(self) -> LinearSVC:
         """Store ``coef_`` as a CSR matrix, to save memory if most weights are 0 (penalty l1)."""

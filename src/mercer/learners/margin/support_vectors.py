@@ -340,9 +340,6 @@ class SupportVectorMachine(KernelLearner, ABC):
         check_is_fitted(self)
         return self._n_support
 
-    def _linear_weights(self) -> np.ndarray:
-        return np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
-
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, only for ``kernel="linear"``; a read-only array."""
@@ -350,7 +347,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         if not (self.kernel == "linear" if fitted is None else fitted.linear):
             raise AttributeError('coef_ is only available with kernel="linear".')
         check_is_fitted(self)
-        weights = self._linear_weights()
+        weights = np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
         weights.flags.writeable = False
         return weights
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import check_count
 from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.samples import is_number
-from mercer.threads import fitting
 
 
 @estimator
@@ -72,13 +71,11 @@ class LargeMarginNeighbours(LinearMetric):
     tol: float = 1e-5
     random_state: Any = None
 
-    @fitting
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn A from vectors X (n) and classes y (n,)."""
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_count("n_neighbors", self.n_neighbors, optional=False)
         if not (is_number(self.push) and 0 < self.push < 1):
             raise ValueError(f"push={self.push!r}: give a number in (0, 1).")
-        return self._learn(X, y)
 
     def _prepare(self, X: np.ndarray, y: np.ndarray) -> None:
         """Find the targets of each row, (n, k); a row itself stands for one that is missing."""

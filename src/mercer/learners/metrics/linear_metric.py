@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, squared_euclidean
 from mercer.learners.base import Placed, check_count, check_labels, check_positive, check_seed
-from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
+from mercer.threads import count_jobs, fitting, forget, ordered_map, raise_if_stopped
 
 INITS = ("auto", "pca", "lda", "identity", "random")
 STRIP = 512  # rows at a time, at most
@@ -77,10 +77,11 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
     def _prepare(self, X: np.ndarray, y: np.ndarray) -> None:
         """What the loss needs before the first step."""
 
-    def _learn(self, X: Any, y: Any) -> Self:
-        """Learn ``components_``; X and y as the user gave them."""
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn A from vectors X (n) and classes y (n,)."""
+        self._check_parameters()
         forget(self)
-        self._check_common()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -133,7 +134,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
                 f"{type(self).__name__} took all {self.max_iter} steps, with a loss of "
                 f"{self.loss_:.4g}: give a larger max_iter, or a larger tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return self
 
@@ -147,7 +148,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def _check_common(self) -> None:
+    def _check_parameters(self) -> None:
         check_count("n_components", self.n_components)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)

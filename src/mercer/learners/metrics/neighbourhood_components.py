@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from mercer.estimator import estimator
 from mercer.learners.metrics.linear_metric import LinearMetric
-from mercer.threads import fitting
 
 
 @estimator
@@ -53,11 +52,6 @@ class NeighbourhoodComponents(LinearMetric):
     max_iter: int = 50
     tol: float = 1e-5
     random_state: Any = None
-
-    @fitting
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn A from vectors X (n) and classes y (n,)."""
-        return self._learn(X, y)
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
         own = np.arange(len(rows)), rows

@@ -23,8 +23,8 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
 
     Attributes
     ----------
-    n_neighbors_, width_ : int or None, float or None
-        The values that were given or chosen.
+    n_neighbors_, width_
+        As in `KNeighborsClassifier`.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
     algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,

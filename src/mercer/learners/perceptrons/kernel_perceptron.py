@@ -134,7 +134,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         result = self._solver(K).solve(K, labels, sizes, machines, self._held_out(y))
         self._count([made[made >= 0] for made in result.mistakes.T])
         self.reason_ = result.reason.value
-        self._store(machines, sizes * labels, training.X, self._raw(X, training))
+        self._store(machines, sizes * labels, self._raw(X, training))
         self.support_ = training.rows[self._kept]
         self.keep_support(training.X[self._kept])
         if result.reason is not Reason.LIMIT or self.tol is not None:
@@ -173,7 +173,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         result = self._solver(K).stream(K, labels, sizes, machines, np.arange(old, n))
         self._count([np.append(a, b) for a, b in zip(self.mistakes_, result.mistakes[-1])])
         self.reason_ = "one pass over the samples"
-        self._store(machines, sizes * labels, training.X, raw)
+        self._store(machines, sizes * labels, raw)
         self.keep_support(training.X[self._kept])
         return self
 
@@ -223,7 +223,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
             machines.state[:, 0] = given.ravel()
         return machines
 
-    def _store(self, machines: Machines, changes: np.ndarray, X: Any, raw: Any) -> None:
+    def _store(self, machines: Machines, changes: np.ndarray, raw: Any) -> None:
         """Keep the support vectors: coefficients, votes and raw samples."""
         used = np.asarray(machines.alpha.any(axis=0))
         if self.combine == "average":

@@ -11,15 +11,14 @@ from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
+    OutputClassifier,
     check_count,
     check_flag,
     check_not_negative,
@@ -76,7 +75,7 @@ class Votes(NamedTuple):
 
 
 @estimator
-class PerceptronClassifier(ClassifierMixin, ABC):
+class PerceptronClassifier(OutputClassifier, ABC):
     """Abstract: the parts of the two perceptrons that are the same.
 
     Parameters
@@ -106,7 +105,8 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         Factor of η for the rows of each class.
     combine : {"last", "average", "vote"}
         What predicts: the last machine, the mean of the machines after each sample, or all of
-        them, each with as many votes as samples were visited with it.
+        them, each with as many votes as samples were visited with it; f is then the votes for a
+        class less those against it, from -1 to 1.
     """
 
     _: KW_ONLY
@@ -124,7 +124,6 @@ class PerceptronClassifier(ClassifierMixin, ABC):
     combine: str = "last"
     n_jobs: int | None = None
 
-    classes_: np.ndarray = field(init=False)
     mistakes_: list[np.ndarray] = field(init=False)
 
     @abstractmethod
@@ -151,10 +150,6 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             The samples of the fit.
         y : array-like of shape (n,)
         """
-
-    @abstractmethod
-    def _outputs(self, X: Any) -> np.ndarray:
-        """f of each machine, (n, machines)."""
 
     def _check_steps(self) -> None:
         """Check the parameters of both."""
@@ -240,21 +235,6 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
             seed=self._seed(), epochs=self.max_iter,
         )  # fmt: skip
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes).
-
-        With ``combine="vote"``, the votes for a class less those against it, from -1 to 1.
-        """
-        values = self._outputs(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, (n,)."""
-        check_is_fitted(self)
-        f = self._outputs(X)
-        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
-        return self.classes_[best]
 
 
 def partial_classes(known: np.ndarray | None, classes: Any, y: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
@@ -16,6 +15,7 @@ from mercer.learners.base import (
     FitPath,
     KernelLearner,
     NamedKernel,
+    OutputClassifier,
     check_count,
     check_flag,
     check_positive,
@@ -35,7 +35,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 
 
 @estimator
-class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
+class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
     .. math:: \min_{α, b}\; C \sum_i w_i \left(-\log p_{y_i}(x_i)\right) + \tfrac12 α^\top K α,
@@ -56,8 +56,6 @@ class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
         On what a Newton step still promises, relative to the objective.
     max_iter : int, default=100
         Newton steps.
-    rank : int, optional
-        Centres; None means 1000, or as many as fit ``memory``.
 
     Attributes
     ----------
@@ -130,21 +128,10 @@ class KernelLogisticRegression(ClassifierMixin, NamedKernel, KernelLearner):
         result.conclude()
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
-        f = self._outputs(X)
-        return f[:, 0] if f.shape[1] == 1 else f
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, (n, n_classes)."""
         p = probabilities(self._outputs(X))
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        f = self._outputs(X)
-        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
-        return self.classes_[best]
 
     def _exact_gram(self, training, fit_path) -> GramOperator | None:
         """K in memory, or None if the fit is of low rank."""

@@ -191,8 +191,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
                 "KernelCCA requires y to be passed, but the target y is None: give the second view."
             )
         one = self._view(self.kernel).fit(X)
-        two = self._view(self._second_kernel())
-        self._check_second(two)
+        two = self._view(self.kernel if self.kernel_y is None else self.kernel_y)
+        with _said_of("kernel_y"):
+            two.resolve_kernel().validate()
         with _said_of("y, the second view"):
             two.fit(self._columns(y, two))
         n = one.samples.shape[0]
@@ -288,14 +289,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-
-    def _second_kernel(self) -> Any:
-        return self.kernel if self.kernel_y is None else self.kernel_y
-
-    @staticmethod
-    def _check_second(view: View) -> None:
-        with _said_of("kernel_y"):
-            view.resolve_kernel().validate()
 
     @staticmethod
     def _columns(y: Any, view: View) -> Any:

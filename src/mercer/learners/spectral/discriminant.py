@@ -56,8 +56,6 @@ class KernelDiscriminant(
         "exact" decomposes K; "low_rank" approximates it by ``rank`` centres. "auto" is exact up to
         3,000 rows where four n x n matrices fit ``memory``.
         A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
 
     Attributes
     ----------

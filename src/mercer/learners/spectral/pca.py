@@ -74,8 +74,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Of the first block, and of the centres.
     copy_X : bool, default=True
         Whether ``X_fit_`` is a copy; if not, X must not be changed afterwards.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     memory : int, str or None
         Budget in bytes or as "4GB"; None means half of what is free. Where K does not fit, it is
         computed again for each product.

@@ -59,8 +59,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "low_rank" approximates K by ``rank`` centres; "auto" is exact up to 100,000 rows.
         A value, such as ``mercer.solvers.TopEigenSolver(1)``, finds the eigenvectors.
-    rank : int, optional
-        Of "low_rank".
     random_state : int, RandomState or None
         Seed of the eigensolver and of k-means.
 
