@@ -453,9 +453,7 @@ class MatrixPart(GramOperator):
 
     @property
     def T(self) -> MatrixPart:
-        if self.symmetric:
-            return self
-        return MatrixPart(self.K.T, self.j, self.i, place=self.place)
+        return self if self.symmetric else MatrixPart(self.K.T, self.j, self.i, place=self.place)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         """K[i][:, j] V by whole rows of K: V is first spread to the columns j of all columns."""

@@ -13,7 +13,6 @@ from mercer.learners.base.classes import (
 from mercer.learners.base.distance_learner import DistanceLearner
 from mercer.learners.base.drawn_rows import different_rows
 from mercer.learners.base.finite import finite_fit, finite_values
-from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
     FitPath,
@@ -22,6 +21,7 @@ from mercer.learners.base.kernel_learner import (
     Training,
     check_training,
     encode_like_fitted,
+    remember_columns,
 )
 from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES, Limits
 from mercer.learners.base.linear_learner import LinearLearner
@@ -33,6 +33,7 @@ from mercer.learners.base.parameters import (
     check_not_negative,
     check_positive,
     check_seed,
+    drawn_seed,
     is_auto,
 )
 from mercer.learners.base.placed import Placed, bound_gram
@@ -45,7 +46,7 @@ __all__ = [
     "SoftmaxCalibration", "Training", "all_pairs", "as_distance", "bound_gram", "by_class",
     "by_pair", "calibrate", "check_count", "check_flag", "check_labels", "check_not_negative",
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
-    "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
-    "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value", "join_rows",
-    "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
+    "check_weights", "different_rows", "drawn_seed", "effective_metric", "encode_classes",
+    "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value",
+    "join_rows", "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -15,18 +15,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import Comparison
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
-from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import kind_named, same_rows
+from mercer.samples import MatrixRows, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
@@ -64,6 +63,21 @@ class Training(NamedTuple):
             return self._replace(weights=weights)
         y = None if self.y is None else self.y[kept]
         return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
+
+
+def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
+    """Store (or check) column count and names, as scikit-learn does, for matrices."""
+    fitted = vars(estimator)
+    given: Any = X
+    plain = type(given) is np.ndarray and given.ndim == 2 and "feature_names_in_" not in fitted
+    if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
+        return  # as scikit-learn would find, in a tenth of the time
+    kind = kind_of(encoded)
+    if kind is not None and kind.counted and not isinstance(X, MatrixRows):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    elif reset:  # an earlier fit may have stored columns, but these samples have none
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
 
 
 def check_training(

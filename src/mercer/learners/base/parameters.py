@@ -41,6 +41,11 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: give True or False.")
 
 
+def drawn_seed(random_state: Any) -> int:
+    """A seed for generators that take a whole number, drawn from ``random_state``."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
 def check_seed(value: Any) -> None:
     """Raise an error if ``random_state`` seeds no generator of random numbers."""
     try:

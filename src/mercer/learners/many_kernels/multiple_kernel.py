@@ -132,7 +132,6 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         return self.estimator_.classes_
 
     def base_learner(self) -> KernelLearner:
-        """A new base learner, whose kernel is not yet set."""
         return self._given_or(SVC(C=self.C))
 
     def _check_parameters(self) -> None:
@@ -229,7 +228,6 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
         return self
 
     def base_learner(self) -> KernelLearner:
-        """A new base learner, whose kernel is not yet set."""
         return self._given_or(KernelRidge(self.alpha))
 
     def _check_parameters(self) -> None:

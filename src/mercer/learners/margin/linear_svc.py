@@ -7,11 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import OutputClassifier, encode_classes, finite_fit, weigh_classes
+from mercer.learners.base import (
+    OutputClassifier,
+    drawn_seed,
+    encode_classes,
+    finite_fit,
+    weigh_classes,
+)
 from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
 from mercer.solvers.linear import (
     ClassDual,
@@ -119,7 +124,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
         X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, codes = encode_classes(y)
         weighted = w if self.class_weight is None else weigh_classes(self.class_weight, y, w)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         own, others = self.C * weighted, self.C * (weighted if len(self.classes_) == 2 else w)
         if whole:
             results, W = self._fit_together(X, codes, own, seed)

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit
+from mercer.learners.base import drawn_seed, finite_fit
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
 from mercer.threads import fitting, forget
@@ -71,7 +70,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         rows = self._rows(X, w > 0, 1)
         squared = self.loss == "squared_epsilon_insensitive"
         dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         results = self._run([lambda: self._solver(seed).solve(rows, dual)])
         self._store(results, results[0].coef[None], X.dtype)
         self.coef_ = self.coef_[0]

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from mercer.estimator import estimator
 from mercer.learners.base import check_count, finite_fit
-from mercer.learners.neighbours.neighbour_learner import CountSearch
-from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
+from mercer.learners.neighbours.neighbour_learner import CountSearch, RadiusSearch, check_radius
 from mercer.threads import fitting
 
 

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
-from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
+from mercer.learners.neighbours.predictor import ClassColumns
 from mercer.threads import fitting
 
 

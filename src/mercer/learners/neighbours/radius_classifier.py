@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import finite_fit, finite_values
-from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_targets import Classes
+from mercer.learners.neighbours.predictor import ClassColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
 from mercer.threads import fitting
 

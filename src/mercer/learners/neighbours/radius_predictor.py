@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training
+from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
 from mercer.learners.neighbours.predictor import Predictor
-from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.learners.windows import WINDOWS, window
 
 

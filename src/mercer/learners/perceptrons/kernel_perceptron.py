@@ -17,6 +17,7 @@ from mercer.learners.base import (
     check_count,
     check_targets,
     check_weights,
+    drawn_seed,
     encode_classes,
     finite_fit,
     finite_values,
@@ -191,8 +192,9 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     def _solver(self, K: GramOperator) -> PerceptronSolver:
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         return PerceptronSolver(
-            self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
-            self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
+            self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle),
+            drawn_seed(self.random_state), self.budget, max(K.place.budget(rows) // 2, 1),
+            self.n_jobs,
         )  # fmt: skip
 
     def _zero(self, alpha: np.ndarray) -> Machines:
@@ -231,7 +233,8 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         made = [machines.mistakes_of(m) for m in range(len(machines.bias))]
         if self.combine == "vote":  # all earlier votes need the support vectors that there are
             used |= self._start.alpha.any(axis=0)
-            used[: self._known()] = True
+            if self.__sklearn_is_fitted__():  # those before this pass come first
+                used[: len(self._kept)] = True
             used[np.concatenate([rows for rows, _, _ in made])] = True
         kept = np.flatnonzero(used) if used.any() else np.zeros(1, np.intp)
         for m, (rows, _, times) in enumerate(made):
@@ -241,10 +244,6 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         self._machines, self._start = machines.taken(kept), self._start.taken(kept)
         found = machines.average() if self.combine == "average" else (machines.alpha, machines.bias)
         self.dual_coef_, self.intercept_ = found[0][:, kept], found[1].copy()
-
-    def _known(self) -> int:
-        """Support vectors before a pass over more samples."""
-        return len(self._kept) if "X_fit_" in vars(self) else 0
 
     # --- streams --------------------------------------------------------------------------------
 

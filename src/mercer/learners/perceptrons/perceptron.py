@@ -17,6 +17,7 @@ from mercer.learners.base import (
     LinearLearner,
     bound_gram,
     check_flag,
+    drawn_seed,
     encode_classes,
     finite_fit,
     finite_values,
@@ -48,7 +49,8 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
-        What makes w smaller at each row; None for the plain perceptron.
+        What makes w smaller at each row; None for the plain perceptron, which
+        ``combine="vote"`` needs.
     alpha : float >= 0, default=0.0001
         Factor of the penalty.
     l1_ratio : float in [0, 1], default=0.15
@@ -57,10 +59,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         Threads for the machines of several classes; None means all cores.
     warm_start : bool, default=False
         Start from the weights of the last fit.
-    combine : {"last", "average", "vote"}, default="last"
-        What predicts: the last machine, the mean of the machines after each row, or all of them,
-        each with as many votes as rows were visited with it (which keeps the rows of mistakes, and
-        takes no penalty).
 
     Attributes
     ----------
@@ -133,7 +131,9 @@ class Perceptron(PerceptronClassifier, LinearLearner):
             A parameter is out of range, y has only one class, or X, y and the weights do not match.
         """
         self._check_parameters()
-        before = self._before() if self.warm_start else None
+        before = None  # (w, b) of the last fit
+        if self.warm_start and self.__sklearn_is_fitted__():
+            before = np.stack([machine.weights for machine in self._machines])
         forget(self)
         X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, _ = encode_classes(y)
@@ -188,12 +188,6 @@ class Perceptron(PerceptronClassifier, LinearLearner):
                 "penalty=None."
             )
 
-    def _before(self) -> np.ndarray | None:
-        """(w, b) of the last fit."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        return np.stack([machine.weights for machine in self._machines])
-
     def _first(self, count, d, before, coef_init, intercept_init) -> np.ndarray:
         """(w, b) of each machine at first, (machines, d + 1)."""
         starts = np.zeros((count, d + 1))
@@ -228,7 +222,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = 0.0 if self.penalty is None else float(self.eta0) * self.alpha
         solver = LinearPerceptronSolver(
-            epochs, self.tol, self.n_iter_no_change, bool(shuffle), self._seed(),
+            epochs, self.tol, self.n_iter_no_change, bool(shuffle), drawn_seed(self.random_state),
             bool(self.fit_intercept), max(0.0, 1 - (1 - ratio) * strength), ratio * strength,
             self.combine == "vote",
         )  # fmt: skip

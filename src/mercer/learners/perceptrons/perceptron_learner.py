@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_random_state
 
 from mercer import _native
 from mercer.estimator import estimator
@@ -24,6 +23,7 @@ from mercer.learners.base import (
     check_not_negative,
     check_positive,
     check_seed,
+    drawn_seed,
     weigh_classes,
 )
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
@@ -105,8 +105,9 @@ class PerceptronClassifier(OutputClassifier, ABC):
         Factor of η for the rows of each class.
     combine : {"last", "average", "vote"}
         What predicts: the last machine, the mean of the machines after each sample, or all of
-        them, each with as many votes as samples were visited with it; f is then the votes for a
-        class less those against it, from -1 to 1.
+        them, each with as many votes as samples were visited with it. The votes need the samples of
+        all mistakes, which are kept; f is then the votes for a class less those against it, from
+        -1 to 1.
     """
 
     _: KW_ONLY
@@ -179,9 +180,6 @@ class PerceptronClassifier(OutputClassifier, ABC):
                 'class_weight="balanced" needs all rows: give partial_fit a dict of weights.'
             )
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """+1 and -1 for each machine, (n, machines)."""
         codes = np.searchsorted(self.classes_, y)
@@ -233,7 +231,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
         return margin_report(
             K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
             bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
-            seed=self._seed(), epochs=self.max_iter,
+            seed=drawn_seed(self.random_state), epochs=self.max_iter,
         )  # fmt: skip
 
 

@@ -33,13 +33,13 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
-from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
     check_penalty,
     least_left_out,
     mixed_outputs,
+    solve_by_value,
     solve_densely,
     unit_of,
 )

@@ -21,6 +21,7 @@ from mercer.learners.base import (
     finite_fit,
     finite_values,
     fit_softmax,
+    is_auto,
 )
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
@@ -212,10 +213,7 @@ class KernelDiscriminant(
         return most if self.n_components is None else min(self.n_components, most)
 
     def _check_parameters(self) -> None:
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(f'alpha={self.alpha!r}: give a number >= 0, or "auto".')
-        else:
+        if not is_auto(self.alpha):
             check_not_negative("alpha", self.alpha, ', or "auto"')
         check_count("n_components", self.n_components)
         check_count("rank", self.rank)

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
@@ -22,6 +21,7 @@ from mercer.learners.base import (
     Training,
     check_count,
     check_solver,
+    drawn_seed,
     finite_fit,
     finite_values,
     is_value,
@@ -154,7 +154,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
                 f"n_samples={n} should be >= n_clusters={self.n_clusters}: give fewer clusters, or "
                 "more samples of positive weight."
             )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         K, factored = self._operator(training)
         numbers = self._numbers(K, n)
         found: dict[int, KMeansResult] = {}

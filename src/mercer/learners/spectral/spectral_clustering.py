@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
@@ -20,6 +19,7 @@ from mercer.learners.base import (
     NamedKernel,
     check_count,
     check_solver,
+    drawn_seed,
     finite_fit,
     finite_values,
     is_value,
@@ -121,7 +121,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
                 f"n_samples={n} should be >= n_clusters={self.n_clusters}: give fewer clusters, or "
                 "more samples."
             )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         exact = limits.exact(self.solver, n)
         K = (
             self.make_gram(training.X)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.samples import float_array, is_number
-from mercer.solvers.result import ConvergenceWarning
 
 ROUNDING = 1e-9  # an eigenvalue below minus this part of the largest one is negative indeed
 RESIDUAL = 1e-6  # relative residual from which on a solution is reported
