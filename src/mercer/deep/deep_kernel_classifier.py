@@ -24,7 +24,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     .. math:: \max_μ \sum_i \log softmax(μ_i)_{y_i} - \tfrac12 tr(μ^\top K^{-1} μ)
               - \tfrac{C}{2} \log\det(I + K / C), \quad K = f_{L+1}(G_L),
 
-    in the place of the likelihood of numbers, for C classes.
+    instead of the likelihood of numbers, for C classes.
 
     Attributes
     ----------

@@ -64,8 +64,8 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
         `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
         `Polynomial`, `Linear`; None means RBF(0.5).
     dof : float > 0 or list of depth of these, optional
-        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
-        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
+        ν, how strongly a layer is held to its kernel. Compare it with the number of rows: None
+        means n, which stays near the infinitely wide network. Fractions of n learn more, and
         may learn noise: choose it by `KernelSearchCV`.
     kernel : kernel object, name, "precomputed" or callable
         Kernel of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear"
@@ -100,7 +100,7 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
     _pairwise_callable = True
 
     def _fit_layers(self, training: Training, targets: Targets, noise: float) -> Result:
-        """All that predictions need, but for the units of y."""
+        """All that predictions need, except the units of y."""
         layers, n = self._layers(), training.X.shape[0]
         self.dof_ = self._degrees(n)
         with blas_limit(n):
@@ -190,7 +190,7 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
             raise ValueError(
                 f"kernel={self.kernel!r} has the negative eigenvalue {values[0]:.3g} on these "
                 f"samples (the largest is {values[-1]:.3g}): a deep kernel machine needs a "
-                "positive semidefinite kernel. mercer.kernels.check_mercer tells more."
+                "positive semidefinite kernel. mercer.kernels.check_mercer shows more."
             )
         return G0
 
@@ -199,7 +199,7 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
         return 16 + 20 * self.depth
 
     def _affordable(self, n: int) -> int:
-        """Inducing points: as many as are asked for, or by default as fit ``memory``."""
+        """Inducing points: the given number, or by default as many as fit ``memory``."""
         count = min(n, self.n_inducing or LIMITS["deep kernel machine"].rank)
 
         def needed(m: int) -> int:

@@ -68,7 +68,7 @@ def _has(name: str) -> Any:
 class MultilayerKernelMachine(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Placed, BaseEstimator
 ):
-    r"""Layers of kernel PCA, each of which hands its best components to the next, and a classifier.
+    r"""Layers of kernel PCA, where each hands its best components to the next, and a classifier.
 
     .. math:: h_0(x) = x, \qquad h_l(x) = S_l \, y_l(h_{l-1}(x)), \qquad f(x) = g(h_L(x)),
 
@@ -99,8 +99,8 @@ class MultilayerKernelMachine(
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
     solver : {"auto", "exact", "randomized", "low_rank"} or solver value, default="auto"
-        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
-        the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
+        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, which
+        mixes the small components a little, and "low_rank" approximates K by ``rank`` centres.
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
     random_state : int, RandomState or None
         Seed for the rows held back, the solvers and the estimate of the mutual information.

@@ -23,7 +23,7 @@ from mercer.threads import ordered_map
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
 WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
-RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run
+RUNS = 16  # up to this many runs of neighbouring columns, columns are copied run by run
 
 SHARED = 2**22  # numbers of a matrix whose products threads share
 
@@ -66,14 +66,14 @@ class GramOperator(ABC):
         return self.nbytes
 
     def fits(self, matrices: int) -> bool:
-        """Whether so many matrices of this size fit where it lives.
+        """Whether this many matrices of this size fit where it lives.
 
         K is one of them, which does not count if the user gave it.
         """
         return self.place.holds(self._needed(matrices))
 
     def refuse(self, matrices: int, what: str, instead: str = "") -> NoReturn:
-        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
+        """Raise MemoryError with the least ``memory`` in which this many matrices fit."""
         self.place.refuse(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
 
     @property

@@ -286,7 +286,7 @@ class KernelLearner(Placed, BaseEstimator):
     ) -> GramOperator:
         """K between the training samples; sets ``gram_``.
 
-        K is kept in memory if so many ``matrices`` of its size fit where it lives.
+        K is kept in memory if this many ``matrices`` of its size fit where it lives.
         """
 
         def held() -> GramOperator:
@@ -311,8 +311,8 @@ class KernelLearner(Placed, BaseEstimator):
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
-        A default rank is as large as ``memory`` allows; with ``held`` so many matrices of the size
-        of the factor must fit too, in half of it.
+        A default rank is as large as ``memory`` allows; with ``held`` this many matrices of the
+        size of the factor must fit too, in half of it.
         """
         n, size = X.shape[0], X.dtype.itemsize
         rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size * held)

@@ -45,7 +45,7 @@ from mercer.solvers.weights import equal_if_none
 from mercer.threads import blas_limit, forget
 
 NORMALISE = ("auto", "diagonal", "trace", None)
-JUDGED_ROWS = 300  # of a kernel of which it is not known whether it is positive semidefinite
+JUDGED_ROWS = 300  # on which a kernel is tested that may not be positive semidefinite
 BESIDE = 3  # matrices beside those of the kernels, if all are kept
 
 
@@ -75,7 +75,7 @@ class MultipleKernelLearner(Placed, BaseEstimator):
     estimator : KernelLearner, optional
         The learner for the sum, whose ``kernel`` is replaced.
     n_neighbors : int
-        Of "unsupervised": rows of which each row is made again.
+        Only for "unsupervised": number of neighbours that rebuild each row.
     normalise : {"auto", "diagonal", "trace", None}
         "diagonal": :math:`k(x, z) / \sqrt{k(x, x) k(z, z)}`. "trace": each kernel is divided by its
         mean k(x, x). "auto": "diagonal", but "trace" for precomputed matrices.
@@ -126,7 +126,7 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         weights, told = equal_if_none(result.coef)
         if not told:
             warnings.warn(
-                f"no kernel of {type(self).__name__} tells anything about y, so all have the same "
+                f"no kernel of {type(self).__name__} is related to y, so all have the same "
                 "weight: give other kernels.",
                 stacklevel=5,  # the caller of the decorated fit,
             )

@@ -55,7 +55,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (classes, d)
-        In X's dtype.
+        Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,) or (classes,)
     classes_, n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
     objective_ : float

@@ -32,7 +32,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     Attributes
     ----------
     coef_ : ndarray of shape (d,)
-        In X's dtype.
+        Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,)
     n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
     objective_, dual_gap_, converged_, solver_ : as in `LinearSVC`

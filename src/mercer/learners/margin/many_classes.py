@@ -47,7 +47,7 @@ METHODS = get_args(Method)  # of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
 TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
-MANY_PAIRS = 10  # with so many pairs, machines stop within the tolerance and are not made exact
+MANY_PAIRS = 10  # with this many pairs, machines stop within the tolerance and are not made exact
 
 
 def _with_probability(learner: ManyClasses) -> bool:

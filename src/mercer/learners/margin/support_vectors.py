@@ -71,7 +71,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     solver : {"auto", "exact", "low_rank"} or solver value
         "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
         more. A value, with ``solve(K, problem, alpha) -> SmoResult`` for a `DualProblem`, solves
-        on K itself; its ``tol`` is read in the place of the learner's, and ``max_iter``,
+        on K itself; its ``tol`` replaces that of the learner, and ``max_iter``,
         ``shrinking`` and ``verbose`` are not read.
     rank : int, optional
         Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.

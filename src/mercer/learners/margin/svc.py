@@ -10,7 +10,7 @@ from mercer.estimator import estimator
 from mercer.learners.margin.many_classes import ManyClasses
 from mercer.solvers.smo import DualProblem, SmoResult
 
-SHARPENED = 3  # at most so many times NuSVC solves again with a smaller tolerance
+SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
 
 

@@ -53,7 +53,7 @@ def weighted_terms(
 ) -> WeightedTerms:
     """Encode at most ``most`` rows, drawn at random, and the weights of a distance on them.
 
-    Weights that are not given make all terms alike in the mean.
+    If no weights are given, all terms count equally on average.
     """
     if not isinstance(distance, Distance):
         raise TypeError(f"distance={distance!r}: give a distance, such as Minkowski(2).")
@@ -90,23 +90,23 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
     Parameters
     ----------
     distance : Distance, default=None
-        Minkowski with p < inf, `Match` or `Mixed`, whose weights are where the descent starts;
-        where it has none, they make all features alike in the mean. None: Minkowski(2).
+        Minkowski with p < inf, `Match` or `Mixed`. The descent starts with its weights; if it has
+        none, with weights for which all features count equally on average. None: Minkowski(2).
     n_neighbors : int, default=5
     max_iter : int, default=10
         Most rounds over all weights.
     max_samples : int, default=2000
-        Of more rows so many, drawn at random, judge the weights: the distances of all their pairs
-        are held.
+        If there are more rows, the weights are judged on this many, drawn at random. The distances
+        of all their pairs are kept in memory.
     random_state : int, RandomState or None
-        Of ``max_samples``.
+        Seed for drawing ``max_samples`` rows.
 
     Attributes
     ----------
     weights_ : ndarray of shape (d,)
-        With a mean of 1.
+        The weights, divided by their mean.
     distance_ : Distance
-        With these weights, for ``metric=`` of any learner.
+        The distance with these weights, for ``metric=`` of any learner.
     error_ : float
         The leave-one-out error: the share of wrong rows for classes (ties between classes count in
         part), the mean squared error for numbers.

@@ -76,7 +76,7 @@ class FeatureMachine(KernelLearner):
     steps : int >= 0
         Most steps of learning; it ends with the first one that gains less than a fiftieth.
     learning_rows : int
-        The metric is learnt on at most so many different rows, drawn at random, and judged on at
+        The metric is learnt on at most this many different rows, drawn at random, and judged on at
         most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
     solver : {"auto", "cholesky", "low_rank"} or solver value
         Solver of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
@@ -123,7 +123,7 @@ class FeatureMachine(KernelLearner):
         return Training(training.X[rows], y[rows], weights, training.rows[rows], training.shape)
 
     def _learn(self, training: Training, Y: np.ndarray) -> None:
-        """Set ``kernel_`` and what is known of it."""
+        """Set ``kernel_`` and the attributes that describe it."""
         d = training.X.shape[1]
         forms = self._forms(d)
         m = self._affordable_rows(training.X, forms)
@@ -245,7 +245,7 @@ class FeatureMachine(KernelLearner):
         check_solver(self.solver, SOLVERS, ["penalty"])
 
     def _forms(self, d: int) -> list[Form]:
-        """Those of `FORMS` that the parameters leave, with the power that is asked for."""
+        """Those of `FORMS` that the parameters allow, with the given power."""
         norms = (1, 2) if self.norm == "auto" else (self.norm,)
         kinds = {"auto": (False, True), "diagonal": (False,), "full": (True,)}[self.metric]
         if self.metric == "auto" and not 1 < d <= FULL_COLUMNS:
@@ -256,7 +256,7 @@ class FeatureMachine(KernelLearner):
         return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
 
     def _affordable_rows(self, X: Any, forms: list[Form]) -> int:
-        """``learning_rows``, or as many as there are, or as ``memory`` has room for."""
+        """``learning_rows``, or fewer if there are fewer rows or ``memory`` holds fewer."""
         d, full = X.shape[1], any(form.full for form in forms)
         at_once = min(len(forms), count_jobs(self.n_jobs))
 
@@ -301,12 +301,12 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     step_ : int
         The step that was kept.
     dual_coef_ : ndarray of shape (n, outputs)
-        Of the different rows of positive weight, or of the centres, in random order.
+        Coefficients of the different rows of positive weight, or of the centres, in random order.
     intercept_ : ndarray of shape (outputs,)
     X_fit_ : ndarray or sparse matrix
         The samples that ``dual_coef_`` belongs to.
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words.
+        Descriptions of the solver and of the Gram matrix.
     residual_ : float
         Certificate: backward error ("cholesky") or relative residual ("low_rank").
 
@@ -369,7 +369,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     calibration_ : function
-        From the outputs, a score for each class, to probabilities.
+        Makes probabilities from the scores of the classes.
     metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_,
     intercept_, X_fit_, solver_, gram_, residual_
         As in `FeatureMachineRegressor`, with one output for each class, or one for two classes.
@@ -428,5 +428,5 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
 
 def _scores(outputs: np.ndarray) -> np.ndarray:
-    """A score for each class, (n, classes), from outputs of which two classes share one."""
+    """A score for each class, (n, classes); two classes share one output."""
     return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs

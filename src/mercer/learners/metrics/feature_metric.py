@@ -31,7 +31,7 @@ SMALLEST_DEVIATION = 1e-150  # of a column
 FULL_GAIN = (
     0.75  # a full metric is kept if its error is less than that of a diagonal one times this
 )
-FULL_COLUMNS = 400  # with more columns a full metric is not tried without being asked for
+FULL_COLUMNS = 400  # with more columns, a full metric is only tried if metric="full" is given
 
 
 class Form(NamedTuple):
@@ -63,7 +63,7 @@ class FeatureMetric:
     Attributes
     ----------
     kernel : ExponentialPower
-        With the learnt map as its metric, for the columns of X as they were given.
+        The kernel whose metric is the learnt map, for the columns of X as they were given.
     penalty : float
         λ. Fits to more rows need the same one, as the noise of a Gaussian process is the same.
     error : float

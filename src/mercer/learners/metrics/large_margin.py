@@ -46,7 +46,7 @@ class LargeMarginNeighbours(LinearMetric):
     Notes
     -----
     A step costs O(n² (d + n_components + n_neighbors)) operations; n x n matrices are never held.
-    Columns should be scaled alike first. In a class with fewer rows all others are targets.
+    Columns should have similar scales. In a class with fewer rows all others are targets.
 
     References
     ----------

@@ -30,7 +30,7 @@ class NeighbourhoodComponents(LinearMetric):
     Notes
     -----
     A step costs O(n² (d + n_components)) operations; n x n matrices are never held. Columns should
-    be scaled alike first.
+    have similar scales.
 
     References
     ----------

@@ -21,7 +21,7 @@ from mercer.samples import is_number, largest_column
 from mercer.search import Index, fit_index
 
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
-QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
+QUERIES, PAIRS = 256, 2**22  # fewest queries at a time, and about how many neighbours at a time
 
 
 @estimator
@@ -90,8 +90,8 @@ class NeighboursLearner(DistanceLearner):
         message = "a distance is not finite"
         if self.distance_.reads_missing:
             raise ValueError(
-                f"{message}: so many rows that have a known column in common are not there. Ask "
-                "for fewer neighbours, or fill missing numbers in."
+                f"{message}: there are too few rows that have a known column in common. Ask for "
+                "fewer neighbours, or fill missing numbers in."
             )
         if not self.distance_.reads.coordinates:
             raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
@@ -141,7 +141,7 @@ class CountSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         n_neighbors : int, optional
             None: as the learner has it.
         return_distance : bool, default=True
@@ -151,7 +151,7 @@ class CountSearch(NeighboursLearner):
         distances : ndarray of shape (n, k)
             Ascending in each row; only with ``return_distance``.
         indices : ndarray of shape (n, k)
-            Of equally near rows the one of smaller index comes first.
+            If several rows are equally near, the one with the smallest index comes first.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class CountSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         n_neighbors : int, optional
             None: as the learner has it.
         mode : {"connectivity", "distance"}, default="connectivity"
@@ -212,12 +212,12 @@ class RadiusSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         radius : float >= 0, optional
             None: as the learner has it.
         return_distance : bool, default=True
         sort_results : bool, default=False
-            In the order of the distances; otherwise of the indices.
+            Sort the rows by distance; otherwise they are sorted by index.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class RadiusSearch(NeighboursLearner):
         Raises
         ------
         ValueError
-            The radius is no number >= 0, or the results exceed ``memory``.
+            The radius is not a number >= 0, or the results exceed ``memory``.
         """
         if sort_results and not return_distance:
             raise ValueError(
@@ -251,13 +251,13 @@ class RadiusSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         radius : float >= 0, optional
             None: as the learner has it.
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether an edge is 1 or the distance.
         sort_results : bool, default=False
-            The entries of a row in the order of the distances; otherwise of the indices.
+            Sort the entries of a row by distance; otherwise they are sorted by index.
         """
         check_mode(mode)
         distances, indices, starts = self._within(X, radius, sort_results)

@@ -47,7 +47,7 @@ class Weighing(NamedTuple):
     ----------
     weights : {"uniform", "distance", "rank"}, a window's name or callable
     width : float or None
-        Of a window; None is the distance to the (k + 1)-th neighbour.
+        Width of a window; None means the distance to the (k + 1)-th neighbour.
     """
 
     weights: str | Callable

@@ -58,7 +58,7 @@ class Predictor(NeighboursLearner):
         Parameters
         ----------
         X : samples, or None
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class Predictor(NeighboursLearner):
             return self.encode_new(X)
         if self._rows is not None:
             raise ValueError(
-                "X=None asks for the training rows, some of which have weight 0 and were left out: "
+                "X=None means the training rows, but some of them have weight 0 and were left out: "
                 "give X."
             )
         return None
@@ -121,7 +121,7 @@ class ClassColumns(MultiOutputMixin, ClassifierMixin):
         Parameters
         ----------
         X : samples, or None
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
 
         Returns
         -------

@@ -28,14 +28,14 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     Parameters
     ----------
     outlier_label : label, "most_frequent", list of labels or None, default=None
-        The answer where no row within the radius counts; a list has one for each output. A label
-        that is no class of y has probability 0, with a warning. None: an error.
+        The answer for samples without neighbours; a list has one for each output. A label that is
+        not a class of y has probability 0, with a warning. None means an error.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
     outlier_label_ : list or None
-        For each output.
+        The label of outliers for each output.
     outputs_2d_ : bool
         Whether y had several columns.
     algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
@@ -45,7 +45,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     Raises
     ------
     ValueError
-        In predictions: samples without neighbours, and no ``outlier_label``.
+        A prediction has samples without neighbours, and there is no ``outlier_label``.
 
     Notes
     -----

@@ -28,8 +28,8 @@ class Stolp(DistanceLearner):
     where a is the distance to the k-th nearest other row of its own class, and b to the k-th
     nearest row of another class. Rows of a margin below ``outlier_margin`` among all rows are left
     out. The prototypes are then the row of the largest margin of each class, and, one after the
-    other, the row of the least margin among the prototypes (of which the nearest counts), until few
-    enough rows are misclassified.
+    other, the row of the least margin among the prototypes (where only the nearest one counts),
+    until few enough rows are misclassified.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     mistakes_, converged_, reason_, n_iter_
         As in `Perceptron`.
     kernel_, gram_
-        The kernel, bound to the training samples, and the Gram matrix in words.
+        The kernel, bound to the training samples, and a description of the Gram matrix.
 
     Notes
     -----
@@ -255,7 +255,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         return plain_rows(training.X) if kind.coordinates else take_rows(X, training.rows)
 
     def _joined(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
-        """The support vectors and new samples, of which those of weight 0 are left out."""
+        """The support vectors and the new samples of positive weight."""
         if self.kernel_.reads.pairwise:
             raise TypeError(
                 'partial_fit compares new samples with earlier ones, which kernel="precomputed" '

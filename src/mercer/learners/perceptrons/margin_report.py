@@ -65,7 +65,7 @@ class MarginReport:
         Most mistakes that the fit can make, from its own start and with its own weights; infinite
         if the classes are not separable.
     mistakes : ndarray of shape (machines,)
-        Those that the fit made.
+        Number of mistakes that the fit made.
     online : ndarray of shape (machines,)
         Mistakes in one pass over the rows, from 0, in the order that they are given in.
     rank : int or None
@@ -106,7 +106,7 @@ class MarginReport:
             lines.append(
                 f"The numerical rank of K is {self.rank:,}: "
                 + ("the classes overlap for this kernel." if self.rank == self.rows else
-                   f"below {self.rows:,} rows, some are too alike to be told apart in this "
+                   f"below {self.rows:,} rows, some are too similar to be told apart in this "
                    "precision. Give a larger gamma, or remove rows that are nearly equal.")
             )  # fmt: skip
         return "\n".join(lines)
@@ -141,7 +141,7 @@ def margin_report(
     mistakes : list of ndarray
         Mistakes of each machine in each epoch.
     shuffle, seed, epochs
-        Of the fit.
+        Settings of the fit.
 
     Notes
     -----

@@ -65,7 +65,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, d) or (n_classes, d)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Of the last machine, or of the mean.
+        b of the last machine, or of the mean.
     mistakes_ : list of ndarray
         Mistakes of each machine in each of its epochs.
     converged_ : bool

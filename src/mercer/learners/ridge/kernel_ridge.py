@@ -28,23 +28,24 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     dual_coef_ : ndarray of shape (n,) or (n, n_targets)
         α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
     leaves_ : Leaves
-        With ``solver_ == "local"``, the tree: which rows are in which leaf.
+        The tree, which says which rows are in which leaf; only with ``solver_ == "local"``.
     leaf_coef_ : ndarray of shape (leaves, rank) or (leaves, rank, n_targets)
-        With ``solver_ == "local"``, for each leaf the coefficients at the centres, which are beside
-        those of its own rows.
+        Coefficients of each leaf at the centres, in addition to those of its own rows; only with
+        ``solver_ == "local"``.
     X_fit_ : encoded samples
-        That ``dual_coef_`` belongs to: the training samples, or the centres.
+        The samples that ``dual_coef_`` belongs to: the training samples, or the centres.
     centres_ : ndarray of shape (rank,)
-        With ``solver_`` "low_rank" or "local", the numbers of the rows of positive weight that are
-        centres.
+        Numbers of the centres among the rows of positive weight; only with ``solver_`` "low_rank"
+        or "local".
     kernel_ : Kernel
-        As bound to the training samples.
+        The kernel, bound to the training samples.
     alpha_ : float
-        With ``alpha="auto"``, the penalty that was chosen.
+        The penalty that was chosen; only with ``alpha="auto"``.
     left_out_ : ndarray of the shape of y
-        With ``alpha="auto"``, for each row of positive weight the prediction of the fit without it.
+        Prediction for each row of positive weight by the fit without it; only with
+        ``alpha="auto"``.
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words.
+        Descriptions of the solver and of the Gram matrix.
     residual_ : float
         Certificate: backward error (Cholesky) or relative residual (the others).
     n_iter_ : int
@@ -61,9 +62,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     approximation for rows of different ones (Snelson & Ghahramani, "Local and global sparse
     Gaussian process approximations", AISTATS 2007). The leaves halve the rows again and again along
     the direction in which the kernel's features of the centres vary most. With leaves of p rows a
-    fit takes O(n p² / 3 + 2 n p · rank) operations: it grows with n, as that of low rank, and where
-    near rows tell most, its error is near the exact one. A prediction compares a sample with the
-    centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
+    fit takes O(n p² / 3 + 2 n p · rank) operations: it grows with n, as that of low rank, and if
+    near rows matter most, its error is close to the exact one. A prediction compares a sample with
+    the centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
 
     Examples
     --------

@@ -46,16 +46,17 @@ class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
     C : float > 0, default=1.0
         Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
     class_weight : dict or "balanced", optional
-        A factor of the row weights. Note that probabilities then answer for the weighted classes.
+        A factor of the row weights. Note that the probabilities are then those of the weighted
+        classes.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
         "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
         A value solves as `mercer.solvers.NewtonLogistic` does, on the factor that "auto" takes; C
-        and ``fit_intercept`` are put in the place of its fields.
+        and ``fit_intercept`` replace its fields.
     tol : float, default=1e-10
-        On what a Newton step still promises, relative to the objective.
+        Stop if a Newton step would improve the objective by less, relative to its value.
     max_iter : int, default=100
-        Newton steps.
+        Most Newton steps.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class PenaltyPath(FitPath):
     Parameters
     ----------
     values : list
-        Of ``alpha``; those that are no numbers >= 0 are solved on their own, or refused.
+        Values of ``alpha``. Those that are not numbers >= 0 are solved alone, or refused.
     """
 
     def __init__(self, values: list):
@@ -60,10 +60,10 @@ def solve_densely(K: GramOperator, y, w, penalty) -> Result:
 def solve_by_value(
     solver: Any, K: GramOperator, y: np.ndarray, weights: np.ndarray | None, penalty: Any
 ) -> Result:
-    """The solution by a solver value of the user's, with one λ or one for each target in the place
-    of its ``penalty``.
+    """The solution by a solver value of the user's, with one λ or one for each target instead of
+    its ``penalty``.
 
-    A solver that says ``several = False`` is asked for one target after the other.
+    A solver with ``several = False`` gets one target after the other.
     """
     if y.ndim == 1 or getattr(solver, "several", True):
         return _checked(solver, replace(solver, penalty=penalty).solve(K, y, weights), y)
@@ -139,7 +139,7 @@ def least_left_out(
 
 
 def mixed_outputs(Y: np.ndarray) -> np.ndarray:
-    """Y, or of more than 64 targets 64 random sums Y R, whose squared errors tell as much.
+    """Y, or for more than 64 targets 64 random sums Y R, which have about the same squared errors.
 
     With independent signs over √64 in R, E ‖E R‖² = ‖E‖² for any errors E, with a relative variance
     of at most 2 / 64; and all penalties are judged by the same R. A thousand classes would take

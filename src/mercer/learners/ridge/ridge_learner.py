@@ -56,7 +56,7 @@ from mercer.threads import blas_limit
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
 SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
-JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10
+JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and the most factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
 
 
@@ -71,7 +71,7 @@ class Expansion(NamedTuple):
 
 @estimator
 class RidgeLearner(NamedKernel, KernelLearner):
-    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits.
+    """Abstract: (K + λ W⁻¹) a = y, by the given solver or by one that suits.
 
     Parameters
     ----------

@@ -123,9 +123,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
         of full rank have all correlations 1, which means nothing. "auto" takes, of seven values
         from 1e-6 to 1, the one with the largest correlations in five folds held out.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        Of the first view.
+        Kernel of the first view.
     kernel_y : the same, optional
-        Of the second view; None means ``kernel``.
+        Kernel of the second view; None means ``kernel``.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes both Gram matrices; "low_rank" approximates them by ``rank`` centres.
         "auto" is exact up to 1,000 rows where five n x n matrices fit half of ``memory``.
@@ -133,15 +133,15 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
     rank : int, optional
         Centres of "low_rank"; None means 400, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None
-        Of the folds and of the centres.
+        Seed for drawing the folds and the centres.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components,)
-        Of the pairs of functions on the training rows.
+        Correlations of the pairs of functions on the training rows.
     held_out_correlations_ : ndarray of shape (n_components,)
-        On rows that the functions were not fitted to: the mean over five folds; NaN with fewer
-        than ten rows. If they are far below ``correlations_``, the penalty is too small.
+        The same on rows that the functions were not fitted to: the mean over five folds, or NaN
+        with fewer than ten rows. If they are far below ``correlations_``, the penalty is too small.
     alpha_ : float
         The penalty that was used.
     view_x_, view_y_ : View

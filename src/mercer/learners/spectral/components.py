@@ -29,7 +29,7 @@ class Components(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (count,)
-        Eigenvalues λ of K̃, of which those within rounding of 0 are 0.
+        Eigenvalues λ of K̃; those within rounding of 0 are 0.
     vectors : ndarray of shape (m, count)
         Entries of the unit eigenvectors that belong to the m samples.
     coef : ndarray of shape (m, count)
@@ -127,7 +127,7 @@ def components_of_factor(K: FactoredGram, count: int) -> Components:
     signs = _signs(vectors)
     vectors *= signs
     n, coef = K.shape[0], _centred(vectors * roots)
-    # Fᵀ a is Q, but for rounding, which cancels in (f(x) - mean) Fᵀ a
+    # Fᵀ a is Q, up to rounding, which cancels in (f(x) - mean) Fᵀ a
     directions = sum(F.T @ coef[rows].astype(F.dtype) for rows, F in K.strips())
     mean_coef, square = np.full(n, 1 / n), float(mean @ mean)
     return Components(values, vectors, coef, -(mean @ directions), mean_coef, square, lowest, pairs)
@@ -196,7 +196,7 @@ def _inverse_roots(values: np.ndarray) -> np.ndarray:
 
 
 def _centred(coef: np.ndarray) -> np.ndarray:
-    """Columns that sum to 0, as they do but for rounding."""
+    """The same columns, which sum to 0 now without rounding errors."""
     return coef - coef.mean(axis=0)
 
 

@@ -82,11 +82,11 @@ class KernelDiscriminant(
     Penalised discriminant analysis is a ridge regression of the class indicators, followed by an
     eigenproblem of the size of the classes (Hastie, Buja & Tibshirani). Scores are scaled so that
     :math:`(S_W + α I) / n` is the identity on the directions; a sample belongs to the class of the
-    nearest mean, but for the logarithm of its prior. So probabilities are those of Gaussian classes
-    with one covariance.
+    nearest mean, corrected by the logarithm of its prior. So probabilities are those of Gaussian
+    classes with one covariance.
 
     With a narrow kernel the training samples lie nearer to the means of their classes than new
-    ones do, and such probabilities are far too sure. With ``alpha="auto"`` the leave-one-out
+    ones do, and such probabilities are too near to 0 and 1. With ``alpha="auto"`` the leave-one-out
     scores, which are known by then, give the log-probabilities the slope that is most likely on
     them; the classes that are predicted stay the same.
 

@@ -35,7 +35,7 @@ from mercer.threads import fitting
 SOLVERS = ("auto", "exact", "low_rank", "mini_batch")
 ROUNDING = 16  # units of the last digit of k(x, x), below which a squared distance is 0
 NUMBERS = ("eigengap", "silhouette")
-FEW = 500  # up to so many rows all eigenvalues are computed
+FEW = 500  # up to this many rows all eigenvalues are computed
 SHARP = 1e-7  # relative error of eigenvalues of more rows
 
 
@@ -44,7 +44,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to
-    look at, but ``medoids_``: the training sample of each cluster that is nearest to its centre.
+    look at, but there are ``medoids_``: the training sample of each cluster that is nearest to its
+    centre.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         eigenvalues of D⁻¹K, where D has the sums of K's rows, or with the largest mean of
         1 - (distance to the own centre) / (distance to the nearest other one).
     n_init : int >= 1, default=3
-        Starts, of which the one with the least inertia is kept.
+        Number of starts; the one with the least inertia is kept.
     max_iter : int >= 1, default=300
         Most iterations of each start.
     max_clusters : int >= 2, default=10
@@ -80,7 +81,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     medoids_ : ndarray of shape (n_clusters,)
         Row numbers of the medoids.
     inertia_ : float
-        Of K without its correction.
+        Weighted sum of the squared distances to the centres, for K without its correction.
     n_clusters_ : int
         Clusters that have samples.
     scores_ : dict
@@ -92,8 +93,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     n_iter_ : int
     converged_ : bool
     X_fit_, kernel_, gram_, solver_
-        The samples that new ones are compared with, the bound kernel, and in words the Gram matrix
-        and the method.
+        The samples that new ones are compared with, the bound kernel, and descriptions of the Gram
+        matrix and of the method.
 
     Notes
     -----

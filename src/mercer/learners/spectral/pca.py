@@ -60,18 +60,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         centres. "auto" is exact up to 100,000 rows, beyond them of low rank. A value, such as
         ``mercer.solvers.TopEigenSolver(1)``, finds as many eigenpairs as there are components.
     tol : float >= 0, default=0
-        Of "krylov": largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0 means 1e-6.
-        Eigenvalues are then right to about its square.
+        Only for "krylov": the largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0
+        means 1e-6. The error of the eigenvalues is about its square.
     max_iter : int, optional
-        Of "krylov": most products with K; None means 300.
+        Only for "krylov": most products with K; None means 300.
     iterated_power : int >= 0 or "auto", default="auto"
-        Of "randomized": products with K after the first; "auto" is 7, or 4 if a tenth of all
-        components or more are asked for.
+        Only for "randomized": products with K after the first; "auto" is 7, or 4 if at least a
+        tenth of all components is needed.
     remove_zero_eig : bool, default=False
         Whether components with eigenvalue 0 are left out, as they always are if ``n_components``
         is None.
     random_state : int, RandomState or None
-        Of the first block, and of the centres.
+        Seed for the first block of vectors and for choosing the centres.
     copy_X : bool, default=True
         Whether ``X_fit_`` is a copy; if not, X must not be changed afterwards.
     memory : int, str or None
@@ -97,11 +97,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     gamma_ : float
         The γ of a named kernel.
     kernel_ : Kernel
-        As bound to the training samples.
+        The kernel, bound to the training samples.
     n_samples_ : int
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words. The linear kernel with few
-        columns is solved in the "primal".
+        Descriptions of the solver and of the Gram matrix. The linear kernel with few columns is
+        solved in the "primal".
     residual_ : float
         Certificate: the largest residual :math:`\|\tilde K v - λ v\| / λ_1`; 0 for what LAPACK
         decomposed.

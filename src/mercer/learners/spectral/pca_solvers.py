@@ -19,7 +19,7 @@ from mercer.learners.spectral.components import (
 from mercer.solvers import TopEigenSolver
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
-ROUGH = 1e-3  # most error of a kernel value in float32, which only has to give a good start
+ROUGH = 1e-3  # largest error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed
 FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
 TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
@@ -27,7 +27,7 @@ TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
 
 @estimator
 class ComponentLearner(NamedKernel, KernelLearner):
-    """Abstract: components by the ``eigen_solver`` that is asked for or suits."""
+    """Abstract: components by the given ``eigen_solver``, or by one that suits."""
 
     _: KW_ONLY
     eigen_solver: Any = "auto"

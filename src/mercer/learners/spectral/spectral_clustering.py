@@ -49,11 +49,11 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
         "eigengap" chooses from 2 to ``max_clusters`` the number before the largest gap between
         two eigenvalues.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        Similarities that are not negative.
+        The similarities must not be negative.
     n_components : int, optional
         Eigenvectors that the clusters are found from; None means as many as clusters.
     n_init : int >= 1, default=10
-        Starts of k-means, of which the best is kept.
+        Number of starts of k-means; the best one is kept.
     max_clusters : int >= 2, default=10
         Most clusters, where their number is chosen.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
@@ -67,20 +67,21 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
     labels_ : ndarray of shape (n,)
         The cluster of each sample; 0 is the largest.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of D⁻¹ K, from 1 downwards. As many are near 1 as there are clusters that are far apart.
+        Eigenvalues of D⁻¹ K, from 1 downwards. As many are near 1 as there are clusters that are
+        far apart.
     embedding_ : ndarray of shape (n, n_components)
         The eigenvectors e of D⁻¹ K, scaled to Σ_i d_i e_i² = 1.
     scores_ : dict
         If the number was chosen: the gap behind each number of clusters.
     X_fit_, kernel_, gram_, solver_
-        The samples, the bound kernel, and in words the Gram matrix and the method.
+        The samples, the bound kernel, and descriptions of the Gram matrix and of the method.
 
     Notes
     -----
     k-means in the space of the eigenvectors weighs a sample by its degree d_i = Σ_j k(x_i, x_j):
     the normalised cut is a weighted k-means, of which this is the relaxation (Dhillon, Guan &
-    Kulis). A new sample gets Σ_j k(x, x_j) e_j / (λ d(x)), as its neighbours have it. About ten
-    products with K; memory n (10 n_components + 60) numbers beside K.
+    Kulis). A new sample gets Σ_j k(x, x_j) e_j / (λ d(x)), a weighted mean of its neighbours. About
+    ten products with K; memory n (10 n_components + 60) numbers beside K.
 
     References
     ----------
@@ -139,7 +140,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
         m = min(k if self.n_components is None else self.n_components, told)
         E = pairs.coef[:, :m] * _inverse_root(degrees)[:, None]
         E *= np.where((E**3).sum(axis=0) < 0, -1.0, 1.0)  # else the signs would be those of chance
-        unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, by which k-means tells no samples
+        unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, which must not separate samples
         cache = max(self.place.budget(8 * E.size) // 2, 1)
         rows = np.flatnonzero(degrees > 0)  # a sample that is not even like itself is in no cut
         means = KMeansSolver(

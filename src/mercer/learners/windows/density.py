@@ -65,8 +65,8 @@ class KernelDensity(DistanceLearner):
         "tophat", 1 - u² for "epanechnikov", 1 - u for "linear" and cos(π u / 2) for "cosine", which
         are 0 beyond.
     atol, rtol, breadth_first, leaf_size, algorithm
-        Those of scikit-learn, which say there how far a sum over a tree may be wrong. The sum here
-        is exact, hence within any tolerance: they are checked, and change no result.
+        Parameters of scikit-learn, which control the error of a sum over a tree. Here the sum is
+        exact, so they are checked but do not change any result.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ class KernelDensity(DistanceLearner):
     log_volume_ : float
         log(V h^d). It is 0 where V is not known: see the notes.
     log_likelihoods_ : dict
-        With ``bandwidth="auto"``, the mean log-likelihood of left-out rows for each width.
+        Mean log-likelihood of left-out rows for each width; only with ``bandwidth="auto"``.
     distance_ : Distance
     X_fit_ : encoded samples
-        Of positive weight.
+        The samples of positive weight.
     n_features_in_ : int
 
     Notes
@@ -85,7 +85,8 @@ class KernelDensity(DistanceLearner):
     V is exact for each norm of vectors: Minkowski of any p > 0, with weights, Mahalanobis, and
     linear maps of full rank. (scikit-learn divides by the Euclidean V for other norms, too.) For
     strings, sets, tables and other distances there is no volume, and f is
-    :math:`\sum_i w_i K(\rho / h) / W`, a number in [0, 1] that compares samples but is no density.
+    :math:`\sum_i w_i K(\rho / h) / W`, a number in [0, 1] that compares samples but is not a
+    density.
 
     The sum over all rows is exact, by tiles: O(n m) distances and memory O(m). Weights mean
     repetition.
@@ -229,7 +230,7 @@ class KernelDensity(DistanceLearner):
         Raises
         ------
         TypeError
-            The distance is no norm of vectors, so that no sample can be drawn.
+            The distance is not a norm of vectors, so no sample can be drawn.
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples, optional=False)

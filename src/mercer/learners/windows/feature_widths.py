@@ -32,7 +32,7 @@ def learn_feature_widths(
     Parameters
     ----------
     X : encoded samples
-        Of more than 2,000 rows, as many at equal steps learn.
+        If there are more than 2,000 rows, the weights are learnt from 2,000 at equal steps.
     Y : ndarray of shape (n, t)
     w : ndarray of shape (n,)
         Weights of the rows.
@@ -48,7 +48,7 @@ def learn_feature_widths(
     Raises
     ------
     TypeError
-        The distance is no weighted sum of terms.
+        The distance is not a weighted sum of terms.
     """
     if not distance.terms(X):
         distance.term(X[:1], X[:1], 0)  # which says why
@@ -84,8 +84,8 @@ class _Problem:
         self.share = w / max(float(w @ (spread**2).sum(axis=1)), 1e-300)
 
     def start(self) -> np.ndarray:
-        """Weights that make all terms alike in the mean, times those of the distance, at the one
-        width that is best for them."""
+        """Weights for which all terms count equally on average, times those of the distance, at
+        the width that is best for them."""
         X, distance, d = self.X, self.distance, self.distance.terms(self.X)
         step = max(1, X.shape[0] // STRIP)
         some, w = X[::step], self.w[::step] / self.w[::step].sum()

@@ -47,7 +47,7 @@ SHAPES = {
     for name, values in WINDOWS.items()
 }
 
-#: with a width of 1, only the nearest rows count, all alike
+#: with a width of 1, only the nearest rows count, all equally
 NEAREST = Shape(None, 1.0, 1e30)
 
 
@@ -87,9 +87,9 @@ def window_totals(
     Q : ndarray of shape (m, s), optional
         What the squares of the window are multiplied with.
     left_out : ndarray of shape (n,), optional
-        For X that is Z: the share of its own V that each row does not see, in [0, 1].
+        Only if X is Z: the share of its own V that each row does not see, in [0, 1].
     nearest : bool
-        Whether the nearest rows, all alike, stand for a window that is empty.
+        Whether the nearest rows, which count equally, replace a window that is empty.
     place : Place
         Memory and threads.
 
@@ -162,9 +162,9 @@ def neighbour_totals(
     Parameters
     ----------
     index : Index
-        Of the rows of V.
+        Index of the rows of V.
     X : samples or None
-        None: the training rows, none of which is in its own window.
+        None means the training rows; no row is in its own window.
     widths : ndarray of shape (G,), or None
         None: the distance to the (k + 1)-th neighbour of each row.
     """
@@ -207,7 +207,8 @@ def typical_distance(distance: Distance, X: Any) -> float:
 def _of_nearest(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
     """K(ρ / h) of the nearest rows, (n, k), up to a factor for each row.
 
-    At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows, all alike.
+    At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows count, all
+    equally.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if shape.values is None:

@@ -37,7 +37,7 @@ def riccati(A: Any, U: Any, Q: Any) -> np.ndarray:
     ------
     TypeError, ValueError
         For matrices that are not numbers, not finite, of other shapes, not symmetric, or with
-        negative eigenvalues; and where there is no such solution.
+        negative eigenvalues; or if there is no such solution.
 
     Notes
     -----

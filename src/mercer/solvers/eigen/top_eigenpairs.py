@@ -58,10 +58,10 @@ class TopEigenSolver:
         row and eigenpair, or less with less memory and more products; None means half of the free
         memory.
     random_state : int, RandomState or None
-        Of the first block.
+        Seed for the first block of vectors.
     patience : int, optional
-        Stop after so many products that did not halve the residual, which may then be smaller than
-        what ``tol`` allows for rounding: for a matrix that only has to give a good start.
+        Stop after this many products that did not halve the residual, which may then be smaller
+        than what ``tol`` allows for rounding: for a matrix that only has to give a good start.
 
     Notes
     -----

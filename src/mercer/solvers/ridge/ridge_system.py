@@ -29,7 +29,7 @@ class RidgeSystem:
     K : GramOperator of shape (n, n)
         Symmetric, and "factorise" is cheap.
     weights : array of shape (n,) or None
-        At least 0, and not all 0.
+        Weights of the rows: at least 0, and not all 0.
     """
 
     def __init__(self, K: GramOperator, weights: np.ndarray | None = None):

@@ -9,7 +9,8 @@ Cholesky factor of the whole block. The problem is, with Q = y yᵀ ∘ K,
 
 With s = C - α and multipliers z, u of the bounds and ν of the sums, the optimum has
 Qα + q - Aν - z + u = 0, where a column of A is y in one group and 0 elsewhere, and α z = s u = 0.
-A step solves these equations, linear but for the products, with products μ that go to 0.
+A step solves these equations, which are linear except for the products, with products μ that
+go to 0.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def interior_point(
     K = K.astype(np.float64)
     Q = K * np.outer(y, y)
     part = K @ (y * alpha)
-    force = float(np.ptp(f - part))  # of the linear term, which may be 0 but for rounding errors
+    force = float(np.ptp(f - part))  # of the linear term, which may be 0 up to rounding errors
     force = force if force > 1e-12 * np.abs(part).max() else 0.0
     peak, largest = float(K.diagonal().max()), C[np.isfinite(C)].max(initial=0.0)
     unit = min((x for x in (largest, peak and force / peak) if x > 0), default=0.0)
@@ -92,7 +93,7 @@ def _minimise(
         solve = _factored(Q, z / alpha + u / s, A, rounding)
         if solve is None:
             break
-        # first the step to μ = 0, which tells how small μ can become, then the step that is taken
+        # first the step to μ = 0, which shows how small μ can become, then the step that is taken
         toward = np.zeros_like(q), np.zeros_like(q)
         for predicting in (True, False):
             lower, upper = toward[0] / alpha - z, toward[1] / s - u

@@ -48,7 +48,7 @@ class Machines:
     Parameters
     ----------
     alpha : ndarray of shape (machines, n)
-        Where they start.
+        Coefficients with which they start.
     bias : ndarray of shape (machines,)
     learns_bias : bool
         Whether b changes as well, at the same rate as α.
@@ -100,7 +100,7 @@ class Machines:
         return self.taken(np.arange(self.alpha.shape[1]))
 
     def widened(self, n: int) -> Machines:
-        """The same machines on n samples, of which those that are added have α = 0."""
+        """The same machines on n samples; the added samples have α = 0."""
         more = n - self.alpha.shape[1]
         found = self.copied()
         found.alpha, found.lag = (np.pad(a, ((0, 0), (0, more))) for a in (self.alpha, self.lag))
@@ -157,7 +157,7 @@ class PerceptronSolver:
     patience : int >= 1
     shuffle : bool
     seed : int or RandomState
-        Of the orders.
+        Seed for the orders of the samples.
     budget : int, optional
         Most support vectors of each machine, for `stream`.
     cache_bytes : int

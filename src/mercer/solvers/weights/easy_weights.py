@@ -27,7 +27,7 @@ class EasyWeights:
     tol : float, default=1e-4
         The duality gap, relative to the value, at which it stops.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----

@@ -54,7 +54,7 @@ class Optimum(NamedTuple):
         J(K), the sum over the machines, and its duality gap.
     duals : list of Dual
     starts : list of ndarray
-        From where a solver of each machine can start for another K.
+        Where the solver of each machine can start for another K.
     """
 
     value: float
@@ -120,7 +120,7 @@ class HingeMachines(Machines):
     tol : float
         The duality gap of each machine, relative to its value.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
     """
 
     problems: list[DualProblem]
@@ -174,7 +174,7 @@ class RidgeMachine(Machines):
         λ.
     weights : ndarray of shape (n,), optional
     memory : int, str or None
-        As of `mercer.gram.gram`; K and its factor are held in any case.
+        The same as for `mercer.gram.gram`; K and its factor are held in any case.
     """
 
     Y: np.ndarray
@@ -203,7 +203,7 @@ class RidgeMachine(Machines):
 
 
 def _some(free: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the variables, spread over all of them."""
+    """At most ``most`` of the variables, spread over all of them."""
     return free if len(free) <= most else free[np.linspace(0, len(free) - 1, most).astype(int)]
 
 

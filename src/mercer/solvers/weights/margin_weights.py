@@ -62,11 +62,11 @@ class MarginWeights:
         The duality gap, relative to J, at which it stops.
     max_iter : int, default=200
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----
-    A step costs a machine on :math:`\sum_t \mu_t K_t`, of which only kernels of positive weight are
+    A step costs a machine on :math:`\sum_t \mu_t K_t`, where only kernels of positive weight are
     computed, and a product of each :math:`K_t` between support vectors.
 
     References

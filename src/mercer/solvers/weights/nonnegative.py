@@ -121,9 +121,9 @@ def _solved(Q: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def equal_if_none(weights: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The weights that a solver found, and whether any kernel tells anything.
+    """The weights that a solver found, and whether any of them is not 0.
 
-    If all weights are 0, none does: then all are equal, with the sum 1.
+    If all weights are 0, no kernel is related to the targets: then all are equal, with the sum 1.
 
     Examples
     --------
