@@ -29,7 +29,7 @@ class_weight : dict or "balanced", optional
     Weight of each class, a factor of its rows' weights. "balanced" gives all classes the same total
     weight.
 rank : int, optional
-    Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
+    Centres of "low_rank"; None means 1000, or fewer if ``memory`` is too small.
 memory : int, str or None
     Budget in bytes or as "4GB"; None means half of what is free.
 n_jobs : int or None

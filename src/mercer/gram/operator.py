@@ -82,7 +82,7 @@ class GramOperator(ABC):
         return 0
 
     def beside(self, memory: int | float | str | None = None) -> Place:
-        """What is left where it lives beside this matrix; or that ``memory``, if it is given."""
+        """What this matrix leaves of the memory where it lives; or ``memory``, if it is given."""
         if memory is None:
             return self.place.beside(self.kept_bytes)
         return replace(self.place, memory=memory)
@@ -178,7 +178,7 @@ class GramOperator(ABC):
     def eigenpairs(self, memory: int | float | str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All eigenvalues (n,) of a symmetric K, ascending, and eigenvectors as columns (n, n).
 
-        ``memory`` is the budget beside K; None means what is left beside it where it lives.
+        ``memory`` is the budget in addition to K; None means what K leaves where it lives.
         """
         fast = self.beside(memory).holds(3 * self.nbytes)
         return eigenpairs(self._shifted(0.0), in_place=not fast)

@@ -46,7 +46,7 @@ from mercer.threads import blas_limit, forget
 
 NORMALISE = ("auto", "diagonal", "trace", None)
 JUDGED_ROWS = 300  # on which a kernel is tested that may not be positive semidefinite
-BESIDE = 3  # matrices beside those of the kernels, if all are kept
+BESIDE = 3  # matrices in addition to those of the kernels, if all are kept
 
 
 def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:

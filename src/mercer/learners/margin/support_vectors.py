@@ -1,4 +1,4 @@
-"""What all support vector machines share: solver, support vectors, certificate, predictions.
+"""What support vector machines have in common: solver, support vectors, certificate, predictions.
 
 `SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
 OneClassSVM (one_class.py). A subclass defines its dual problems; this class chooses the Gram

@@ -50,7 +50,7 @@ from mercer.threads import blas_limit, count_jobs, fitting
 SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
-SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and what stands beside
+SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and temporary arrays
 FOLDS = 5  # that stand for leaving out one row, where the solver is a value
 ROWS = 64  # bytes for each entry of the learning rows
 
@@ -83,7 +83,7 @@ class FeatureMachine(KernelLearner):
         centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``. A value
         is one for `KernelRidge`; probabilities then come from five folds.
     rank : int, optional
-        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
+        Centres of the low-rank machine; None means 2000, or fewer if ``memory`` is too small.
     random_state : int, RandomState or None
         Seed for choosing the rows that the metric is learnt on, and the centres.
     """
@@ -363,7 +363,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
     All classes share one kernel, one metric and one factorisation, so that many classes cost
-    hardly more than two.
+    little more than two.
 
     Attributes
     ----------

@@ -172,7 +172,7 @@ def learn_metric(
     a choice, like a bandwidth. A step solves about 5 to 12 systems of the learning rows m, O(m³)
     each, and O(m² d outputs) for the gradients: 0.2 to 0.5 s for 1,200 rows on one core. BLAS has
     one thread: the factorisations are so small that two threads gain a third when nothing else
-    runs, and were 50 times slower beside other processes. Memory: about 6 m² floats.
+    runs, and were 50 times slower when other processes were running. Memory: about 6 m² floats.
 
     References
     ----------

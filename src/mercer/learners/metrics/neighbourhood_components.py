@@ -18,7 +18,7 @@ class NeighbourhoodComponents(LinearMetric):
     .. math:: \max_A \sum_i \sum_{j: y_j = y_i} p_{ij}, \quad
         p_{ij} = \frac{\exp(-\|A (x_i - x_j)\|^2)}{\sum_{l \ne i} \exp(-\|A (x_i - x_l)\|^2)}.
 
-    The parameters of scikit-learn's NeighborhoodComponentsAnalysis mean what they mean there.
+    Parameters of scikit-learn's NeighborhoodComponentsAnalysis have the same meaning here.
 
     Attributes
     ----------

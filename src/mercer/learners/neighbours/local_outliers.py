@@ -52,9 +52,10 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     Parameters
     ----------
     n_neighbors : int >= 1, default=20
-        k. Of fewer rows all others are neighbours, with a warning.
+        k. If there are fewer rows, all others are neighbours, with a warning.
     contamination : "auto" or float in (0, 0.5], default="auto"
-        The share of the training rows that are outliers. "auto": those of a factor above 1.5.
+        The share of the training rows that are outliers. "auto" means those with a factor above
+        1.5.
     novelty : bool, default=False
         Whether new samples are judged (``predict``, ``score_samples`` and ``decision_function``),
         instead of the training rows (``fit_predict``).
@@ -62,7 +63,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     Attributes
     ----------
     negative_outlier_factor_ : ndarray of shape (n,)
-        -LOF of the training rows.
+        The value -LOF of each training row.
     n_neighbors_ : int
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.

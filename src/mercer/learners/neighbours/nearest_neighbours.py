@@ -20,28 +20,28 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     n_neighbors : int >= 1, default=5
         Neighbours of a query of `kneighbors`.
     radius : float >= 0, default=1.0
-        Radius of a query of `radius_neighbors`; a row at this very distance is within it.
+        Radius of a query of `radius_neighbors`; rows at exactly this distance are included.
 
     Attributes
     ----------
     algorithm_ : str
-        How it searches.
+        Name of the search algorithm.
     distance_ : Distance
-        Bound to the training samples.
+        The distance, bound to the training samples.
     effective_metric_ : str or object
         The same as in scikit-learn.
     effective_metric_params_ : dict
     n_samples_fit_ : int
     X_fit_ : encoded samples
     index_ : Index
-        What searches. ``index_.save(path)`` writes it for `mercer.search.Index.load`.
+        The index that is searched. ``index_.save(path)`` writes it for `mercer.search.Index.load`.
 
     Notes
     -----
-    Neighbours and ties are those of scikit-learn, with one rule: of equally near rows the one of
-    smaller index comes first. With "precomputed" distances X may be a sparse matrix of known
-    neighbours, as `kneighbors_graph` makes it with ``mode="distance"``. Results do not depend on
-    ``memory`` and ``n_jobs``.
+    Neighbours and ties are those of scikit-learn, with one rule: if rows are equally near, the
+    one with the smallest index comes first. With "precomputed" distances X may be a sparse matrix
+    of known neighbours, as `kneighbors_graph` makes it with ``mode="distance"``. Results do not
+    depend on ``memory`` and ``n_jobs``.
 
     Examples
     --------

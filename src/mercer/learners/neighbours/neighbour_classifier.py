@@ -44,11 +44,11 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     Notes
     -----
-    Of equally near rows those of smaller index are the neighbours. Of classes with equal votes the
-    first in the order of ``classes_`` wins, and of equal scores those of the smallest width, then
-    of the smallest k. Where a window is empty, or a function gives weight 0 to all, the nearest row
-    decides. A row of weight 2 is two neighbours; leave-one-out leaves it out with all of its
-    weight. Predictions cost one search; without ``n_neighbors``, q n distances.
+    If rows are equally near, those with the smallest index are the neighbours. If classes have
+    equal votes, the first one in the order of ``classes_`` wins. If scores are equal, the smallest
+    width wins, then the smallest k. If a window is empty, or a function gives weight 0 to all rows,
+    the nearest row decides. A row of weight 2 counts as two neighbours; leave-one-out leaves it out
+    with all of its weight. Predictions cost one search; without ``n_neighbors``, q n distances.
 
     See Also
     --------

@@ -156,7 +156,7 @@ class CountSearch(NeighboursLearner):
         Raises
         ------
         ValueError
-            There are fewer than ``n_neighbors`` training rows, beside the row itself.
+            There are fewer than ``n_neighbors`` training rows, not counting the row itself.
         """
         check_is_fitted(self)
         Z = None if X is None else self.encode_new(X)

@@ -33,8 +33,8 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
 
     Notes
     -----
-    Of equally near rows those of smaller index are the neighbours. Where a window is empty, the
-    nearest row decides. A row of weight 2 is two neighbours.
+    If rows are equally near, those with the smallest index are the neighbours. If a window is
+    empty, the nearest row decides. A row of weight 2 counts as two neighbours.
 
     Examples
     --------

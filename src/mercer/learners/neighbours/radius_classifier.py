@@ -49,8 +49,8 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
     Notes
     -----
-    Of classes with equal votes the first in the order of ``classes_`` wins. A row of weight 2 is
-    two neighbours.
+    If classes have equal votes, the first one in the order of ``classes_`` wins. A row of weight 2
+    counts as two neighbours.
 
     See Also
     --------

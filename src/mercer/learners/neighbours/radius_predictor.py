@@ -23,12 +23,12 @@ class RadiusPredictor(Predictor, RadiusSearch):
     Parameters
     ----------
     radius : float >= 0
-        r, in units of the distance. A row at this very distance is within it.
+        r, in units of the distance. Rows at exactly this distance are included.
     weights : {"uniform", "distance"}, a window's name or callable
-        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; a window K(ρ / r)
-        is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube". A
-        function takes the distances of all neighbours of some samples, as one array, and returns a
-        weight >= 0 for each.
+        "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. A window
+        K(ρ / r) is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube".
+        A function takes the distances of all neighbours of some samples, as one array, and returns
+        a weight >= 0 for each.
     """
 
     radius: float = 1.0
@@ -70,7 +70,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
             return called(self.weights, D)
         if self.weights != "distance":
             return window(self.weights, D, float(self.radius))
-        # 1 / d, in units of the nearest; rows at distance 0 leave nothing to the others
+        # 1 / d, in units of the nearest; rows at distance 0 get all the weight
         counts = np.diff(starts)
         least = np.minimum.reduceat(D, starts[:-1][counts > 0]) if len(D) else D
         least = np.repeat(least, counts[counts > 0])

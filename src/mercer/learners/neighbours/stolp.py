@@ -34,10 +34,11 @@ class Stolp(DistanceLearner):
     Parameters
     ----------
     n_neighbors : int >= 1, default=5
-        k of the margins among all rows; of a smaller class, its size. With 1, the neighbours of an
-        outlier look like outliers themselves.
+        k of the margins among all rows, or the size of a class that is smaller. With 1, the
+        neighbours of an outlier look like outliers too.
     outlier_margin : float in [-1, 1], default=0.0
-        Rows of a smaller margin are outliers; -1 keeps all. One row of each class stays.
+        Rows with a smaller margin are outliers; -1 keeps all rows. At least one row of each class
+        is kept.
     max_error : float in [0, 1), default=0.0
         The share of the rows without outliers that may be misclassified at the end.
 
@@ -48,14 +49,14 @@ class Stolp(DistanceLearner):
     outliers_ : ndarray
         Row numbers of the outliers.
     margins_ : ndarray of shape (n,)
-        Among all rows.
+        The margin of each row among all rows.
     classes_ : ndarray of shape (n_classes,)
     kept_share_ : float
         m / n.
     error_before_ : float
-        Share of all rows that the nearest of all others misclassifies.
+        Share of all rows that are misclassified by the nearest other row.
     error_after_ : float
-        Share of all rows, outliers too, that the nearest prototype misclassifies.
+        Share of all rows, outliers too, that are misclassified by the nearest prototype.
     errors_ : ndarray
         Share of the rows without outliers that are misclassified, from the first prototypes of all
         classes on, after each further one.
@@ -64,9 +65,9 @@ class Stolp(DistanceLearner):
 
     Notes
     -----
-    Of rows with equal margins the one of smaller index comes first. A row that is equally near to
-    prototypes of two classes counts as misclassified. O(n²) distances for the margins, and O(n m)
-    for m prototypes.
+    If rows have equal margins, the one with the smallest index comes first. A row that is equally
+    near to prototypes of two classes counts as misclassified. O(n²) distances for the margins, and
+    O(n m) for m prototypes.
 
     References
     ----------

@@ -50,8 +50,9 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     Parameters
     ----------
     budget : int, optional
-        Most support vectors of each machine. Before one more is kept, that with the least
-        :math:`α_i^2 k(x_i, x_i)` is dropped, the oldest of equals; only with ``combine="last"``.
+        Most support vectors of each machine. Before another one is kept, the one with the smallest
+        :math:`α_i^2 k(x_i, x_i)` is dropped (the oldest if several are equal); only with
+        ``combine="last"``.
 
     Attributes
     ----------
@@ -273,7 +274,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
             joined = self.kernel_.encode(raw, self.X_fit_)
         return training._replace(X=joined, weights=training.all_weights), raw
 
-    # --- what it knows --------------------------------------------------------------------------
+    # --- the report -----------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
         check_is_fitted(self)

@@ -44,7 +44,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
     at most (R/γ)² of them, in any order of the rows; `margin_report` computes this bound. The
-    parameters of scikit-learn's Perceptron mean what they mean there.
+    parameters of scikit-learn's Perceptron have the same meaning here.
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     reason_ : str
         Why the fit stopped.
     n_iter_ : int
-        Epochs, of the machine with most.
+        Number of epochs of the machine that needed most.
     t_ : float
-        Rows visited by the machine with most, plus 1.
+        Number of rows that this machine visited, plus 1.
 
     Notes
     -----
     O(d) operations for a row. A weight of a row is a factor of its η, as in scikit-learn: weight 2
-    is not quite the row twice. Rows of weight 0 are left out. If the classes are not separable the
-    fit ends all the same, by ``tol`` or ``max_iter``: then ``converged_`` is False.
+    is not exactly the row twice. Rows of weight 0 are left out. If the classes are not separable
+    the fit still ends, by ``tol`` or ``max_iter``: then ``converged_`` is False.
 
     References
     ----------
@@ -268,7 +268,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
             certificate="number of mistakes in the last epoch",
         ).conclude()  # fmt: skip
 
-    # --- what it knows --------------------------------------------------------------------------
+    # --- the report -----------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
         check_is_fitted(self)

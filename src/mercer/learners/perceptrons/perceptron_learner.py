@@ -41,11 +41,11 @@ class Votes(NamedTuple):
     place : ndarray of shape (changes,), int
         The support vector of each change.
     change : ndarray of shape (changes,)
-        What was added to its coefficient, and to b if it is learnt.
+        Number that was added to its coefficient, and to b if b is learnt.
     times : ndarray of shape (changes,)
         How many samples were visited before each change.
     total : float
-        How many were visited in all.
+        Number of samples that were visited in total.
     """
 
     place: np.ndarray = np.empty(0, np.int64)
@@ -85,18 +85,18 @@ class PerceptronClassifier(OutputClassifier, ABC):
     max_iter : int >= 1
         Most epochs.
     tol : float >= 0 or None
-        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs.
-        None: only an epoch without mistakes, or ``max_iter``, ends the fit.
+        Stop if the mean of max(0, -y f) falls by less than this in ``n_iter_no_change`` epochs.
+        None means that only an epoch without mistakes, or ``max_iter``, ends the fit.
     shuffle : bool
-        A new order of the rows in each epoch; False for the given one.
+        Visit the rows in a new order in each epoch; False keeps the given order.
     verbose : int
         Print the mistakes of each machine at the end.
     eta0 : float > 0
-        η. Without a penalty and a start it changes only the length of w.
+        Learning rate η. Without a penalty and without a start it only changes the length of w.
     random_state : int, RandomState or None
-        Seed of the orders and of the rows held out.
+        Seed for the orders of the rows and for the rows held out.
     early_stopping : bool
-        Hold out rows, and stop where the accuracy on them no longer rises.
+        Hold out rows, and stop when the accuracy on them no longer rises.
     validation_fraction : float in (0, 1)
         Share of the rows that is held out.
     n_iter_no_change : int >= 1
@@ -143,7 +143,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
 
     @abstractmethod
     def margin_report(self, X: Any, y: Any) -> MarginReport:
-        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
+        """The bound on the mistakes, the best margin behind it, and the mistakes that were made.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
         """
 
     def _check_steps(self) -> None:
-        """Check the parameters of both."""
+        """Check the parameters that both perceptrons have."""
         check_positive("eta0", self.eta0)
         for name in ("max_iter", "n_iter_no_change"):
             check_count(name, getattr(self, name), optional=False)
@@ -170,7 +170,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
         count_jobs(self.n_jobs)
 
     def _check_stream(self) -> None:
-        """Refuse what needs to see all rows."""
+        """Refuse parameters that need all rows."""
         if self.early_stopping:
             raise ValueError(
                 "early_stopping=True needs all rows: use fit, or early_stopping=False."
@@ -214,7 +214,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
             ) from None
 
     def _count(self, mistakes: list[np.ndarray]) -> None:
-        """Keep the mistakes of each machine in each epoch, and what follows from them."""
+        """Store the mistakes of each machine in each epoch, and what is computed from them."""
         self.mistakes_ = mistakes
         self.n_iter_ = max(len(made) for made in mistakes)
         self.converged_ = all(made[-1] == 0 for made in mistakes)

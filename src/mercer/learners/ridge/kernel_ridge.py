@@ -21,7 +21,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     .. math:: α = \arg\min \sum_i w_i (y_i - f(x_i))^2 + λ α^\top K α
                 = (K + λ W^{-1})^{-1} y.
 
-    The parameters of scikit-learn's KernelRidge mean what they mean there.
+    Parameters of scikit-learn's KernelRidge have the same meaning here.
 
     Attributes
     ----------
@@ -52,11 +52,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
 
     Notes
     -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 its absence. A singular system
-    (alpha=0 and duplicate rows, say) gets the solution of minimum norm and a ConvergenceWarning.
-    There is no intercept: centre y, or add a constant kernel. `mercer.solvers.EigenSolver` has
-    leave-one-out predictions for many λ. Fits that differ in alpha alone share their work by
-    ``path = model.new_path(alphas)`` and ``fit(X, y, fit_path=path)``, which `KernelSearchCV` does.
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. A singular
+    system (for example alpha=0 and duplicate rows) gets the solution of minimum norm and a
+    ConvergenceWarning. There is no intercept: centre y, or add a constant kernel.
+    `mercer.solvers.EigenSolver` has leave-one-out predictions for many λ. Fits that differ in alpha
+    alone share their work by ``path = model.new_path(alphas)`` and ``fit(X, y, fit_path=path)``,
+    which `KernelSearchCV` does.
 
     The local machine replaces K by K̂, which is K for rows of one leaf and its low-rank
     approximation for rows of different ones (Snelson & Ghahramani, "Local and global sparse

@@ -22,8 +22,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
 
     Two classes give one regression, more give one for each class; the class of the largest
-    output wins. The counterpart of scikit-learn's RidgeClassifier, and far cheaper to fit than a
-    support vector machine: all classes share one factorisation.
+    output wins. It is the counterpart of scikit-learn's RidgeClassifier, and far cheaper to fit
+    than a support vector machine: all classes share one factorisation.
 
     Parameters
     ----------

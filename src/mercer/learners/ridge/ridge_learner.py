@@ -84,13 +84,13 @@ class RidgeLearner(NamedKernel, KernelLearner):
         "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
         holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
         centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
-        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" takes the
-        first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``, else
-        conjugate gradients; beyond, low rank.
-        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
-        needs.
+        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" means
+        Cholesky up to 20,000 rows if both matrices fit ``memory``, otherwise conjugate gradients;
+        and low rank for more rows.
+        A named solver raises MemoryError if it does not fit ``memory``; the message says how many
+        bytes it needs.
         A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
-        solves for all rows: ``alpha`` takes the place of its ``penalty``, its other fields stay,
+        solves for all rows: ``alpha`` replaces its ``penalty``, its other fields stay as they are,
         and ``tol``, ``max_iter`` and ``rank`` are not read.
     tol : float
         Relative residual at which conjugate gradients stop.
@@ -100,8 +100,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
         Centres of the low-rank machine (None: 2000), of the local one (None: 500) or of the
         preconditioner (None: 10 √n), fewer by default where ``memory`` holds fewer.
     leaf_rows : int >= 2, optional
-        Most rows of a leaf of the local machine; None means 2000, or fewer where ``memory`` is
-        short.
+        Most rows of a leaf of the local machine; None means 2000, or fewer if ``memory`` is
+        too small.
     """
 
     alpha: Any = 1.0

@@ -131,7 +131,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
         "auto" is exact up to 1,000 rows where five n x n matrices fit half of ``memory``.
         A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
-        Centres of "low_rank"; None means 400, or fewer where ``memory`` holds fewer.
+        Centres of "low_rank"; None means 400, or fewer if ``memory`` is too small.
     random_state : int, RandomState or None
         Seed for drawing the folds and the centres.
 

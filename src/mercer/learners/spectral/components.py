@@ -1,4 +1,4 @@
-"""The principal components of a centred Gram matrix, found by whichever way suits.
+"""The principal components of a centred Gram matrix, found in the way that suits it.
 
 All ways end in the same form. With K̃ the Gram matrix of the features minus their mean φ̄, and
 K̃ v = λ v, the score of a sample is y(x) = Σ_i a_i k(x, x_i) + b with a = v / √λ: as K̃ has rows that
@@ -67,7 +67,7 @@ class Components(NamedTuple):
 
 
 def components_of_matrix(K: GramOperator, count: int) -> Components:
-    """From all of K̃: O(n³) operations and, beside K, three matrices of its size."""
+    """From all of K̃: O(n³) operations, and three matrices of the size of K in addition to K."""
     centred = CentredGram(K)
     return _of_all_rows(centred, dense_eigenpairs(centred, count))
 

@@ -68,7 +68,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         linear kernel is always solved in the space of its samples. A value, with
         ``solve(K, weights)`` and the field ``clusters``, has its own number of starts and steps.
     rank : int, optional
-        Columns of the factor (None: 300, or fewer where ``memory`` holds fewer).
+        Columns of the factor (None: 300, or fewer if ``memory`` is too small).
     batch_size : int, default=4096
         Samples of a step of "mini_batch", which has ``max_iter`` steps.
     random_state : int, RandomState or None

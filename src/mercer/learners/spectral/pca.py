@@ -40,7 +40,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     .. math:: \tilde K = H K H, \quad H = I - \tfrac1n 1 1^\top, \quad \tilde K v_k = λ_k v_k,
         \qquad y_k(x) = \tfrac1{\sqrt{λ_k}} \sum_i v_{ik} \tilde k(x, x_i).
 
-    The parameters and attributes of scikit-learn's KernelPCA mean what they mean there.
+    Parameters and attributes of scikit-learn's KernelPCA have the same meaning here.
 
     Parameters
     ----------

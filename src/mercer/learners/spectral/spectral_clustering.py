@@ -81,7 +81,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
     k-means in the space of the eigenvectors weighs a sample by its degree d_i = Σ_j k(x_i, x_j):
     the normalised cut is a weighted k-means, of which this is the relaxation (Dhillon, Guan &
     Kulis). A new sample gets Σ_j k(x, x_j) e_j / (λ d(x)), a weighted mean of its neighbours. About
-    ten products with K; memory n (10 n_components + 60) numbers beside K.
+    ten products with K; memory n (10 n_components + 60) numbers in addition to K.
 
     References
     ----------

@@ -51,7 +51,7 @@ class KernelDensity(DistanceLearner):
     .. math:: f(x) = \frac{1}{W V h^d} \sum_i w_i K(\rho(x, x_i) / h), \quad
         W = \sum_i w_i, \quad V = \int K(\rho(v, 0)) \, dv.
 
-    The parameters of scikit-learn's KernelDensity mean what they mean there.
+    Parameters of scikit-learn's KernelDensity have the same meaning here.
 
     Parameters
     ----------

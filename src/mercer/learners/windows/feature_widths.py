@@ -43,7 +43,7 @@ def learn_feature_widths(
 
     Notes
     -----
-    O(n² d) operations for each of at most 60 evaluations; memory O(n) beside a strip of 256 rows.
+    O(n² d) operations for each of at most 60 evaluations; memory O(n), and a strip of 256 rows.
 
     Raises
     ------

@@ -74,10 +74,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     Notes
     -----
     A prediction costs O(n m) distances for n queries and m rows, or one search for neighbours, and
-    memory O(n + m) beside the tiles. A local line takes O(n m d²) operations and O(m d²) memory.
-    Weights mean repetition, except that the number of neighbours counts rows. A sum over a Gaussian
-    window is measured from the nearest row, so that it is not 0 far away: there the nearest rows
-    decide.
+    memory O(n + m) in addition to the tiles. A local line takes O(n m d²) operations and O(m d²)
+    memory. Weights mean repetition, except that the number of neighbours counts rows. A sum over a
+    Gaussian window is measured from the nearest row, so that it is not 0 far away: there the
+    nearest rows decide.
 
     Standard errors are :math:`s(x) (\sum_i l_i^2)^{1/2}` with the weights :math:`l_i` that targets
     have in a(x), where s(x)² is the mean over the same window of squared leave-one-out errors, each

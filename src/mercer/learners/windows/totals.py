@@ -95,9 +95,9 @@ def window_totals(
 
     Notes
     -----
-    O(n m (G + c)) operations beside the distances. If the widths of a window without end are such
-    that each exponent is twice the one before (:math:`h_{g+1} = h_g 2^{-1 / power}`), there is one
-    exponential for each pair, and squares for the other widths.
+    O(n m (G + c)) operations in addition to the distances. If the widths of a window without end
+    are such that each exponent is twice the one before (:math:`h_{g+1} = h_g 2^{-1 / power}`),
+    there is one exponential for each pair, and squares for the other widths.
     """
     widths = np.asarray(widths, np.float64)
     Q = np.zeros((len(V), 0)) if Q is None else Q

@@ -54,7 +54,7 @@ class TopEigenSolver:
     max_iter : int, default=300
         Most products with K.
     memory : int, str or None
-        Budget in bytes or as "4GB" for what stands beside K, which is about 200 numbers for each
+        Budget in bytes or as "4GB" in addition to K: the work takes about 200 numbers for each
         row and eigenpair, or less with less memory and more products; None means half of the free
         memory.
     random_state : int, RandomState or None
@@ -212,7 +212,7 @@ def _orthonormal(new: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
-    """The same from the whole matrix: O(n³) operations, and two matrices beside K at most."""
+    """The same from the whole matrix: O(n³) operations, and up to two matrices besides K."""
     A = K.block(slice(None), slice(None)).T  # in Fortran order, as LAPACK overwrites it
     refuse_overflow(A)
     n = len(A)

@@ -27,12 +27,12 @@ class ConjugateGradientSolver:
 
     Notes
     -----
-    K has to be positive semidefinite, and gives products alone (beside what the preconditioner
-    asks for); memory: 6 n · outputs float64 and the preconditioner's. The certificate
-    (``Result.gap``) is the largest relative residual.
-    Differences from the textbook: (1) outputs that have converged leave the products; (2) the
-    Polak-Ribière β, since a preconditioner in float32 is not quite a fixed linear map; (3) the
-    recursive residual is checked against the true one before it is believed.
+    K has to be positive semidefinite, and only its products are needed (apart from what the
+    preconditioner asks for); memory: 6 n · outputs float64 and the preconditioner's. The
+    certificate (``Result.gap``) is the largest relative residual. Differences from the textbook:
+    (1) outputs that have converged leave the products; (2) the Polak-Ribière β, since a
+    preconditioner in float32 is not quite a fixed linear map; (3) the recursive residual is checked
+    against the true one before it is believed.
 
     References
     ----------

@@ -60,7 +60,7 @@ def interior_point(
     if found is None:
         return False
     # The projection corrects the sums, which rounding and the snap to the bounds have changed. It
-    # leaves out what is at a bound: a rounding error beside the bound would be a violation.
+    # leaves out what is at a bound: a rounding error next to the bound would be a violation.
     found = np.clip(found * unit, 0, C)
     low, high = (np.where((found > 0) & (found < C), end, found) for end in (0.0, C))
     low, high = np.minimum(y * low, y * high), np.maximum(y * low, y * high)
