@@ -176,7 +176,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         if len(training.rows) < training.shape[0]:  # rows of weight 0 belong somewhere, too
             self.labels_ = self.predict(X)
         result.conclude()
-        self._say_missing(result)
+        if self.n_clusters_ < len(result.sizes):
+            warnings.warn(
+                f"There are {self.n_clusters_} distinct clusters, fewer than n_clusters="
+                f"{len(result.sizes)}, because too few samples differ: give fewer clusters.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     # --- a fit ----------------------------------------------------------------------------------
@@ -262,15 +268,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
             share = training.all_weights / result.sizes[result.labels]
             self._coef[np.arange(n), result.labels] = share
         self.keep_support(kept)
-
-    def _say_missing(self, result: KMeansResult) -> None:
-        if self.n_clusters_ < len(result.sizes):
-            warnings.warn(
-                f"There are {self.n_clusters_} distinct clusters, fewer than n_clusters="
-                f"{len(result.sizes)}, because too few samples differ: give fewer clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     # --- new samples ----------------------------------------------------------------------------
 

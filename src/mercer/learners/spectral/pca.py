@@ -153,7 +153,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         """Find the components of samples X (n); y is not used."""
         self._check_parameters()
         X = self.make_training(X, targets=False).X
-        self._refuse_inverse(X)
+        if self.fit_inverse_transform and not isinstance(X, np.ndarray):
+            raise ValueError(
+                "fit_inverse_transform=True needs samples that are dense vectors, not sparse rows "
+                "or other objects: leave it out, or give X.toarray()."
+            )
         n = self.n_samples_ = X.shape[0]
         with blas_limit(n):
             found, support = self._components(X, min(self.n_components or n, n))
@@ -327,14 +331,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             raise ValueError(
                 "Cannot fit_inverse_transform with a precomputed kernel: give a kernel object and "
                 "the samples themselves."
-            )
-
-    def _refuse_inverse(self, X: Any) -> None:
-        """Raise ValueError if the inverse is to be learnt, and these samples have none."""
-        if self.fit_inverse_transform and not isinstance(X, np.ndarray):
-            raise ValueError(
-                "fit_inverse_transform=True needs samples that are dense vectors, not sparse rows "
-                "or other objects: leave it out, or give X.toarray()."
             )
 
     def __sklearn_tags__(self):
