@@ -181,7 +181,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
                 f"There are {self.n_clusters_} distinct clusters, fewer than n_clusters="
                 f"{len(result.sizes)}, because too few samples differ: give fewer clusters.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

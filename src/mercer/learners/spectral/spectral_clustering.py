@@ -160,7 +160,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
                 f"There are {self._kept.sum()} distinct clusters, fewer than n_clusters={k}, "
                 "because too few samples differ: give fewer clusters, or a narrower kernel.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
