@@ -23,8 +23,8 @@ LARGEST = 1e300  # differences and sums of scores do not overflow
 BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # 1 minus this is the first number above 1/2
 LEANING = 20.0  # on each side of 0, the common slope counts as much as this many rows
 ROWS_PER_BIAS = 10
-MOST_SCORES = 1_000_000  # that a fit reads: of a thousand classes, those of a thousand rows
-MANY_SCORES = 300_000  # from which on the last digits of slope and biases are not worth the time
+MOST_SCORES = 1_000_000  # most scores for a fit: with a thousand classes, those of a thousand rows
+MANY_SCORES = 300_000  # with more, the last digits of slope and biases are not worth the time
 FLATTEST = 1e-3  # smallest slope, for scores of average size 1: keeps the order of the scores
 
 

@@ -1,4 +1,4 @@
-"""Up to how many rows ``solver="auto"`` is exact, and how many centres a machine has beyond.
+"""For how many rows ``solver="auto"`` is exact, and how many centres it uses for more rows.
 
 Beyond some number of rows a fit to all of them takes longer than minutes. K is then approximated by
 a factor with few columns, and predictions compare new samples with its centres alone.

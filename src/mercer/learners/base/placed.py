@@ -1,4 +1,4 @@
-"""Where the Gram matrices of a learner are made, and its one way to them."""
+"""The place where a learner makes its Gram matrices, and the method that makes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Placed:
 
     @property
     def place(self) -> Place:
-        """Where Gram matrices are made: ``memory`` and ``n_jobs``."""
+        """The place where Gram matrices are made, with ``memory`` and ``n_jobs``."""
         return Place(self.memory, self.n_jobs)
 
     def gram_of(

@@ -43,7 +43,7 @@ from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
 
-METHODS = get_args(Method)  # of calibration
+METHODS = get_args(Method)  # methods of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
 TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call

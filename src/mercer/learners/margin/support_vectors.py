@@ -34,7 +34,7 @@ from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
-MOST_ROUNDS = 10_000  # of the solver, if max_iter is -1
+MOST_ROUNDS = 10_000  # most rounds of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True

@@ -21,7 +21,7 @@ from mercer.learners.base import Placed, check_count, check_seed, check_targets,
 from mercer.samples import kind_named
 from mercer.threads import fitting, forget
 
-FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # of a weight, or of the mean weight where it is 0
+FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # tried for a weight, or for the mean weight if it is 0
 
 
 class WeightedTerms(NamedTuple):

@@ -51,7 +51,7 @@ SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
 SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and temporary arrays
-FOLDS = 5  # that stand for leaving out one row, where the solver is a value
+FOLDS = 5  # folds that replace leaving out one row, if the solver is a value
 ROWS = 64  # bytes for each entry of the learning rows
 
 
@@ -245,7 +245,7 @@ class FeatureMachine(KernelLearner):
         check_solver(self.solver, SOLVERS, ["penalty"])
 
     def _forms(self, d: int) -> list[Form]:
-        """Those of `FORMS` that the parameters allow, with the given power."""
+        """The forms that the parameters allow, with the given power."""
         norms = (1, 2) if self.norm == "auto" else (self.norm,)
         kinds = {"auto": (False, True), "diagonal": (False,), "full": (True,)}[self.metric]
         if self.metric == "auto" and not 1 < d <= FULL_COLUMNS:

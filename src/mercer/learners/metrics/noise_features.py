@@ -137,7 +137,7 @@ def noise_features(
 
 
 def _names(X: Any, distance: Distance, count: int) -> list[str]:
-    """Of the terms: columns, or the columns of each part."""
+    """Names of the terms: columns, or the columns of each part."""
     groups = [columns for _, columns in distance.column_groups()]
     if groups:
         return [", ".join(str(c) for c in columns) for columns in groups]

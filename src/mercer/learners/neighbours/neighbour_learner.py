@@ -104,7 +104,7 @@ class NeighboursLearner(DistanceLearner):
         )
 
     def strips(self, n: int, k: int) -> Iterator[slice]:
-        """So many of n queries at a time that k neighbours of each fit ``memory``."""
+        """Parts of n queries that are so small that k neighbours of each query fit ``memory``."""
         wanted = max(QUERIES, PAIRS // k)
         step = max(1, min(wanted, self.place.budget(PAIR * k * wanted) // (PAIR * k)))
         for start in range(0, n, step):

@@ -64,7 +64,7 @@ class Weighing(NamedTuple):
         return not self.adaptive and self.weights != "rank"
 
     def reach(self, found: Neighbourhoods) -> int:
-        """So many of the nearest may have a weight that is not 0; at least one."""
+        """How many of the nearest may have a weight that is not 0; at least one."""
         m = found.distances.shape[1]
         if self.weights not in WINDOWS or self.weights == "gaussian" or self.width is None:
             return m

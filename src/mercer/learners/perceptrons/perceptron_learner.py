@@ -134,7 +134,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
         Parameters
         ----------
         X : array-like, sparse matrix or samples of the kernel's kind
-            Not a precomputed matrix, which knows no other samples.
+            A precomputed matrix is an error, because it has no values for later samples.
         y : array-like of shape (n,)
         classes : array-like, optional
             All classes; needed in the first call.

@@ -21,8 +21,8 @@ from mercer.solvers import (
     worst,
 )
 
-PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
-MOST_OUTPUTS = 64  # by which a penalty is judged
+PENALTIES = np.logspace(-8, 1, 19)  # choices of alpha="auto", relative to the number of rows
+MOST_OUTPUTS = 64  # most outputs on which a penalty is judged
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
 
 
@@ -152,7 +152,7 @@ def mixed_outputs(Y: np.ndarray) -> np.ndarray:
 
 
 def affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:
-    """As many of the penalties, spread over their range, as outputs for all rows can be held."""
+    """Some of the penalties, spread over their range, whose outputs for all rows fit the budget."""
     most = max(2, int(budget / 4 / (8 * y.size)))
     if len(penalties) <= most:
         return penalties

@@ -30,7 +30,7 @@ from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearn
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
-PENALTIES = np.logspace(-6, 0, 7)  # that alpha="auto" chooses from, relative to the trace
+PENALTIES = np.logspace(-6, 0, 7)  # choices of alpha="auto", relative to the trace
 FOLDS = 5
 ROUNDING = 1e-12  # a direction with less than this part of the largest variance has none
 

@@ -67,7 +67,7 @@ class Components(NamedTuple):
 
 
 def components_of_matrix(K: GramOperator, count: int) -> Components:
-    """From all of K̃: O(n³) operations, and three matrices of the size of K in addition to K."""
+    """Components from all of K̃: O(n³) operations, and three more matrices of the size of K."""
     centred = CentredGram(K)
     return _of_all_rows(centred, dense_eigenpairs(centred, count))
 
@@ -75,7 +75,7 @@ def components_of_matrix(K: GramOperator, count: int) -> Components:
 def components_by_products(
     K: GramOperator, solver: TopEigenSolver, single: GramOperator | None = None
 ) -> Components:
-    """By products with K̃; if ``single`` is K in float32, few of them are with K itself.
+    """Components by products with K̃; if ``single`` is K in float32, few of them are with K itself.
 
     A solver with ``tol`` = 0, which asks for a number of products, gets no start from some rows.
     """
@@ -91,7 +91,7 @@ def components_by_products(
 
 
 def components_by_value(K: GramOperator, solver: TopEigenSolver) -> Components:
-    """By this solver, or another with ``solve(K) -> Eigenpairs``."""
+    """Components by this solver, or by another one with ``solve(K) -> Eigenpairs``."""
     centred = CentredGram(K)
     return _of_all_rows(centred, solver.solve(centred))
 
@@ -116,7 +116,7 @@ def _start(K: GramOperator, solver: TopEigenSolver) -> np.ndarray | None:
 
 
 def components_of_factor(K: FactoredGram, count: int) -> Components:
-    """From the features F of all rows, K = F Fᵀ: O(n m²) operations."""
+    """Components from the features F of all rows, K = F Fᵀ: O(n m²) operations."""
     pairs, mean = factor_eigenpairs(K)
     count = min(count, len(pairs.values))
     values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
@@ -134,7 +134,7 @@ def components_of_factor(K: FactoredGram, count: int) -> Components:
 
 
 def components_of_low_rank(K: LowRankGram, count: int) -> Components:
-    """From a factor on m centres, which are all that new samples are compared with."""
+    """Components from a factor on m centres; new samples are only compared with these."""
     pairs, mean = factor_eigenpairs(K)
     values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
     Q = pairs.coef[:, : len(values)] * (values > 0)

@@ -22,7 +22,7 @@ SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
 ROUGH = 1e-3  # largest error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed
 FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
-TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
+TOL, MOST = 1e-6, 300  # defaults of the Krylov method
 
 
 @estimator

@@ -33,7 +33,7 @@ from mercer.threads import fitting
 
 SHARP = 1e-6  # residual of the eigenpairs, relative to the largest eigenvalue, which is 1
 SOLVERS = ("auto", "exact", "low_rank")
-ITERATIONS = 300  # of k-means
+ITERATIONS = 300  # most iterations of k-means
 
 
 @estimator

@@ -18,8 +18,8 @@ from mercer.gram import Place
 from mercer.learners.windows.totals import SHAPES, candidate_widths, window_totals
 from mercer.threads import ordered_map, raise_if_stopped
 
-ROWS = 2000  # that learn: an evaluation takes all their pairs
-STRIP = 256  # of them at a time
+ROWS = 2000  # most rows for learning: an evaluation computes all their pairs
+STRIP = 256  # rows at a time
 BOUND = float(np.log(1e4))  # most that a weight changes, up; down it may change twice as much
 STEPS = 60
 

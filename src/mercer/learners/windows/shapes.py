@@ -40,5 +40,5 @@ def window(name: str, distances: Any, width: Any) -> np.ndarray:
         u = distances / width
         if not np.all(width):  # of a width of 0
             u = np.where(distances > 0, u, 0)
-    # where u would overflow, K is 0 all the same
+    # where u would overflow, K is 0 anyway
     return WINDOWS[name](np.fmin(u, 100)).astype(u.dtype, copy=False)

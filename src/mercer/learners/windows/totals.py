@@ -21,7 +21,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
-ROWS = 4096  # whose neighbours are summed at a time
+ROWS = 4096  # rows whose neighbours are summed at a time
 FAR = 1e270  # power of a width of a window without end, so that its rate is a finite number > 0
 EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
 
@@ -263,7 +263,7 @@ class _State:
             P[own] = np.inf
         nearest = np.minimum(self.nearest, P.min(axis=1, initial=np.inf))
         known = np.isfinite(nearest)
-        if not known.all():  # rows that have seen no other yet
+        if not known.all():  # rows that have not met another row yet
             nearest, P = np.where(known, nearest, 0), np.where(known[:, None], P, 0)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             moved = np.where(np.isfinite(self.nearest), self.nearest - nearest, np.inf)
@@ -295,7 +295,7 @@ class _State:
             self.squares[g] += (K * K) @ Q.astype(K.dtype, copy=False)
 
     def log_scale(self) -> np.ndarray:
-        """Of each width and row."""
+        """The log scale of each width and row."""
         if self.shape.values is not None:
             return np.zeros(self.values.shape[:2])
         nearest = np.where(np.isfinite(self.nearest), self.nearest, 0)

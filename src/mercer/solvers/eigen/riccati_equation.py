@@ -78,7 +78,7 @@ def riccati(A: Any, U: Any, Q: Any) -> np.ndarray:
 
 
 def _closed_form(c: float, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """With the eigenvalues of U, all > 0, and their vectors V."""
+    """The solution from the eigenvalues of U, all > 0, and their vectors V."""
     roots = np.sqrt(values)
     half = (V * roots) @ V.T
     q, W = np.linalg.eigh(half @ Q @ half)

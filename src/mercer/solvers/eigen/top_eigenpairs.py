@@ -21,7 +21,7 @@ from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 
 WIDEST = 64  # columns of a block: wider ones need fewer products, but the products take longer
 GUARDS = 11  # columns beyond those wanted, which make the wanted ones converge sooner
-BLOCKS = 8  # of the basis, beyond what a restart keeps
+BLOCKS = 8  # blocks of the basis, in addition to what a restart keeps
 SLIM = 2**25  # numbers of a basis, up to which one thread of BLAS computes with it
 FLOOR = 32  # what rounding leaves of a residual, in units of eps
 TINY = float(np.finfo(np.float64).tiny)
@@ -223,7 +223,7 @@ def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
 
 
 def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
-    """From a factor: of K̃ = F̃ F̃ᵀ, where F̃ is F less the means of its columns.
+    """Eigenpairs from a factor: of K̃ = F̃ F̃ᵀ, where F̃ is F less the means of its columns.
 
     Returns the eigenpairs of F̃ᵀ F̃, of which ``coef`` is Q (m, m) so that K̃ has the eigenvectors
     F̃ Q / √λ, and the means (m,). O(n m²) operations.

@@ -1,4 +1,4 @@
-"""An interior-point method, for problems on which SMO and Newton steps hardly advance.
+"""An interior-point method, for problems on which SMO and Newton steps make little progress.
 
 Where many variables are free and K is ill-conditioned, steps along few variables are short, and in
 each of them other variables become free. The interior-point method (Mehrotra, SIAM J. Optimization

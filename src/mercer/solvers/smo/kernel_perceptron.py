@@ -63,7 +63,7 @@ class Machines:
         b, the lag of b, the number of samples visited, and the loss Σ max(0, -y f) since the loss
         was last set to 0.
     history : list of lists
-        Of each machine, the (rows, values, times) of its mistakes, in parts; see `mistakes_of`.
+        The (rows, values, times) of the mistakes of each machine, in parts; see `mistakes_of`.
     """
 
     def __init__(
@@ -152,8 +152,8 @@ class PerceptronSolver:
     max_iter : int >= 1
         Most epochs.
     tol : float >= 0 or None
-        A machine stops where its mean loss max(0, -y f) did not fall by so much in ``patience``
-        epochs; None for no such rule. A machine that made no mistake in an epoch always stops.
+        A machine stops if its mean loss max(0, -y f) falls by less than this in ``patience``
+        epochs; None means no such rule. A machine that made no mistake in an epoch always stops.
     patience : int >= 1
     shuffle : bool
     seed : int or RandomState
@@ -383,7 +383,7 @@ class _Streaming:
 
 
 class _Notes:
-    """Where native loops note mistakes."""
+    """Arrays in which the native loops write down mistakes."""
 
     def __init__(self, most: int):
         self.arrays = np.empty(most, np.int64), np.empty(most), np.empty(most)

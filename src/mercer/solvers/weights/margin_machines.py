@@ -24,8 +24,8 @@ from mercer.solvers.smo import DualProblem, SmoSolver, solve_to_gap
 
 FREE = 1500  # most free variables of a machine whose movement is followed
 BLOCKS = 48  # bytes that each pair of them takes
-NEAR = 1e-9  # of its bound: a variable this near to it is not free
-STEADY = 1e-10  # of the largest eigenvalue, added so that a singular K can be inverted
+NEAR = 1e-9  # part of the bound: a variable this near to its bound is not free
+STEADY = 1e-10  # part of the trace, added so that a singular K can be inverted
 
 
 class Dual(NamedTuple):
@@ -156,7 +156,7 @@ class HingeMachines(Machines):
         return Optimum(value, gap, duals, starts)
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Of the rows and columns of β in [[K, 1], [1ᵀ, 0]]⁻¹, because Σ β does not change."""
+        """The part of [[K, 1], [1ᵀ, 0]]⁻¹ that belongs to β, because Σ β does not change."""
         P = _inverted(K)
         ones = P.sum(axis=1)
         return P - np.outer(ones, ones) / ones.sum()

@@ -14,12 +14,12 @@ from mercer.solvers.weights.margin_machines import Machines, Optimum
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 from mercer.threads import blas_limit, raise_if_stopped
 
-HALVINGS = 12  # of a step that does not lower the value
+HALVINGS = 12  # most halvings of a step that does not lower the value
 LOWER = 1e-4  # part of the promised decrease that a step must reach (Armijo)
 LEAST = 1e-10  # a weight below is 0
 STILL = 1e-14  # relative decrease below which a step is no progress
 ROUNDED = 1e-6  # relative, what rounding of a float32 K may add to the value
-DAMPED = 1e-8  # of the mean second derivative, added to all
+DAMPED = 1e-8  # part of the mean second derivative that is added to all
 
 
 class State(NamedTuple):

@@ -16,8 +16,8 @@ from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit
 
-RIDGE = 1e-10  # of the mean of Q's diagonal: of all solutions the one of least norm
-ROUNDING = 1e-13  # of the gradient's terms
+RIDGE = 1e-10  # part of the mean of Q's diagonal, added to find the solution of least norm
+ROUNDING = 1e-13  # relative rounding error of the gradient's terms
 STEPS = 30  # for each number: far more than problems need
 
 
