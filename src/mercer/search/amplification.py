@@ -16,37 +16,23 @@ MOST_HASHES = 32  # most functions of one table; with more, any family tells far
 
 
 class Amplification(NamedTuple):
-    """A choice of r and b.
+    """A choice of r and b."""
 
-    Attributes
-    ----------
-    n_hashes, n_tables : int
-        r and b.
-    cost : float
-        Nanoseconds for a query, about.
-    """
-
+    #: r and b
     n_hashes: int
     n_tables: int
-    cost: float
+    cost: float  # nanoseconds for a query, about
 
 
 class Costs(NamedTuple):
-    """About how many nanoseconds a step of a query takes.
+    """About how many nanoseconds a step of a query takes."""
 
-    Attributes
-    ----------
-    hash, table, visit, pair : float
-        One hash function, one table, one row that is met in a table, one distance.
-    rows : int
-        Number of rows in the index.
-    """
-
+    #: one hash function, one table, one row that is met in a table, one distance
     hash: float
     table: float
     visit: float
     pair: float
-    rows: int
+    rows: int  # number of rows in the index
 
 
 def s_curve(p: np.ndarray, n_hashes: int, n_tables: int) -> np.ndarray:

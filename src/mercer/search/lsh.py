@@ -32,19 +32,12 @@ OPERATION, TABLE, VISIT, FETCH = 0.3, 60.0, 4.0, 20.0
 
 
 class Sample(NamedTuple):
-    """Pairs by which the functions are chosen.
+    """Pairs by which the functions are chosen."""
 
-    Attributes
-    ----------
-    wanted, others : ndarray
-        Distances of pairs that should be found, and of pairs as they come.
-    pairs : tuple of two samples or None
-        Rows of pairs that should be found.
-    """
-
+    #: distances of pairs that should be found, and of pairs as they come
     wanted: np.ndarray
     others: np.ndarray
-    pairs: tuple[Any, Any] | None
+    pairs: tuple[Any, Any] | None  # rows of pairs that should be found
 
 
 class LSHIndex(Index):

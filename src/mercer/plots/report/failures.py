@@ -116,24 +116,13 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Rates:
-    """Receiver operating and precision-recall curves of the rarer of two classes.
-
-    Attributes
-    ----------
-    event : str
-    share : float
-        Its share of the held-out rows.
-    auc, average_precision : float
-    false_alarms, hits : ndarray
-        Shares of the other class, and of the event, that are flagged: the ROC curve.
-    recall, precision : ndarray
-    thresholds : list of Threshold
-    """
+    """Receiver operating and precision-recall curves of the rarer of two classes."""
 
     event: str
-    share: float
+    share: float  # its share of the held-out rows
     auc: float
     average_precision: float
+    #: shares of the other class, and of the event, that are flagged: the ROC curve
     false_alarms: np.ndarray
     hits: np.ndarray
     recall: np.ndarray

@@ -23,23 +23,12 @@ WORDS = 2  # texts with fewer words on average count as texts without words
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, or a few letters, and its effect on the prediction.
-
-    Attributes
-    ----------
-    text : str
-    rows : int
-        Number of rows of the sample that contain it.
-    towards : str
-        The class that it makes more probable; for a number "more" or "less".
-    effect : float
-        Mean change of the prediction, in log-odds of that class or units of the number.
-    """
+    """A word, or a few letters, and its effect on the prediction."""
 
     text: str
-    rows: int
-    towards: str
-    effect: float
+    rows: int  # number of rows of the sample that contain it
+    towards: str  # the class that it makes more probable; for a number "more" or "less"
+    effect: float  # mean change of the prediction, in log-odds of that class or units of the number
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,9 @@ Fitted: TypeAlias = tuple[Machine, np.ndarray]
 
 @dataclass(frozen=True)
 class Fitter:
-    """Fits the machines of candidates to the rows of a table.
+    """Fits the machines of candidates to the rows of a table."""
 
-    Attributes
-    ----------
-    settings : SearchSettings
-        Those of the rows.
-    """
-
-    settings: SearchSettings
+    settings: SearchSettings  # those of the rows
 
     def fit(
         self,

@@ -17,36 +17,23 @@ ROUNDING = 1e-9  # of an end of the interval
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The score on rows that no fit has seen.
-
-    Attributes
-    ----------
-    metric : str
-    score : float
-    low, high : float
-        95% interval.
-    baselines : dict
-        Name -> score on the same rows.
-    as_good : str or None
-        The simplest baseline whose score is within the interval or better; None if there is none.
-    rows, trained_on : int
-        Number of rows that were scored, and number of rows that the model was fitted on.
-    y, predicted : ndarray
-        Targets, and predicted values or probabilities (n, classes).
-    baseline_predictions : dict
-        Name -> predictions of the baseline.
-    """
+    """The score on rows that no fit has seen."""
 
     metric: str
     score: float
+    #: 95% interval
     low: float
     high: float
-    baselines: dict[str, float]
+    baselines: dict[str, float]  # name -> score on the same rows
+    #: the simplest baseline whose score is within the interval or better; None if there is none
     as_good: str | None
+    #: number of rows that were scored, and number of rows that the model was fitted on
     rows: int
     trained_on: int
+    #: targets, and predicted values or probabilities (n, classes)
     y: np.ndarray = field(repr=False)
     predicted: np.ndarray = field(repr=False)
+    #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
 
     def verdict(self) -> str:

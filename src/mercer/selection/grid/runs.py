@@ -32,19 +32,12 @@ class NotShared(Exception):
 
 
 class Run(NamedTuple):
-    """The results of some candidates on some folds.
+    """The results of some candidates on some folds."""
 
-    Attributes
-    ----------
-    candidates, folds : list of int
-        Their numbers, in the order of the results.
-    results : dict
-        ``cv_results_`` of GridSearchCV.
-    """
-
+    #: their numbers, in the order of the results
     candidates: list[int]
     folds: list[int]
-    results: dict
+    results: dict  # ``cv_results_`` of GridSearchCV
 
 
 class Together:

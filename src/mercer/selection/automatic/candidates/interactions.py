@@ -25,24 +25,12 @@ SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factor
 
 @dataclass(frozen=True)
 class InteractionWeights:
-    """The result of `learn_interactions`.
+    """The result of `learn_interactions`."""
 
-    Attributes
-    ----------
-    kernel : TableKernel
-        The kernel with the learnt weights.
-    penalty : float
-        λ / n.
-    error : float
-        Mean squared leave-one-out error, in units of the targets' variance.
-    errors : list of float
-        The error after each step.
-    """
-
-    kernel: TableKernel
-    penalty: float
-    error: float
-    errors: list[float] = field(repr=False)
+    kernel: TableKernel  # the kernel with the learnt weights
+    penalty: float  # λ / n
+    error: float  # mean squared leave-one-out error, in units of the targets' variance
+    errors: list[float] = field(repr=False)  # the error after each step
 
 
 def learn_interactions(

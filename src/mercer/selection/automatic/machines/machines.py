@@ -90,18 +90,12 @@ class Machine(ABC):
 
 @dataclass
 class KernelRidgeMachine(Machine):
-    """Kernel ridge regression of the targets without their means.
-
-    Attributes
-    ----------
-    offset : ndarray of shape (outputs,)
-        Means of the targets.
-    """
+    """Kernel ridge regression of the targets without their means."""
 
     learner: KernelRidge
     finish: Any
     penalty: float
-    offset: np.ndarray
+    offset: np.ndarray  # (outputs,): means of the targets
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
@@ -152,17 +146,12 @@ class MarginMachine(Machine):
 
     If v is the value of the machine of a pair, 1 / (1 + exp(-3 v)) stands for the probability of
     its first class, and the output of a class is the sum of the logarithms over its pairs.
-
-    Attributes
-    ----------
-    classes : ndarray
-        Those of the task; the learner may have met fewer.
     """
 
     learner: SVC
     finish: Any
     penalty: float
-    classes: np.ndarray
+    classes: np.ndarray  # those of the task; the learner may have met fewer
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, classes)."""
@@ -212,22 +201,16 @@ class WindowMachine(Machine):
     """The mean of the targets of the rows near a new one, with weights by their distance.
 
     For classes, an output is log(s + 0.001), where s is the share of the class in the weights.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (n, outputs)
-        Of the rows of the fit: numbers, or +1 for the class of a row and -1 for the other classes.
-    weights : ndarray of shape (n,) or None
-    classes : bool
-        Whether the targets are classes.
     """
 
     learner: NadarayaWatson
     finish: Any
     penalty: float
+    #: (n, outputs): of the rows of the fit: numbers, or +1 for the class of a row and -1 for the
+    #: other classes
     targets: np.ndarray
-    weights: np.ndarray | None
-    classes: bool
+    weights: np.ndarray | None  # (n,)
+    classes: bool  # whether the targets are classes
 
     @property
     def kernel(self) -> Any:

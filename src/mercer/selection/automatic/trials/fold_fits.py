@@ -25,24 +25,12 @@ from mercer.threads import blas_limit, ordered_map
 
 
 class Judged(NamedTuple):
-    """What was found of a candidate on the rows of a rung.
+    """What was found of a candidate on the rows of a rung."""
 
-    Attributes
-    ----------
-    predicted : ndarray
-        Predictions or probabilities for each row; NaN for rows in no fold.
-    kernel : TableKernel
-        That of the last fold.
-    penalty : float
-        The median of the folds.
-    steps : list of int
-        In which the kernel was learnt for this, once or for each fold.
-    """
-
-    predicted: np.ndarray
-    kernel: TableKernel
-    penalty: float
-    steps: list[int]
+    predicted: np.ndarray  # predictions or probabilities for each row; NaN for rows in no fold
+    kernel: TableKernel  # that of the last fold
+    penalty: float  # the median of the folds
+    steps: list[int]  # in which the kernel was learnt for this, once or for each fold
 
 
 class FoldFits:

@@ -14,17 +14,10 @@ from mercer.tables import Related
 
 @dataclass(frozen=True)
 class Known:
-    """The trials of an earlier search, and their rows of the leaderboard.
+    """The trials of an earlier search, and their rows of the leaderboard."""
 
-    Attributes
-    ----------
-    searched : str
-        The `fingerprint` of that search.
-    schedule, leaderboard : list of dict
-        Those of the estimator.
-    """
-
-    searched: str
+    searched: str  # the `fingerprint` of that search
+    #: those of the estimator
     schedule: list[dict]
     leaderboard: list[dict]
 
