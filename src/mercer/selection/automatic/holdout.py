@@ -93,12 +93,8 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
 def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
     """Score a fitted automatic estimator and the baselines on held-out rows.
 
-    Parameters
-    ----------
-    model : fitted KernelClassifier or KernelRegressor
-    train, held_out : (X, y)
-        Rows and targets that the model was fitted on, and to score on. X is a table, or its
-        encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
+    ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
+    a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
     metric, task = metric_named(model.metric_, model.task), _task(model)
     y_train, y = np.asarray(train[1]), np.asarray(held_out[1])

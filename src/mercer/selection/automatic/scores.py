@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -16,34 +17,17 @@ RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy
 DRAWS, FEWEST_DRAWS = 500, 50  # of rows, with replacement, for an interval
 
 
+@dataclass(frozen=True)
 class Metric:
-    """A score of predictions.
+    """A score of predictions, for "classification" or "regression"."""
 
-    Parameters
-    ----------
-    name : str
-    task : {"classification", "regression"}
-    function : callable
-        (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) ->
-        float, with P of shape (n, classes).
-    higher_is_better : bool
-    probabilities : bool
-        Whether it scores probabilities instead of classes.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        task: str,
-        function: Callable,
-        higher_is_better: bool = True,
-        probabilities: bool = False,
-    ):
-        self.name = name
-        self.task = task
-        self.function = function
-        self.higher_is_better = higher_is_better
-        self.probabilities = probabilities
+    name: str
+    task: str
+    #: (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) -> float,
+    #: with P of shape (n, classes)
+    function: Callable
+    higher_is_better: bool = True
+    probabilities: bool = False  # whether it scores probabilities instead of classes
 
     def __call__(
         self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None

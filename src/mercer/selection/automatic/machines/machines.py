@@ -23,21 +23,11 @@ LEAST = 1e-3  # added to the share of a class, whose logarithm is an output
 
 
 class Machine(ABC):
-    """Abstract: a fitted machine, f(x) = finish(outputs(x)).
+    """Abstract: a fitted machine, f(x) = finish(outputs(x))."""
 
-    Attributes
-    ----------
-    learner : KernelRidge, SVC or NadarayaWatson
-        Fitted.
-    finish : callable
-        Outputs (n, outputs) -> predictions or probabilities.
-    penalty : float
-        λ / Σw of ridge, C, or the width of a window.
-    """
-
-    learner: Any
-    finish: Any
-    penalty: float
+    learner: Any  # a fitted KernelRidge, SVC or NadarayaWatson
+    finish: Any  # a function of outputs (n, outputs): predictions or probabilities
+    penalty: float  # λ / Σw of ridge, C, or the width of a window
 
     @abstractmethod
     def outputs(self, M: Any) -> np.ndarray:
@@ -71,11 +61,8 @@ class Machine(ABC):
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         """How much each stored row adds to one output of each row, (n, stored).
 
-        Parameters
-        ----------
-        outputs : ndarray of shape (n,)
-            The number of the output for each row. Of a support vector machine it is a class, and
-            what a stored row adds is summed over the class' pairs.
+        ``outputs`` has the number of this output for each row. Of a support vector machine it is a
+        class, and what a stored row adds is summed over the class' pairs.
         """
 
     @property

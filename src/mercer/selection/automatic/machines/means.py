@@ -87,10 +87,7 @@ class MeanMachine(Machine):
 class HeldPredictions:
     """Of each family of machines, what its best candidate predicts for rows that were held out.
 
-    Parameters
-    ----------
-    settings : SearchSettings
-        Predictions of one candidate that are a large part of its memory are not kept.
+    Predictions of one candidate that are a large part of the memory are not kept.
     """
 
     def __init__(self, settings: SearchSettings):

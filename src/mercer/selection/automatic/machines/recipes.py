@@ -54,15 +54,7 @@ class Recipe:
     def fit(
         self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
     ) -> Machine:
-        """Fit to the targets of a task.
-
-        Parameters
-        ----------
-        X : encoded table, or samples as the kernel reads them
-        y : ndarray of shape (n,)
-        weights : ndarray of shape (n,), optional
-            All positive.
-        """
+        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it."""
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate
@@ -143,17 +135,8 @@ def compressed(
 ) -> KernelRidgeMachine:
     """A machine with few centres, whose outputs are as near as they can be to those of another.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its calibration is kept.
-    kernel : Kernel
-        That of the machine.
-    M : encoded rows, on which the outputs shall agree
-    rank : int
-        Centres.
-    settings
-        ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
+    They shall agree on the rows M; ``rank`` is the number of centres. The calibration is kept.
+    ``settings`` are ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
     """
     wanted = machine.outputs(M)
     offset = wanted.mean(axis=0)

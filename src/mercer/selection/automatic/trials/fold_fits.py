@@ -34,13 +34,7 @@ class Judged(NamedTuple):
 
 
 class FoldFits:
-    """Fits candidates to the training rows of folds.
-
-    Parameters
-    ----------
-    state : SearchState
-        Of the search; the kernels that it has learnt are used again.
-    """
+    """Fits candidates to the training rows of folds; kernels that were learnt are used again."""
 
     def __init__(self, state: SearchState):
         self.settings, self.rungs, self.learnt = state.settings, state.rungs, state.learnt
@@ -51,12 +45,8 @@ class FoldFits:
     ) -> Judged:
         """Predict the rows of a rung, each by a fit that has not seen it.
 
-        Parameters
-        ----------
-        steps : list of int, optional
-            In which an earlier search has learnt the kernel; None learns until the time is over.
-        penalty : float, optional
-            What is known of it; None chooses it in each fold.
+        ``steps`` are those in which an earlier search has learnt the kernel; None learns until the
+        time is over. ``penalty`` is what is known of it; None chooses it in each fold.
         """
         rows, folds = self.rungs.folds(rung[0])
         if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):

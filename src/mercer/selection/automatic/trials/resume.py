@@ -75,13 +75,7 @@ def fingerprint(
 ) -> str:
     """A text that differs if anything differs that the scores of a search depend on.
 
-    Parameters
-    ----------
-    table : dict of column -> values
-    y, weights, related
-        Those of the search.
-    settings
-        What else the scores depend on, with a repr that tells it.
+    ``settings`` are what else the scores depend on, with a repr that tells it.
     """
     found = blake2b(repr(settings).encode(), digest_size=16)
     groups, times = (None, None) if related is None else (related.groups, related.times)
