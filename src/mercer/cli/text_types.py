@@ -108,14 +108,8 @@ class _Column:
 class TextTypes:
     """The types of the columns of a text table, from all its cells.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    decimal : {"", ".", ","}
-        The decimal sign; "" lets the cells tell.
-    usual : {"", ".", ","}
-        The decimal sign where the cells do not tell.
+    ``decimal`` is the decimal sign, where "" lets the cells tell; ``usual`` is it where they do
+    not.
     """
 
     def __init__(self, width: int, decimal: str = "", usual: str = ""):

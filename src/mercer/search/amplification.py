@@ -51,21 +51,9 @@ def cheapest(
 ) -> Amplification | None:
     """The r and b that cost least, among those whose mean recall of ``wanted`` is large enough.
 
-    Parameters
-    ----------
-    collision : callable
-        The collision probability of one function at each distance.
-    wanted, others : ndarray
-        Distances of pairs that should be found, and of pairs as they come.
-    recall : float in (0, 1)
-    costs : Costs
-    most_tables : int
-        What memory has room for.
-
-    Returns
-    -------
-    Amplification or None
-        None: so many tables cannot reach the recall.
+    ``collision`` gives the collision probability of one function at each distance; ``wanted`` and
+    ``others`` are distances of pairs that should be found, and of pairs as they come. None: so many
+    tables cannot reach the recall.
     """
     near, far, best = collision(wanted), collision(others), None
     for r in range(1, MOST_HASHES + 1):

@@ -36,15 +36,10 @@ SLACK = 1 + 1e-6  # a power and its root may round to less
 
 
 class Search:
-    """One question to an index.
+    """One question to a fitted index.
 
-    Parameters
-    ----------
-    index : Index
-        A fitted index.
-    queries, training : OrderedRows
-        The same object where the training rows ask for their own neighbours; a row is then no
-        neighbour of itself.
+    ``queries`` is ``training`` where the training rows ask for their own neighbours; a row is then
+    no neighbour of itself.
     """
 
     def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):

@@ -22,15 +22,10 @@ LEAST = 2**16  # candidates that a piece may have, whatever the budget
 
 
 class ListedSearch:
-    """One question to an index that lists candidates.
+    """One question to a fitted index that lists candidates.
 
-    Parameters
-    ----------
-    index : LSHIndex
-        A fitted index.
-    queries, training : OrderedRows
-        The same object where the training rows ask for their own neighbours; a row is then no
-        neighbour of itself.
+    ``queries`` is ``training`` where the training rows ask for their own neighbours; a row is then
+    no neighbour of itself.
     """
 
     def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):

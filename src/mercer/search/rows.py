@@ -22,12 +22,8 @@ TASKS = 16  # tasks at least that a search is divided into, whatever the number 
 class OrderedRows:
     """Encoded samples in the order in which an index holds them.
 
-    Parameters
-    ----------
-    X : encoded samples
-        Samples in the order in which the user gave them.
-    order : ndarray of shape (n,), integers, optional
-        The row of X that comes first, the one that comes second ... None: the order of X.
+    ``order`` has the row of X that comes first, the one that comes second ...; None: the order of
+    X.
     """
 
     def __init__(self, X: Any, order: np.ndarray | None = None):

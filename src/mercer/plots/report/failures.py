@@ -283,15 +283,8 @@ def _reach(residual: np.ndarray, level: float) -> float:
 def weak_segments(rows: ModelRows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
     """The parts of held-out rows, by the values of one column, in which errors are clearly larger.
 
-    Parameters
-    ----------
-    rows : the held-out rows
-    columns : list
-        Names of columns.
-    kinds : dict
-        Column -> its kind. Numbers have four parts of equal size; other values are parts.
-    errors : ndarray of shape (n,)
-        1 for a row whose class is wrong, else 0; or the absolute residuals.
+    Numbers have four parts of equal size; other values are parts. An error is 1 for a row whose
+    class is wrong, else 0; or an absolute residual.
     """
     if not columns:  # samples that are no table have none either
         return []

@@ -38,11 +38,7 @@ class KernelWords:
 def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWords:
     """Explain a bound kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    label : callable
-        Gives the name of a column for the reader, from its name in the kernel.
+    ``label`` gives the name of a column for the reader, from its name in the kernel.
 
     Examples
     --------
