@@ -25,21 +25,10 @@ from mercer.plots.displays import (
     RelevanceDisplay,
     SpectrumDisplay,
 )
-from mercer.plots.fitted import (
-    bound_kernel,
-    kernel_machine,
-    sample_gram,
-    sample_rows,
-)
+from mercer.plots.fitted import bound_kernel, kernel_machine, sample_gram, sample_rows
 from mercer.plots.held import rows_of
 from mercer.plots.report.advice import learning_curve, suspects
-from mercer.plots.report.contents import (
-    Contender,
-    MachineWords,
-    Provenance,
-    ReportData,
-    Score,
-)
+from mercer.plots.report.contents import Contender, MachineWords, Provenance, ReportData, Score
 from mercer.plots.report.failures import (
     calibration,
     class_rates,
