@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
+from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
@@ -21,6 +22,7 @@ from mercer.threads import count_jobs
 STEP = 8192  # rows that are added, or that ask, at a time: Ctrl-C waits for them
 
 
+@estimator
 class GraphIndex(Index):
     """An index that walks along a graph of near rows, by the library USearch.
 
@@ -72,19 +74,13 @@ class GraphIndex(Index):
     (array([[0.2, 0.8]]), array([[41, 42]]))
     """
 
-    exact = False
+    distance: Distance
+    connectivity: int = 16
+    expansion: int = 64
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        distance: Distance,
-        connectivity: int = 16,
-        expansion: int = 64,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(distance, memory, n_jobs)
-        self.connectivity = connectivity
-        self.expansion = expansion
+    exact = False
 
     def arrange(self, X: Any) -> None:
         for name, least in (("connectivity", 2), ("expansion", 1)):
