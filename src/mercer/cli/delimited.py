@@ -60,7 +60,7 @@ class DelimitedText:
         self.separator = separator or _separator(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
-        self.names: list[str] = []  # of the columns; those without one are named by their position
+        self.names: list[str] = []  # columns without one are named by their position
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""

@@ -18,9 +18,8 @@ MOST_HASHES = 32  # most functions of one table; with more, any family tells far
 class Amplification(NamedTuple):
     """A choice of r and b."""
 
-    #: r and b
-    n_hashes: int
-    n_tables: int
+    n_hashes: int  # r
+    n_tables: int  # b
     cost: float  # nanoseconds for a query, about
 
 

@@ -59,10 +59,10 @@ class Reading(ABC):
 class VectorReading(Reading):
     """Vectors, compared by a norm of their difference."""
 
-    distance: Distance  # bound
-    norm: str  # {"squares", "manhattan", "differences"}: the native loop
+    distance: Distance  # a bound one
+    norm: str  # the native loop: "squares", "manhattan" or "differences"
     family: HashFamily
-    weights: Any = None  # (d,): of the columns, if differences are counted
+    weights: Any = None  # those of the columns, (d,), if differences are counted
 
     def rows(self, X: Any) -> np.ndarray:
         return np.ascontiguousarray(_mapped(self.distance, X), X.dtype)

@@ -28,7 +28,7 @@ class Stored:
     """The place of an array that was taken out."""
 
     number: int
-    form: str  # {"array", "list"}: what it was; a list is stored as its text in JSON
+    form: str  # what it was: "array", or "list", which is stored as its text in JSON
 
 
 @dataclass(eq=False)

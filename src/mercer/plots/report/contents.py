@@ -94,7 +94,7 @@ class Contender:
     """A line of the leaderboard."""
 
     name: str
-    role: str  # {"winner", "kernel", "linear", "trivial"}
+    role: str  # "winner", "kernel", "linear" or "trivial"
     #: the score that the search used to choose, from the training rows only
     validation: float | None = None
     #: the score on the held-out rows; only for the winner and the baselines
@@ -158,10 +158,9 @@ class Provenance:
 class ReportData:
     """Everything that a report shows."""
 
-    #: the task is "classification" or "regression"
     target: str
-    task: str
-    score: Score  # score of the fit on ``fitted_rows`` rows, measured on held-out rows
+    task: str  # "classification" or "regression"
+    score: Score  # that of the fit on ``fitted_rows`` rows, measured on held-out rows
     #: rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown
     fitted_rows: int
     final_rows: int

@@ -31,7 +31,7 @@ Fitted: TypeAlias = tuple[Machine, np.ndarray]
 class Fitter:
     """Fits the machines of candidates to the rows of a table."""
 
-    settings: SearchSettings  # those of the rows
+    settings: SearchSettings
 
     def fit(
         self,

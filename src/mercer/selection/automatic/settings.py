@@ -56,7 +56,7 @@ class SearchSettings:
     metric: Metric
     memory: int  # bytes
     seed: int  # seed for folds, centres and samples
-    weights: np.ndarray | None = None  # (n,): weights > 0 of the rows
+    weights: np.ndarray | None = None  # of the rows, all > 0
     related: Related | None = None  # groups or times of the rows, which the folds keep apart
     #: infinite for a search with a fixed number of trials, and for a replay
     budget: Budget = field(default_factory=Budget)

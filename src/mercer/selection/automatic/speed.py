@@ -18,7 +18,7 @@ VALUES = 100_000  # whose exponentials are computed
 class Speed:
     """What the predictions of `Costs` are multiplied with."""
 
-    operations: float  # a second of a Cholesky factor in float32, with the threads of a fit
+    operations: float  # those a second of a Cholesky factor in float32, by the threads of a fit
     value: float  # seconds of an exponential in float32, in one thread
 
     @classmethod

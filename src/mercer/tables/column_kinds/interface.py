@@ -33,9 +33,9 @@ class ColumnKind(ABC):
     name: str  # what `Column.kind` says
     used: bool = True  # models read such columns
     given: bool = True  # a user may say that a column is of this kind
-    numeric: bool = False  # the values are numbers,
-    in_time: bool = False  # or points in time,
-    levelled: bool = False  # or levels that are equal or not
+    numeric: bool = False  # the values are numbers
+    in_time: bool = False  # the values are points in time
+    levelled: bool = False  # the values are levels that are equal or not
     identifies: bool = False  # the values tell rows from each other, and nothing else
     items: bool = False  # a value is a set of items, which may be a text with separators
     samples: Kind | None = None  # the kind of the samples that stand in the cells

@@ -20,7 +20,7 @@ from mercer import _native
 from mercer.kernels import On, TableKernel
 from mercer.threads import blas_limit, ordered_map
 
-RATE = 0.4  # of learning in the first step; it falls to a tenth along a half cosine
+RATE = 0.4  # learning rate of the first step; it falls to a tenth along a half cosine
 SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
 
 

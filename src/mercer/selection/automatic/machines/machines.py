@@ -82,7 +82,7 @@ class KernelRidgeMachine(Machine):
     learner: KernelRidge
     finish: Any
     penalty: float
-    offset: np.ndarray  # (outputs,): means of the targets
+    offset: np.ndarray  # means of the targets, (outputs,)
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
@@ -193,10 +193,10 @@ class WindowMachine(Machine):
     learner: NadarayaWatson
     finish: Any
     penalty: float
-    #: (n, outputs): of the rows of the fit: numbers, or +1 for the class of a row and -1 for the
-    #: other classes
+    #: those of the rows of the fit, (n, outputs): numbers, or +1 for the class of a row and -1 for
+    #: the other classes
     targets: np.ndarray
-    weights: np.ndarray | None  # (n,)
+    weights: np.ndarray | None
     classes: bool  # whether the targets are classes
 
     @property

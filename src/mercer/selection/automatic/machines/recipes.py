@@ -38,7 +38,7 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    machine: str = "ridge"  # {"ridge", "local", "svc", "window"}
+    machine: str = "ridge"  # "ridge", "local", "svc" or "window"
     penalty: float | None = None  # C of a support vector machine; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
     rank: int | None = None
@@ -49,7 +49,7 @@ class Recipe:
     leaf_rows: int | None = None
     memory: int | None = None
     n_jobs: int | None = None
-    seed: int = 0  # of centres, and of the rows that C and the calibration are judged on
+    seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
 
     def fit(
         self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None

@@ -30,7 +30,7 @@ class Judged(NamedTuple):
     predicted: np.ndarray  # predictions or probabilities for each row; NaN for rows in no fold
     kernel: TableKernel  # that of the last fold
     penalty: float  # the median of the folds
-    steps: list[int]  # in which the kernel was learnt for this, once or for each fold
+    steps: list[int]  # those in which the kernel was learnt for this, once or for each fold
 
 
 class FoldFits:

@@ -16,7 +16,7 @@ class LearntKernels:
 
     def __init__(self, settings: SearchSettings):
         self.settings = settings
-        self.steps: dict[Candidate, int] = {}  # in which an earlier search has learnt a kernel
+        self.steps: dict[Candidate, int] = {}  # those that an earlier search has learnt kernels in
         self._found: dict[tuple, Learnt] = {}
 
     def known(self, candidate: Candidate) -> bool:

@@ -17,7 +17,7 @@ class Known:
     """The trials of an earlier search, and their rows of the leaderboard."""
 
     searched: str  # the `fingerprint` of that search
-    #: those of the estimator
+    #: the attributes of the estimator
     schedule: list[dict]
     leaderboard: list[dict]
 

@@ -17,11 +17,11 @@ class SearchState:
 
     def __init__(self, settings: SearchSettings):
         self.settings = settings
-        self.costs = Costs(settings.task.pairs, settings.Y.shape[1], settings.speed)  # so far
+        self.costs = Costs(settings.task.pairs, settings.Y.shape[1], settings.speed)
         self.finals = Finals(settings, self.costs)
         self.rungs = Rungs(settings, self.finals)
         self.learnt = LearntKernels(settings)
-        self.held = HeldPredictions(settings)  # of the best candidates
+        self.held = HeldPredictions(settings)
         self.board = Leaderboard(settings.metric)
         self.schedule: list[dict] = []  # the candidates in the order in which they were tried
         self.notices: list[str] = []
@@ -29,4 +29,4 @@ class SearchState:
         #: candidates and penalties whose mean with the winner is better
         self.partners: list[tuple[Candidate, float]] = []
         self.known_baselines: dict[str, dict] = {}  # name -> row of an earlier leaderboard
-        self.interrupted = False  # by Ctrl-C
+        self.interrupted = False  # whether Ctrl-C ended the search
