@@ -114,11 +114,7 @@ def search_and_refit(
 
 
 def with_report(
-    outcome: Outcome,
-    problem: Problem,
-    options: FitOptions,
-    steps: Steps,
-    budget: Budget,
+    outcome: Outcome, problem: Problem, options: FitOptions, steps: Steps, budget: Budget
 ) -> Outcome:
     """The same with what the report shows, after it is written; whatever fails costs no more."""
     if outcome.score is None:
@@ -209,12 +205,7 @@ def _score(
 
 
 def _refit(
-    model: Any,
-    problem: Problem,
-    split: Split,
-    options: FitOptions,
-    steps: Steps,
-    budget: Budget,
+    model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps, budget: Budget
 ) -> tuple[Any, Any]:
     """The winner fitted to all rows, and these rows.
 

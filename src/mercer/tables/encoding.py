@@ -76,11 +76,7 @@ def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
 class EncodedTable(ReadTable):
     """A table as it was read, and as a `TableEncoder` has encoded it.
 
-    Attributes
-    ----------
-    matrix : EncodedColumns
-    features : list of Feature
-        That of the encoder itself: by it the encoder knows the rows that it has encoded.
+    ``features`` are those of the encoder itself: by them it knows the rows that it has encoded.
     """
 
     def __init__(

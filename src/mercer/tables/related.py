@@ -35,10 +35,8 @@ class Related:
     def read(cls, groups: Any, times: Any, n: int) -> Related | None:
         """From one value for each of n rows; None if there are neither.
 
-        Raises
-        ------
-        ValueError
-            Both are given, values are missing or of another number, or all are the same.
+        Raises ValueError if both are given, if values are missing or of another number, or all the
+        same.
         """
         if groups is None and times is None:
             return None

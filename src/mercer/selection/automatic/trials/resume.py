@@ -23,13 +23,7 @@ class Known:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """From a fitted automatic estimator.
-
-        Raises
-        ------
-        ValueError
-            There was no search.
-        """
+        """From a fitted automatic estimator; ValueError if there was no search."""
         searched = getattr(model, "searched_", None)
         if searched is None:
             raise ValueError(
