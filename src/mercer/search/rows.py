@@ -105,6 +105,20 @@ def merged(
     return both[0][:, :k], both[1][:, :k]
 
 
+def by_query(
+    found: list[tuple[np.ndarray, ...]], n: int, dtype: np.dtype, both_ways: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of a query and a row, with their distances, as `Index.query_radius` returns them."""
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
+    i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
+    if both_ways:
+        i, j = np.concatenate([i, j]), np.concatenate([j, i])
+        distances = np.concatenate([distances, distances])
+    order = np.lexsort((j, i))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=n))))
+    return distances[order], j[order], starts
+
+
 def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:
     """Raise ValueError if so many pairs, two row numbers and a distance each, exceed the budget."""
     size = pairs * (dtype.itemsize + 16)
