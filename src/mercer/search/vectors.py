@@ -19,7 +19,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Coordinates
 from mercer.gram import Place
-from mercer.search.rows import merged, refuse_beyond, slices
+from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
 STEP, FEWEST = 2048, 32  # queries of a task, at most and at least
@@ -235,11 +235,7 @@ class VectorSearch:
             total += len(pairs[0])
             # a second copy, and a third of the numbers by which they are sorted
             self._check_room(3 * total, f"radius={radius:g}")
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
-        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
-        order = np.lexsort((j, i))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=len(self.own)))))
-        return distances[order], j[order], starts
+        return by_query(found, len(self.own), self.dtype)
 
     def _asked(self, rows: slice) -> Question:
         places = self.order[rows]
