@@ -129,13 +129,10 @@ class DelimitedText:
             raise TableError(f"{self.source.label} is empty.")
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        if self._wide(text):
+        if self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
-
-    def _wide(self, text: str) -> bool:
-        return self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]
 
     def _refuse_nul(self, text: str, first: int) -> None:
         if "\0" in text:

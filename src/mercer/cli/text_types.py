@@ -143,14 +143,6 @@ class TextTypes:
         return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
 
 
-def _integers(cells: pl.Series) -> pl.Series:
-    return cells.str.strip_prefix("+").cast(pl.Int64)
-
-
-def _long(cells: pl.Series) -> pl.Series:
-    return cells.str.strip_prefix("+").cast(pl.Int128)
-
-
 def _points(cells: pl.Series) -> pl.Series:
     return cells.str.strip_prefix("+").cast(pl.Float64)
 
@@ -158,10 +150,6 @@ def _points(cells: pl.Series) -> pl.Series:
 def _commas(cells: pl.Series) -> pl.Series:
     bare = cells.str.replace_all(f"[.'’{BLANKS}]", "").str.replace(",", ".", literal=True)
     return _points(bare)
-
-
-def _booleans(cells: pl.Series) -> pl.Series:
-    return cells.str.to_lowercase() == "true"
 
 
 def _dates(cells: pl.Series) -> pl.Series:
@@ -178,11 +166,11 @@ def _moments(cells: pl.Series, zoned: bool = False) -> pl.Series:
 
 
 TYPES = {
-    "integer": _integers,
-    "long": _long,
+    "integer": lambda cells: cells.str.strip_prefix("+").cast(pl.Int64),
+    "long": lambda cells: cells.str.strip_prefix("+").cast(pl.Int128),
     "plain": _points,
     "comma number": _commas,
-    "boolean": _booleans,
+    "boolean": lambda cells: cells.str.to_lowercase() == "true",
     "date": _dates,
     "moment": _moments,
     "zoned": lambda cells: _moments(cells, zoned=True),

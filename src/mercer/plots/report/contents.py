@@ -331,18 +331,8 @@ def plain(value: Any) -> Any:
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, RelevanceDisplay):
-        names = [
-            "columns",
-            "loss",
-            "low",
-            "high",
-            "full",
-            "measure",
-            "n_train",
-            "n_test",
-            "n_columns",
-        ]
-        return {name: plain(getattr(value, name)) for name in names}
+        names = "columns loss low high full measure n_train n_test n_columns"
+        return {name: plain(getattr(value, name)) for name in names.split()}
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):

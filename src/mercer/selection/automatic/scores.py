@@ -70,10 +70,6 @@ def _roc_auc(y, P, classes, w):
     return skm.roc_auc_score(y, P, multi_class="ovr", labels=classes, sample_weight=w)
 
 
-def _log_loss(y, P, classes, w):
-    return skm.log_loss(y, P, labels=classes, sample_weight=w)
-
-
 def _average_precision(y, P, classes, w):
     """Of the rarer of two classes, or the mean of all classes against the others."""
     present = [c for c in range(len(classes)) if np.any(y == classes[c])]
@@ -112,18 +108,6 @@ def _r2(y, predicted, w):
     return 1 - error / spread if spread > 0 else float(error == 0)
 
 
-def _rmse(y, predicted, w):
-    return np.sqrt(np.average((y - predicted) ** 2, weights=w))
-
-
-def _mae(y, predicted, w):
-    return np.average(np.abs(y - predicted), weights=w)
-
-
-def _accuracy(y, predicted, w):
-    return np.average(y == predicted, weights=w)
-
-
 def _balanced(y, predicted, w):
     hits = y == predicted
     return np.mean([np.average(hits[y == c], weights=w[y == c]) for c in np.unique(y)])
@@ -132,17 +116,27 @@ def _balanced(y, predicted, w):
 METRICS = {
     m.name: m
     for m in (
-        Metric("accuracy", "classification", _accuracy),
+        Metric("accuracy", "classification", lambda y, p, w: np.average(y == p, weights=w)),
         Metric("balanced_accuracy", "classification", _balanced),
         Metric("roc_auc", "classification", _roc_auc, probabilities=True),
         Metric("average_precision", "classification", _average_precision, probabilities=True),
-        Metric("log_loss", "classification", _log_loss, False, probabilities=True),
+        Metric(
+            "log_loss", "classification",
+            lambda y, P, classes, w: skm.log_loss(y, P, labels=classes, sample_weight=w),
+            higher_is_better=False, probabilities=True,
+        ),
         Metric("f1", "classification", _f1),
         Metric("r2", "regression", _r2),
-        Metric("rmse", "regression", _rmse, higher_is_better=False),
-        Metric("mae", "regression", _mae, higher_is_better=False),
+        Metric(
+            "rmse", "regression", lambda y, p, w: np.sqrt(np.average((y - p) ** 2, weights=w)),
+            higher_is_better=False,
+        ),
+        Metric(
+            "mae", "regression", lambda y, p, w: np.average(np.abs(y - p), weights=w),
+            higher_is_better=False,
+        ),
     )
-}
+}  # fmt: skip
 
 
 def metric_named(name: str | None, task: str) -> Metric:
