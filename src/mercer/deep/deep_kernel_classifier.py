@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -56,8 +55,6 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     >>> bool(model.score(X[1::2], y[1::2]) > 0.9), model.predict_proba(X[:4]).shape
     (True, (4, 3))
     """
-
-    _: KW_ONLY
 
     fitted_by = "classes_"
 

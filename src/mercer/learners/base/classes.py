@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ class OutputClassifier(ClassifierMixin):
     """Abstract: a classifier by ``_outputs``, one for two classes, and else one for each class."""
 
     classes_: np.ndarray
-    #: f at new samples, (n, outputs)
-    _outputs: Callable[[Any], np.ndarray]
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> np.ndarray:
+        """f at new samples, (n, outputs)."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

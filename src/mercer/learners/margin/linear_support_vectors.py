@@ -143,6 +143,6 @@ class LinearMachine(LinearLearner):
         last.conclude('With dual="auto" the fit goes on with Newton steps' if stays else "")
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""
         return self.values_of(self.new_rows(X))

@@ -176,6 +176,9 @@ class LinearSVC(OutputClassifier, LinearMachine):
         results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
         return results, results[0].coef.reshape(k, -1)
 
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self._values(X)
+
     def sparsify(self) -> LinearSVC:
         """Store ``coef_`` as a CSR matrix, to save memory if most weights are 0 (penalty l1)."""
         check_is_fitted(self)

@@ -79,4 +79,4 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """x w + intercept, shape (n,)."""
-        return self._outputs(X)[:, 0]
+        return self._values(X)[:, 0]

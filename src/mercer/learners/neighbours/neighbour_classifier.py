@@ -109,8 +109,4 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.labels(self._answers(X))
-
-    @finite_values
-    def _answers(self, X: Any) -> np.ndarray:
-        return self._targets.answers(self.sums(X))
+        return self.labels(self._targets.answers(self.sums(X)))

@@ -232,8 +232,7 @@ class RadiusSearch(NeighboursLearner):
         """
         if sort_results and not return_distance:
             raise ValueError(
-                "sort_results=True, but the order is that of distances: give return_distance must "
-                "be True as well."
+                "sort_results=True sorts by distance, so return_distance must be True as well."
             )
         distances, indices, starts = self._within(X, radius, sort_results)
         split = _arrays(indices, starts)

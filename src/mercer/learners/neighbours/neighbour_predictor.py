@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, check_count, is_auto
+from mercer.learners.base import Training, check_count, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
     some_neighbours,
@@ -163,6 +163,7 @@ class NeighbourPredictor(Predictor, CountSearch):
             counts = np.where(missing, 0.0, 1.0 if counts is None else counts)
         return Neighbourhoods(distances, indices, counts)
 
+    @finite_values
     def sums(self, X: Any) -> np.ndarray:
         Z = self.queries(X)
         if self.n_neighbors_ is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -43,8 +42,6 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     >>> model.predict([[0.4], [5.0]])
     array([ 5., 15.])
     """
-
-    _: KW_ONLY
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.base import finite_fit
 from mercer.learners.neighbours.neighbour_targets import Classes
 from mercer.learners.neighbours.predictor import ClassColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
@@ -135,7 +135,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     def _votes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The votes for each class of each output, and the samples without any."""
         check_is_fitted(self)
-        votes = self._finite_sums(X)
+        votes = self.sums(X)
         outliers = np.flatnonzero(self._targets.empty(votes))
         if len(outliers) and self.outlier_label_ is None:
             raise ValueError(
@@ -145,10 +145,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
                 "leave these samples out."
             )
         return votes, outliers
-
-    @finite_values
-    def _finite_sums(self, X: Any) -> np.ndarray:
-        return self.sums(X)
 
     def _outlier_label(self, output: int) -> Any:
         assert self.outlier_label_ is not None

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training
+from mercer.learners.base import Training, finite_values
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
@@ -47,6 +47,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
         self._targets, self._weights = targets, training.weights
         self.keep_index(training, *self.make_index(training))
 
+    @finite_values
     def sums(self, X: Any) -> np.ndarray:
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once

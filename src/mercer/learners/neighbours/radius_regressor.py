@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -44,8 +43,6 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     >>> model.predict([[0.5], [8.0]])
     array([ 5., 90.])
     """
-
-    _: KW_ONLY
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -77,7 +76,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     """
 
     alpha: Any = 1
-    _: KW_ONLY
 
     @fitting
     @finite_fit
