@@ -1,8 +1,8 @@
 """What support vector machines have in common: solver, support vectors, certificate, predictions.
 
-`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
-OneClassSVM (one_class.py). A subclass defines its dual problems; this class chooses the Gram
-operator, solves the problems and keeps what predictions need.
+`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py),
+KernelQuantileRegression (quantiles.py) and OneClassSVM (one_class.py). A subclass defines its dual
+problems; this class chooses the Gram operator, solves the problems and keeps what predictions need.
 """
 
 from __future__ import annotations
