@@ -32,7 +32,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
-from mercer.selection.automatic.machines.baselines import fit_baseline
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.machines import Recipe
+from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.tables.encoding import TableEncoder
 
 try:  # which needs torch
@@ -218,8 +220,10 @@ def feature_machines(X, y, X_test, task: str, seconds: float) -> np.ndarray:
 
 def spline(X, y, X_test, task: str, seconds: float) -> np.ndarray:
     encoder = TableEncoder().fit(X)
-    model = fit_baseline("linear (spline)", encoder.features_, encoder.transform(X), y, task)
-    return model.predict(encoder.transform(X_test))
+    target = Regression() if task == "regression" else Classification(np.unique(y))
+    kernel = Candidate("splines", machine="linear").kernel(encoder.features_)
+    found = Recipe("linear").fit(target, kernel, encoder.transform(X), y)(encoder.transform(X_test))
+    return found if task == "regression" else target.classes[found.argmax(axis=1)]
 
 
 def feature_machine(X, y, X_test, task: str, seconds: float) -> np.ndarray:

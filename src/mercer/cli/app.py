@@ -84,6 +84,7 @@ def fit(
     memory: str = "4GB",
     kind: Kinds = None,
     drop: Drops = None,
+    only: Literal["kernels"] | None = None,
     group: str | None = None,
     time_column: str | None = None,
     weight: str | None = None,
@@ -122,6 +123,9 @@ def fit(
         A number of trials in place of --time: the same model on any machine.
     memory
         Memory budget: "4GB", "500MB".
+    only
+        "kernels" keeps a kernel machine even where the constant or a linear model, which are tried
+        too, predicts rows that were left out better.
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
         It is not used to predict from.
@@ -155,7 +159,7 @@ def fit(
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
         decimal=decimal, more=more, resume=resume, force=force, json=json, quiet=quiet,
-        no_rows=no_rows,
+        no_rows=no_rows, only=only,
     )  # fmt: skip
     return fit_table(options, started)
 

@@ -171,7 +171,8 @@ def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
     limit = max(SEARCH_SHARE * budget.limit - spent, 0.1 * budget.limit)
     return automatic(
         time=limit, memory=options.memory, trials=options.trials,
-        metric=problem.metric, kind=problem.kinds, drop=options.drop, random_state=options.seed,
+        metric=problem.metric, kind=problem.kinds, drop=options.drop, only=options.only,
+        random_state=options.seed,
     )  # fmt: skip
 
 

@@ -23,8 +23,8 @@ TIME = "120s"  # where --time is not given
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
 #: the options that decide about the model, in the order of the recorded command
-RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "seed",
-            "group", "time_column", "weight", "compress", "output", "encoding", "sep",
+RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "only",
+            "seed", "group", "time_column", "weight", "compress", "output", "encoding", "sep",
             "decimal")  # fmt: skip
 
 
@@ -57,6 +57,7 @@ class FitOptions:
     json: bool
     quiet: bool
     no_rows: bool = False
+    only: str | None = None
 
     @property
     def report(self) -> Path:

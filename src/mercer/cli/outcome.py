@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -78,12 +78,11 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
     )
     for name, value in score.baselines.items():
         screen.print(f"  baseline {name}: {text(value)}")
-    if score.as_good:
-        screen.print(line((score.verdict(), "yellow")))
+    screen.print(line((score.verdict(), "yellow" if score.as_good else "")))
     if final_rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
-            f"is the same kernel machine fitted on all {final_rows}."
+            f"is the same one fitted on all {final_rows}."
         )
 
 
@@ -169,6 +168,8 @@ def summary(
             "rows": score.rows,
             "baselines": score.baselines,
             "simpler_model_as_good": score.as_good,
+            "better_than": {name: asdict(c) for name, c in score.versus.items()},
+            "verdict": score.verdict(),
         },
         "model": str(options.output),
         "report": None if outcome.report is None else str(options.report),

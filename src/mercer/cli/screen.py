@@ -86,7 +86,7 @@ def columns_facts(columns: list[Column]) -> list[dict]:
 
 
 def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
-    """The best candidates, and both baselines wherever they stand; what lies between is counted."""
+    """The best candidates, and the baselines wherever they stand; what lies between is counted."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("", "model", metric, "±", "rows", "seconds"):
         table.add_column(title, justify="left" if title == "model" else "right")
@@ -160,7 +160,7 @@ class SearchBar:
         tried = self._tried().removesuffix(", now:")
         said = f"{tried or ' '}{', ' if tried else ''}at most {left:.0f} s left; now: "
         said += self.event["trial"]
-        rows = [r for r in self.event["leaderboard"] if not r["baseline"]]
+        rows = self.event["leaderboard"]
         if rows:
             best = max(rows, key=lambda r: METRICS[self.metric].sign() * r["score"])
             said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines.baselines import baseline_names
 from mercer.selection.automatic.scores import Metric
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.trials import Trials
+from selection.automatic.simple_models import simple_names
 
 
 class HeldOutPredictions:
@@ -33,7 +33,7 @@ class HeldOutPredictions:
         search.state.rungs.folds = lambda count: (np.arange(n), self.folds)
         self._kept = []
         search.replay(schedule)
-        names = [*baseline_names(features), *(Candidate.of(entry).name for entry in schedule)]
+        names = [*simple_names(features), *(Candidate.of(entry).name for entry in schedule)]
         self.of = dict(zip(names, self._kept))  # and not the mean of two, if there is one
 
     def _keep(self, y, predicted, *_):

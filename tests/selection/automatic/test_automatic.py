@@ -265,7 +265,7 @@ def test_a_refit_keeps_the_winner_and_learns_from_all_rows(fitted):
 
 def test_a_refit_on_rows_with_new_gaps_learns_its_weights_anew():
     full = TABLE[["size", "colour"]]
-    model = KernelRegressor(trials=1).fit(full, NUMBERS)
+    model = KernelRegressor(trials=1, only="kernels").fit(full, NUMBERS)
     gaps = full.assign(size=full["size"].where(np.arange(N) > 5))
     model.refit(gaps, NUMBERS)
     assert len(model.kernel_.weights) == len(model.kernel_.parts) == 3
@@ -274,7 +274,7 @@ def test_a_refit_on_rows_with_new_gaps_learns_its_weights_anew():
 
 def test_relevance_is_the_learnt_weight_of_each_column():
     X = RNG.uniform(size=(200, 3))
-    model = KernelRegressor(trials=1).fit(X, np.sin(8 * X[:, 1]))
+    model = KernelRegressor(trials=1, only="kernels").fit(X, np.sin(8 * X[:, 1]))
     relevance = model.relevance()
     assert next(iter(relevance)) == "1"
     assert relevance["1"] > 10 * relevance["0"]
@@ -282,7 +282,7 @@ def test_relevance_is_the_learnt_weight_of_each_column():
     plain = [
         {"family": "gaussian", "scale": 1.0, "learn": False, "rows": 200, "rank": 50, "steps": []}
     ]
-    assert KernelRegressor(replay=plain).fit(X, X[:, 1]).relevance() == {}
+    assert KernelRegressor(replay=plain, only="kernels").fit(X, X[:, 1]).relevance() == {}
 
 
 def test_it_is_good_on_real_tables():
@@ -337,7 +337,7 @@ def test_a_compressed_model_predicts_nearly_the_same(task):
         y = np.digitize(wave, [-0.5, 0.5])
         model = KernelClassifier(trials=1).fit(X[:500], y[:500])
     else:
-        model = KernelRegressor(trials=1).fit(X[:500], wave[:500])
+        model = KernelRegressor(trials=1, only="kernels").fit(X[:500], wave[:500])
     full = model.machine_.outputs(model.encode(X[500:]))
     stored, finish = model.X_fit_.shape[0], model.machine_.finish
     assert model.compress(X[:500], 150) is model

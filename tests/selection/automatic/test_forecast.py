@@ -10,12 +10,13 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines import baselines
-from mercer.selection.automatic.machines.baselines import fit_baseline
+from mercer.selection.automatic.machines import linear
 from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
 from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.selection.automatic.trials.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
 from mercer.tables.encoding import TableEncoder
+from selection.automatic.simple_models import simple_model
 
 
 class Told(Forecast):
@@ -54,12 +55,14 @@ def test_what_steps_took_corrects_the_next_of_their_kind_and_long_ones_count_mos
 
 
 def test_the_rows_that_a_baseline_sees_keep_their_weights(monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_ROWS", 50)
+    monkeypatch.setattr(linear, "MOST_ROWS", 50)
     y, weights = np.arange(200.0) ** 2, np.arange(200.0)
     rows = np.random.default_rng(0).permutation(200)[:50]
-    model = fit_baseline("trivial", [], np.zeros((200, 0)), y, "regression", weights)
+    encoder = TableEncoder().fit(y[:, None])
+    M = encoder.transform(y[:, None])
+    model = simple_model("trivial", encoder.features_, M, y, Regression(), weights)
     wanted = np.average(y[rows], weights=weights[rows])
-    assert_allclose(model.predict(np.zeros((1, 0))), wanted)
+    assert_allclose(model(M[:1]), wanted)
 
 
 def test_a_baseline_of_many_classes_takes_fewer_steps(monkeypatch):
@@ -67,13 +70,21 @@ def test_a_baseline_of_many_classes_takes_fewer_steps(monkeypatch):
     y = rng.integers(0, 12, 600)
     X = pd.DataFrame(rng.normal(size=(600, 3)) + 0.2 * y[:, None], columns=["a", "b", "c"])
     encoder = TableEncoder().fit(X)
-    parts = "linear (spline)", encoder.features_, encoder.transform(X), y, "classification"
-    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[1]
+    steps, given = [], linear.LogisticRegression
+    monkeypatch.setattr(
+        linear, "LogisticRegression",
+        lambda **params: steps.append(params["max_iter"]) or given(**params),
+    )  # fmt: skip
+    parts = encoder.features_, encoder.transform(X), y, Classification(np.arange(12))
+    simple_model("linear (spline)", *parts)
+    assert steps[-1] == linear.STEPS[1]
     values = 3 * 8 * 600 * 12  # eight splines of each column
-    monkeypatch.setattr(baselines, "WORK", 30 * values)
-    assert fit_baseline(*parts)[-1].max_iter == pytest.approx(30, abs=10)
-    monkeypatch.setattr(baselines, "WORK", 1)
-    assert fit_baseline(*parts)[-1].max_iter == baselines.STEPS[0]
+    monkeypatch.setattr(linear, "WORK", 30 * values)
+    simple_model("linear (spline)", *parts)
+    assert steps[-1] == pytest.approx(30, abs=10)
+    monkeypatch.setattr(linear, "WORK", 1)
+    simple_model("linear (spline)", *parts)
+    assert steps[-1] == linear.STEPS[0]
 
 
 def test_predictions_follow_the_speed_of_the_machine():

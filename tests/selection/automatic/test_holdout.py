@@ -12,12 +12,13 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.comparisons import Comparison
 from mercer.selection.automatic.holdout import hold_out, score_held_out
-from mercer.selection.automatic.machines import baselines
-from mercer.selection.automatic.machines.baselines import SPARSE, fit_baseline
+from mercer.selection.automatic.machines import linear
 from mercer.selection.automatic.scores import interval, metric_named
-from mercer.selection.automatic.tasks import task_of
+from mercer.selection.automatic.tasks import Classification, Regression, task_of
 from mercer.tables.encoding import TableEncoder
+from selection.automatic.simple_models import simple_model
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(300, 3))
@@ -88,19 +89,22 @@ def test_baselines_are_fitted_to_the_same_rows(circle):
     assert score.baselines["trivial"] == np.mean(CIRCLE[held_out] == frequent)
     features = model.encoder_.features_
     M = model.encoder_.transform(X)
-    spline = fit_baseline("linear (spline)", features, M[train], CIRCLE[train], "classification")
-    assert score.baselines["linear (spline)"] == spline.score(M[held_out], CIRCLE[held_out])
+    task = Classification(model.classes_)
+    spline = simple_model("linear (spline)", features, M[train], CIRCLE[train], task)
+    found = model.classes_[spline(M[held_out]).argmax(axis=1)]
+    assert score.baselines["linear (spline)"] == np.mean(found == CIRCLE[held_out])
 
 
 def test_a_baseline_within_the_interval_is_said_to_do_as_well():
     y = np.where(RNG.uniform(size=300) < 0.5, "a", "b")  # noise
-    model = KernelClassifier(trials=1).fit(X[:200], y[:200])
+    model = KernelClassifier(trials=1, only="kernels").fit(X[:200], y[:200])
     score = score_held_out(model, (X[:200], y[:200]), (X[200:], y[200:]))
     assert score.as_good == "trivial"
     assert "simpler model does as well: the baseline 'trivial'" in score.verdict()
-    better = replace(score, low=0.0, high=score.baselines["trivial"] - 0.1)
+    worse = Comparison(-0.1, -0.15, -0.05, 0.01)
+    better = replace(score, versus={"trivial": worse})
     assert "simpler model is better: the baseline 'trivial'" in better.verdict()
-    assert better.verdict().endswith("above the interval.")
+    assert better.verdict().endswith("better by 0.1 (95% interval 0.05 to 0.15).")
 
 
 @pytest.mark.parametrize("metric", [None, "rmse"])
@@ -118,15 +122,14 @@ def test_a_class_that_training_lacks_is_named(circle):
         score_held_out(model, (X[train], CIRCLE[train]), (X[:2], np.array(["in", "beyond"])))
 
 
-@pytest.mark.parametrize("name", ["trivial", "linear (spline)", SPARSE])
+@pytest.mark.parametrize("name", ["trivial", "linear (spline)", "linear (sparse)"])
 @pytest.mark.parametrize("y", [["a", "b", "a"], ["a"] * 40, ["a", "b"] * 20])
 def test_baselines_of_few_rows_or_one_class(name, y):
     table = RNG.normal(size=(len(y), 2))
     encoder = TableEncoder().fit(table)
-    model = fit_baseline(
-        name, encoder.features_, encoder.transform(table), np.array(y), "classification"
-    )
-    assert model.predict_proba(encoder.transform(table)).shape == (len(y), len(set(y)))
+    task = Classification(np.unique(y))
+    model = simple_model(name, encoder.features_, encoder.transform(table), np.array(y), task)
+    assert model(encoder.transform(table)).shape == (len(y), len(set(y)))
 
 
 def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
@@ -137,15 +140,22 @@ def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
     M = encoder.transform(table)
 
     def fitted():
-        return fit_baseline("linear (spline)", encoder.features_, M, y, "regression")
+        return simple_model("linear (spline)", encoder.features_, M, y, Regression())
 
+    searched = []
+    monkeypatch.setattr(
+        linear,
+        "GridSearchCV",
+        lambda *given, **more: searched.append(1) or GridSearchCV(*given, **more),
+    )
     wide = fitted()
-    assert isinstance(wide[-1], GridSearchCV)
-    monkeypatch.setattr(baselines, "MANY_LEVELS", 10_000)
+    assert searched
+    monkeypatch.setattr(linear, "MANY_FEATURES", 10_000)
     narrow = fitted()
+    assert len(searched) == 1
     # the penalties, chosen by three folds and by leave-one-out, may differ by a step
-    assert_allclose(wide.predict(M), narrow.predict(M), atol=0.25)
-    assert abs(r2_score(y, wide.predict(M)) - r2_score(y, narrow.predict(M))) < 0.01
+    assert_allclose(wide(M), narrow(M), atol=0.25)
+    assert abs(r2_score(y, wide(M)) - r2_score(y, narrow(M))) < 0.01
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.candidate import candidates
 from mercer.selection.automatic.holdout import hold_out, score_held_out
-from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
 from mercer.selection.automatic.settings import Sizes
 from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.held_out import HeldOutPredictions
+from selection.automatic.simple_models import simple_model, simple_names
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def test_held_out_targets_reach_the_scores_alone(fit, y):
     after = score_held_out(model, (rows[0], y[train]), (rows[1], y[held_out][::-1]))
     assert after.score != before.score
     assert_array_equal(after.predicted, before.predicted)
-    for name in baseline_names(FEATURES):
+    for name in simple_names(FEATURES):
         assert_array_equal(after.baseline_predictions[name], before.baseline_predictions[name])
 
 
@@ -98,5 +98,5 @@ def test_held_out_targets_reach_the_scores_alone(fit, y):
 def test_a_baseline_answers_a_row_alone_as_within_a_table(kind, y):
     """Knots, levels, words and their weights are those of the training rows."""
     task, y = kind.read(y, N, "the test")
-    model = fit_baseline("linear (spline)", FEATURES, M[::2], y[::2], task.name)
-    assert_allclose(task.answers(model, M[1:4]), task.answers(model, M)[1:4], rtol=1e-12)
+    model = simple_model("linear (spline)", FEATURES, M[::2], y[::2], task)
+    assert_allclose(model(M[1:4]), model(M)[1:4], rtol=1e-12)

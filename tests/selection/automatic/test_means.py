@@ -30,7 +30,7 @@ NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
     d=RNG.choice(["red", "blue"], 60)
 )
 
-SETTINGS: Any = SimpleNamespace(task=Regression(), memory=64_000, sizes=Sizes())
+SETTINGS: Any = SimpleNamespace(task=Regression(), memory=64_000, sizes=Sizes(), only=None)
 
 
 @pytest.fixture
@@ -47,7 +47,9 @@ def eager(monkeypatch, sizes):
 
 
 def fitted(kind, **settings):
-    model = kind(trials=3, **settings).fit(TABLE, WAVE if kind is KernelRegressor else RING)
+    model = kind(trials=3, only="kernels", **settings).fit(
+        TABLE, WAVE if kind is KernelRegressor else RING
+    )
     assert len(model.schedule_[-1]["mean"]) == 2
     assert len(model.machine_.parts) == 3
     return model
@@ -131,7 +133,7 @@ def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
 
 def test_there_is_none_without_a_gain(sizes):
     sizes(gain=0.99)
-    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    model = KernelRegressor(trials=3, only="kernels").fit(TABLE, WAVE)
     assert "mean" not in model.schedule_[-1]
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
 
@@ -202,7 +204,7 @@ def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatc
             return type(self).fits > whole
 
     monkeypatch.setattr(final_fit, "Deadline", Late)
-    model = KernelRegressor(trials=3).fit(TABLE, WAVE)
+    model = KernelRegressor(trials=3, only="kernels").fit(TABLE, WAVE)
     assert len(model.schedule_[-1].get("mean", [])) == whole - 1
     assert model.interrupted_ is None
     assert len(model.machine_.parts) == whole

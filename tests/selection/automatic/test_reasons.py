@@ -58,7 +58,9 @@ def test_reasons_in_many_blocks_are_those_of_one(classes, monkeypatch):
 
 def test_a_row_rests_on_its_own_copy_in_the_training_table():
     X, y = blobs(3)
-    model = KernelClassifier(trials=1).fit(X, y)  # and not a mean, whose parts store other rows
+    model = KernelClassifier(trials=1, only="kernels").fit(
+        X, y
+    )  # and not a mean, whose parts store other rows
     found = model.reasons(X.iloc[model.stored_rows_])
     assert found.rows.shape == found.shares.shape == (len(model.stored_rows_), 3)
     assert np.mean((found.rows == model.stored_rows_[:, None]).any(axis=1)) > 0.6

@@ -83,9 +83,9 @@ def test_thresholds_of_a_known_winner_are_chosen_again():
 
 def test_kernels_that_all_folds_share_are_learnt_in_the_same_steps(sizes):
     sizes(small_rows=40)
-    whole = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    whole = KernelRegressor(trials=1, only="kernels").fit(TABLE, WAVE)
     assert whole.schedule_[0]["learn"]
-    again = KernelRegressor(trials=1).fit(TABLE, WAVE, resume=whole)
+    again = KernelRegressor(trials=1, only="kernels").fit(TABLE, WAVE, resume=whole)
     assert_array_equal(answers(again), answers(whole))
 
 

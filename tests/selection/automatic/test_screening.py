@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.screening import dependence
-from mercer.selection.automatic.machines.baselines import baseline_names, fit_baseline
+from mercer.selection.automatic.tasks import Classification, Regression
+from selection.automatic.simple_models import simple_model, simple_names
 
 RNG = np.random.default_rng(3)
 
@@ -80,11 +81,12 @@ def test_the_linear_baseline_of_a_wide_table_is_sparse(kind):
     y = X[:, 3] - X[:, 9] if kind is KernelRegressor else np.where(X[:, 3] > X[:, 9], "a", "b")
     model = kind(trials=1).fit(table, y, sample_weight=RNG.uniform(0.5, 1, len(y)))
     features = model.encoder_.features_
-    assert baseline_names(features) == ("trivial", "linear (sparse)")
-    assert baseline_names(features[:9]) == ("trivial", "linear (spline)")
+    assert simple_names(features) == ("trivial", "linear (sparse)")
+    assert simple_names(features[:9]) == ("trivial", "linear (spline)")
     row = next(r for r in model.leaderboard_ if r["name"] == "linear (sparse)")
     assert row["score"] > 0.85
     M = model.encode(table)
-    fitted = fit_baseline("linear (sparse)", features, M, y, model.task)
-    alone = fit_baseline("linear (sparse)", features, M, y, model.task, np.ones(len(y)))
-    assert_array_equal(fitted.predict(M[:5]), alone.predict(M[:5]))
+    task = Regression() if model.task == "regression" else Classification(model.classes_)
+    fitted = simple_model("linear (sparse)", features, M, y, task)
+    alone = simple_model("linear (sparse)", features, M, y, task, np.ones(len(y)))
+    assert_array_equal(fitted(M[:5]), alone(M[:5]))

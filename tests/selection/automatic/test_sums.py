@@ -61,7 +61,9 @@ def test_each_column_and_all_columns_have_kernels():
 def test_both_are_searched_saved_repeated_and_explained(kind, family, machine, name, tmp_path):
     y = WAVE if kind is KernelRegressor else np.where(WAVE > 0.5, "high", "low")
     entry = {"family": family, "machine": machine, "learn": True}
-    model = kind(replay=[entry | {"rows": 150, "rank": 50, "steps": []}]).fit(TABLE, y)
+    model = kind(replay=[entry | {"rows": 150, "rank": 50, "steps": []}], only="kernels").fit(
+        TABLE, y
+    )
     assert model.winner_name_ == name
     assert model.score(TABLE, y) > 0.85
     relevance = model.relevance()

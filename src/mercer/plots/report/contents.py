@@ -31,7 +31,7 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.selection.automatic import METRICS, side
+from mercer.selection.automatic import Comparison, as_good, verdict
 from mercer.tables import column_kind
 
 PHRASES = {
@@ -81,12 +81,6 @@ class Score:
         if self.low != self.low:
             return ""
         return f"{self.text(self.low).removesuffix('%')} to {self.text(self.high)}"
-
-    def reached_by(self, other: Score) -> bool:
-        """Whether another score is in the interval of this score, or better than the interval."""
-        if METRICS[self.metric].higher_is_better:
-            return other.value >= self.low
-        return other.value <= self.high
 
 
 @dataclass(frozen=True)
@@ -165,6 +159,9 @@ class ReportData:
     fitted_rows: int
     final_rows: int
     contenders: list[Contender]
+    #: name of a simple model -> how much better the model is on the held-out rows
+    versus: dict[str, Comparison]
+    kept: str  # what the model is called beside them, such as "the kernel machine"
     columns: list[ColumnSummary]
     target_summary: TargetSummary
     spectrum: SpectrumDisplay
@@ -211,24 +208,26 @@ class ReportData:
         if trivial is None:
             return sentence + "."
         guess = "the most frequent class" if self.task == "classification" else "the mean"
-        if score.reached_by(trivial):
+        beaten = "trivial" in self.versus and self.versus["trivial"].outcome == "better"
+        if not beaten and self._winner != "trivial":
             return f"{sentence}: no better than always answering {guess} ({trivial.text()})."
         return f"{sentence}; always answering {guess} would reach {trivial.text()}."
 
     @property
     def simpler(self) -> str:
         """The sentence that a simpler model is as good; empty if no simpler model is."""
-        for role, name in (("trivial", "The constant prediction"), ("linear", "The linear model")):
-            other = self._unseen(role)
-            if other is not None and self.score.reached_by(other):
-                where = side(other.value, self.score.low, self.score.high)
-                how = "as good" if where == "within" else "better"
-                return (
-                    f"{name} is {how}: its {other.phrase} on the same rows, {other.text()}, is "
-                    f"{where} the 95% interval of the kernel machine "
-                    f"({self.score.interval_text()}). A simpler model is enough for these data."
-                )
-        return ""
+        if as_good(self.versus) is None:
+            return ""
+        return f"{self._compared()} A simpler model is enough for these data."
+
+    def _compared(self) -> str:
+        """The sentence that compares the model with simple ones."""
+        scores = {c.name: c.unseen.value for c in self.contenders if c.unseen is not None}
+        return verdict(self.versus, scores, self.kept, self.score.text)
+
+    @property
+    def _winner(self) -> str:
+        return next((c.name for c in self.contenders if c.role == "winner"), "")
 
     @property
     def trust(self) -> list[tuple[bool, str]]:
@@ -246,10 +245,8 @@ class ReportData:
                 " if it has, the score is too good.",
             ))  # fmt: skip
         linear = self._unseen("linear")
-        if linear is not None and not self.simpler:  # which says the contrary
-            found.append((
-                True, f"It is clearly better than an additive linear model ({linear.text()})."
-            ))  # fmt: skip
+        if self.versus and linear is not None and not self.simpler:  # which says the contrary
+            found.append((True, self._compared()))
         if self.rates is not None and self.rates.share < RARE:
             found.append((
                 False,

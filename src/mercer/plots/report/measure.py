@@ -45,7 +45,9 @@ from mercer.selection.automatic import (
     METRICS,
     HeldOut,
     Metric,
+    compared,
     interval,
+    kept_words,
     metric_named,
     score_held_out,
 )
@@ -157,7 +159,16 @@ def report_data(
     kept = model if final is None else final
     kept_X = X if final_X is None else final_X
     columns = column_summaries(model, X)
-    contenders = _contenders(model, y, score, own, scored)
+    trivial = _constant(y, classes, len(y_test)) if scored is None else None
+    contenders = _contenders(model, score, own, scored, trivial)
+    decided = _decided(model, scorer, predicted)
+    winner = getattr(model, "winner_name_", "")
+    simple = {"trivial": trivial} if scored is None else scored.baseline_predictions
+    if scored is not None and scored.metric == scorer.name:
+        versus = scored.versus
+    else:
+        versus = {name: compared(scorer, y_test, decided, answers, classes, seed or 0)
+                  for name, answers in simple.items() if winner not in simple}  # fmt: skip
     gram, spectrum, embedding = _similarities(kept, kept_X, y, classes, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
@@ -183,6 +194,8 @@ def report_data(
         fitted_rows=fitted_rows,
         final_rows=final_rows or fitted_rows,
         contenders=contenders,
+        versus=versus,
+        kept=kept_words(model) if hasattr(model, "winner_") else "the kernel machine",
         columns=columns,
         target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
         spectrum=spectrum,
@@ -255,21 +268,24 @@ def _score(
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
 
 
-def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]:
+def _constant(y: np.ndarray, classes: Any, n: int) -> np.ndarray:
+    """The mean of the targets, or the shares of the classes, for n rows."""
+    dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
+    dummy.fit(np.zeros((len(y), 1)), y)
+    blank = np.zeros((n, 1))
+    return dummy.predict(blank) if classes is None else dummy.predict_proba(blank)
+
+
+def _contenders(model, score, own, scored: HeldOut | None, trivial: Any) -> list[Contender]:
     """The leaderboard, with held-out scores of the winner and the baselines."""
-    classes = getattr(model, "classes_", None)
     if scored is None:
-        dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
-        blank = np.zeros((len(y), 1)), np.zeros((own.rows, 1))
-        dummy.fit(blank[0], y)
-        trivial = dummy.predict(blank[1]) if classes is None else dummy.predict_proba(blank[1])
         name = type(kernel_machine(model)[1]).__name__
         return [
             Contender(name, "winner", unseen=own),
             Contender("trivial", "trivial", unseen=score(trivial)),
         ]
-    unseen = {model.winner_name_: own}
-    unseen |= {name: score(answers) for name, answers in scored.baseline_predictions.items()}
+    unseen = {name: score(answers) for name, answers in scored.baseline_predictions.items()}
+    unseen[model.winner_name_] = own
     first = []
     if model.winner_name_ not in [row["name"] for row in model.leaderboard_]:
         # a machine that took the place of a late final fit was not tried
@@ -277,7 +293,7 @@ def _contenders(model, y, score, own, scored: HeldOut | None) -> list[Contender]
     return first + [
         Contender(
             row["name"],
-            ROLES.get(row["name"], "winner" if row["name"] == model.winner_name_ else "kernel"),
+            "winner" if row["name"] == model.winner_name_ else ROLES.get(row["name"], "kernel"),
             row["score"], unseen.get(row["name"]), row.get("seconds"),
         )
         for row in model.leaderboard_

@@ -3,7 +3,14 @@
 from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.budget import Budget, Deadline, seconds
 from mercer.selection.automatic.candidates import least_memory
-from mercer.selection.automatic.holdout import HeldOut, hold_out, score_alone, score_held_out, side
+from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
+from mercer.selection.automatic.holdout import (
+    HeldOut,
+    hold_out,
+    kept_words,
+    score_alone,
+    score_held_out,
+)
 from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
 from mercer.selection.automatic.reasons import Reasons
 from mercer.selection.automatic.scores import (
@@ -19,8 +26,9 @@ from mercer.selection.automatic.scores import (
 from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
 __all__ = [
-    "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Deadline", "HeldOut",
-    "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons", "Recipe",
-    "Regression", "Task", "default_metric", "hold_out", "interval", "least_memory", "metric_named",
-    "score_alone", "score_held_out", "seconds", "side", "task_of", "wilson",
+    "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Deadline",
+    "HeldOut", "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons",
+    "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
+    "interval", "kept_words", "least_memory", "metric_named", "score_alone", "score_held_out",
+    "seconds", "task_of", "verdict", "wilson",
 ]  # fmt: skip

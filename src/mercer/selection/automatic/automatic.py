@@ -68,6 +68,9 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         "identifier" or "drop", for columns whose kind should not be inferred.
     drop : list, optional
         Columns to leave out.
+    only : {None, "kernels"}
+        None keeps what predicts left-out rows best, even if that is a simple model: the constant,
+        or a linear model on splines. "kernels" keeps the best kernel machine.
     replay : list of dict, optional
         The ``schedule_`` of an earlier fit, to repeat it.
     random_state : int, RandomState or None
@@ -83,6 +86,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     metric: str | None = None
     kind: dict | None = None
     drop: list | None = None
+    only: str | None = None
     replay: list[dict] | None = None
     random_state: Any = 0
     n_jobs: int | None = None
@@ -158,6 +162,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     ) -> EncodedTable:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
+        if self.only not in (None, "kernels"):
+            raise ValueError(
+                f'only={self.only!r}: give "kernels" for a kernel machine, or None for what '
+                "predicts best."
+            )
         memory = Place(self.memory).budget()
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
@@ -188,7 +197,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
             weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
-            progress=self.progress, sizes=self.sizes,
+            only=self.only, progress=self.progress, sizes=self.sizes,
             speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
         )  # fmt: skip
         search, fitter = Trials(settings), Fitter(settings)

@@ -46,7 +46,11 @@ class Fitter:
         """
         given = self.settings
         numbers = np.arange(len(given.M)) if rows is None else rows
-        learnt: Any = self._learnt(candidate, numbers, plan) if kernel is None else kernel
+        learnt: Any = kernel
+        if candidate.simple:  # its features are learnt from all rows of the fit
+            learnt = candidate.kernel(given.features)
+        elif kernel is None:
+            learnt = self._learnt(candidate, numbers, plan)
         if plan.get("rows"):  # fewer, because all would take too long
             some = np.random.default_rng(given.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]

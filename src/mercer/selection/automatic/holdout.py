@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.machines import baseline_names, fit_baseline
+from mercer.selection.automatic.candidates import Candidate, simple_candidates
+from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
+from mercer.selection.automatic.machines import Recipe
 from mercer.selection.automatic.scores import decision_weights, interval, metric_named
 from mercer.selection.automatic.tasks import Classification, Regression, Task
-
-ROUNDING = 1e-9  # of an end of the interval
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,10 @@ class HeldOut:
     #: 95% interval
     low: float
     high: float
-    baselines: dict[str, float]  # name -> score on the same rows
-    #: the simplest baseline whose score is within the interval or better; None if there is none
-    as_good: str | None
+    kept: str  # what the scored model is called: "the kernel machine", or "the model ..."
+    baselines: dict[str, float]  # name -> score on the same rows, the simplest one first
+    #: name -> how much better the model is than this baseline, where that is the simpler one
+    versus: dict[str, Comparison]
     #: number of rows that were scored, and number of rows that the model was fitted on
     rows: int
     trained_on: int
@@ -36,30 +37,14 @@ class HeldOut:
     #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
 
+    @property
+    def as_good(self) -> str | None:
+        """A baseline that is better than the model, or as good as far as the rows tell."""
+        return as_good(self.versus)
+
     def verdict(self) -> str:
         """One sentence that says whether a simpler model is as good."""
-        if self.as_good is None:
-            return "The kernel machine beats both baselines by more than chance explains."
-        value = self.baselines[self.as_good]
-        where = side(value, self.low, self.high)
-        how = "does as well" if where == "within" else "is better"
-        return (
-            f"A simpler model {how}: the baseline {self.as_good!r} scores {value:.4g}, "
-            f"{where} the interval."
-        )
-
-
-def side(value: float, low: float, high: float) -> str:
-    """Where a score is: "within" an interval, "below" or "above" it.
-
-    Examples
-    --------
-    >>> side(0.9, 0.8, 0.9), side(0.7, 0.8, 0.9)
-    ('within', 'below')
-    """
-    if low - ROUNDING <= value <= high + ROUNDING:
-        return "within"
-    return "below" if value < low else "above"
+        return verdict(self.versus, self.baselines, self.kept)
 
 
 def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
@@ -91,7 +76,7 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
 
 
 def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
-    """Score a fitted automatic estimator and the baselines on held-out rows.
+    """Score a fitted automatic estimator and the baselines on held-out rows, and compare them.
 
     ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
     a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
@@ -102,21 +87,35 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     predicted, decided = _answers(model, M, y)
     score = metric(y, decided, task.classes)
     low, high = interval(metric, y, decided, task.classes, seed)
-    names, scores, answers = baseline_names(model.encoder_.features_), {}, {}
-    for name in names:
-        fitted = fit_baseline(name, model.encoder_.features_, M_train, y_train, model.task)
-        answers[name] = decided = task.answers(fitted, M)
+    scores, versus, answers = {}, {}, {}
+    features, simple = model.encoder_.features_, simple_candidates(model.encoder_.features_)
+    for candidate in simple:
+        name = candidate.name
+        if name == model.winner_name_:
+            scores[name], answers[name] = score, predicted
+            continue
+        fitted = Recipe(candidate.machine).fit(task, candidate.kernel(features), M_train, y_train)
+        answers[name] = other = fitted(M)
         if metric.counts_hits:
-            known = task.answers(fitted, M_train)
-            factors = decision_weights(metric, y_train, known, task.classes)
-            decided = metric.decided(decided, factors)
-        scores[name] = metric(y, decided, task.classes)
-    best_edge = low if metric.higher_is_better else high
-    as_good = next((b for b in names if metric.sign() * (scores[b] - best_edge) >= 0), None)
+            factors = decision_weights(metric, y_train, fitted(M_train), task.classes)
+            other = metric.decided(other, factors)
+        scores[name] = metric(y, other, task.classes)
+        if model.winner_name_ not in scores:  # what is left is not simpler than the model
+            versus[name] = compared(metric, y, decided, other, task.classes, seed)
     return HeldOut(
-        metric.name, score, low, high, scores, as_good, len(y), len(y_train), y, predicted,
-        answers,
+        metric.name, score, low, high, kept_words(model), scores, versus, len(y), len(y_train), y,
+        predicted, answers,
     )  # fmt: skip
+
+
+def kept_words(model: Any) -> str:
+    """What the model of a search is called beside simple ones.
+
+    It is "the kernel machine", or the name of what is kept where this is not one alone.
+    """
+    entries = [model.winner_, *model.schedule_[-1].get("mean", [])]
+    simple = any(Candidate.of(entry).simple for entry in entries)
+    return f"the model {model.winner_name_!r}" if simple else "the kernel machine"
 
 
 def score_alone(model: Any, held_out: tuple) -> float:

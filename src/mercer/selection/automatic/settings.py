@@ -61,6 +61,7 @@ class SearchSettings:
     #: infinite for a search with a fixed number of trials, and for a replay
     budget: Budget = field(default_factory=Budget)
     n_jobs: int | None = None
+    only: str | None = None  # "kernels" if no simple model may be the winner
     #: called before each trial with a dict: trial, done, of, leaderboard
     progress: Callable[[dict[str, Any]], object] | None = None
     sizes: Sizes = Sizes()

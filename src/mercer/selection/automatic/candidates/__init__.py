@@ -1,6 +1,12 @@
 """What a search tries: kernels of the columns, with or without learnt weights, in a machine."""
 
-from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate, candidates
+from mercer.selection.automatic.candidates.candidate import (
+    MACHINES,
+    Candidate,
+    candidates,
+    simple_candidates,
+)
+from mercer.selection.automatic.candidates.explicit import explicit_features
 from mercer.selection.automatic.candidates.learning import (
     LEARNING_STEPS,
     Learnt,
@@ -12,5 +18,5 @@ from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
     "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "candidates", "column_weights",
-    "learn_kernel", "learning_rows", "least_memory",
+    "explicit_features", "learn_kernel", "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.samples import Table
+from mercer.selection.automatic.candidates.explicit import column_parts, spline_parts
 from mercer.selection.automatic.candidates.readings import kernels_of_objects, readings
 from mercer.tables import Feature, read_as
 
@@ -37,7 +38,17 @@ MACHINES = {
     "local": "local kernel ridge",
     "svc": "support vector machine",
     "window": "mean over a window",
+    "constant": "constant",
+    "linear": "linear model",
+    "sparse": "linear model of few columns",
 }
+#: family and machine of a simple model -> its name
+SIMPLE = {
+    ("trivial", "constant"): "trivial",
+    ("splines", "linear"): "linear (spline)",
+    ("columns", "sparse"): "linear (sparse)",
+}
+SPARSE_FROM = 100  # with more columns, the linear model is sparse
 #: of the names of candidates
 PREFIXES = {"ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: "}
 
@@ -59,9 +70,10 @@ class Candidate:
     """One entry of the search."""
 
     #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects". "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian", "metric"
-    #: and "screened" do not use texts and sets. "screened" is a Gaussian kernel on few columns,
-    #: "many" a sum of kernels of each column and of all columns with several widths.
+    #: "objects", or of simple models "trivial", "splines" or "columns". "objects" is a sum of
+    #: kernels on texts and sets; "gaussian", "laplacian", "metric" and "screened" do not use texts
+    #: and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each
+    #: column and of all columns with several widths.
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
@@ -88,7 +100,16 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the leaderboard calls it."""
-        return f"{PREFIXES[self.machine]}{self.kernel_name}"
+        return (
+            SIMPLE[self.family, self.machine]
+            if self.simple
+            else f"{PREFIXES[self.machine]}{self.kernel_name}"
+        )
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is a simple model, which a kernel machine has to beat."""
+        return (self.family, self.machine) in SIMPLE
 
     @property
     def kernel_name(self) -> str:
@@ -136,9 +157,13 @@ class Candidate:
         ``learnt`` is the kernel on the numbers of a "metric" whose metric is known, and ``only``
         are the columns of a "screened" one.
         """
+        if self.simple:
+            own = column_parts if self.family == "columns" else spline_parts
+            parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
+            return TableKernel(parts, "sum")
         ranks = read_as(features, "rank")
         codes = read_as(features, "code")
-        parts: list = []
+        parts = []
         if self.family in ("interactions", "additive", "many"):
             parts += [(Laplacian(self.scale), [j]) for j in ranks]
             parts += [(Match(), [j]) for j in codes]
@@ -212,6 +237,16 @@ def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
+
+
+def simple_candidates(features: list[Feature]) -> list[Candidate]:
+    """The simple models that suit the columns of a table: the constant, and a linear model."""
+    columns = len(read_as(features, "scaled", "code"))
+    linear = Candidate("splines", machine="linear")
+    if columns > SPARSE_FROM:
+        linear = Candidate("columns", machine="sparse")
+    found = [Candidate("trivial", machine="constant")]
+    return [*found, linear] if spline_parts(features) else found
 
 
 #: the first candidate for many classes

@@ -92,12 +92,15 @@ class HeldPredictions:
 
     def __init__(self, settings: SearchSettings):
         self.task, self.gain = settings.task, settings.sizes.gain
+        self.kernels = settings.only == "kernels"
         self.most = HELD_SHARE * settings.memory
         self._best: dict[tuple, tuple[dict, Candidate, np.ndarray]] = {}
 
     def keep(self, row: dict, candidate: Candidate, predicted: np.ndarray) -> None:
         """Keep the predictions of a candidate, if it is the best of its family on these rows."""
         key = row["rows"], *candidate.kin
+        if self.kernels and candidate.simple:
+            return
         if predicted.nbytes <= self.most and (
             key not in self._best or row["loss"] < self._best[key][0]["loss"]
         ):

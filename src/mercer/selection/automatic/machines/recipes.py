@@ -19,6 +19,7 @@ from mercer.learners.base import PENALTY_ROWS
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
+from mercer.selection.automatic.machines.linear import fit_linear
 from mercer.selection.automatic.machines.machines import (
     KernelRidgeMachine,
     Machine,
@@ -38,7 +39,8 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    machine: str = "ridge"  # "ridge", "local", "svc" or "window"
+    #: "ridge", "local", "svc" or "window", or a simple model: "constant", "linear" or "sparse"
+    machine: str = "ridge"
     penalty: float | None = None  # C of a support vector machine; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
     rank: int | None = None
@@ -55,6 +57,8 @@ class Recipe:
         self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
     ) -> Machine:
         """Fit to the targets of a task. X is an encoded table, or as the kernel reads it."""
+        if self.machine in ("constant", "linear", "sparse"):
+            return fit_linear(self.machine, task, kernel, X, y, weights)
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate

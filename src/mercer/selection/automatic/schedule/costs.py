@@ -28,6 +28,8 @@ EACH_WINDOW = 0.1  # seconds of a machine of windows, however few the rows are
 PAIR, PAIR_OUTPUT = 6e-9, 1.5e-9  # of each pair of its rows, and of each target of a pair
 EACH_STEP = 0.003  # a step of learning, however few the rows are
 PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
+SIMPLE = 1e-6  # seconds for each value of a column and each target of a linear model
+EACH_SIMPLE = 0.01  # its seconds, however few the rows are
 SCREENING = 1e-6  # seconds for each value of a column and its features
 JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
 EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
@@ -108,6 +110,10 @@ class Costs:
         """A machine of windows with its calibration, of which the width is chosen."""
         own = EACH_WINDOW + n * n * (PAIR + PAIR_OUTPUT * self.outputs)
         return n * n * entry + self.loops * own
+
+    def simple(self, n: int, columns: int) -> float:
+        """A simple model."""
+        return self.loops * (EACH_SIMPLE + SIMPLE * n * columns * self.outputs)
 
     def interactions(self, n: int, entry: float, steps: int) -> float:
         """Learning the weights of interactions: an inverse, products and two kernels a step."""

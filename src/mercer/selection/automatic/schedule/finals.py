@@ -114,6 +114,8 @@ class Finals:
             return final | {"penalty": penalty}
         if candidate.machine == "window":
             return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
+        if candidate.simple:
+            return final
         if candidate.machine == "local":
             return final | {"leaf_rows": self.leaf(self.settings.sizes.leaves[0])}
         if self.exact(n):
@@ -126,7 +128,11 @@ class Finals:
 
     def _seconds(self, candidate: Candidate, final: dict) -> float:
         """Seconds that a final fit will take, with care."""
-        n, entry = len(self.settings.M), self.entry(candidate)
+        n = len(self.settings.M)
+        if candidate.simple:
+            columns = len(self.settings.features)
+            return self.costs.expected(candidate.machine, self.costs.simple(n, columns))
+        entry = self.entry(candidate)
         if candidate.machine == "svc":
             return self.costs.expected("svc", self.costs.margin(n, entry, known=True))
         if candidate.machine == "window":

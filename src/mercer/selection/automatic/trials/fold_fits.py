@@ -61,6 +61,8 @@ class FoldFits:
 
         Its weights are learnt once, from the rows that are set aside for this.
         """
+        if candidate.simple:  # it learns from the rows of each fit alone
+            return candidate.kernel(self.settings.features), []
         if not candidate.learn:
             return candidate.bound(self.settings.features, self.settings.M)[0], []
         known = self.learnt.known(candidate)
@@ -121,7 +123,7 @@ class FoldFits:
         taken: list[int] = []
         if not each:
             kernel, taken = self.shared_kernel(candidate, steps)
-        held = None if each else self._held(kernel, rows)
+        held = None if each or candidate.simple else self._held(kernel, rows)
         M = given.M[rows] if held is None else held
 
         def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
@@ -135,8 +137,9 @@ class FoldFits:
             )  # fmt: skip
             return machine(M[own]), machine, learnt
 
-        # learning has threads of its own, and so have factors of many rows
-        jobs = 1 if each or len(rows) > HELD_ROWS else given.n_jobs
+        # learning has threads of its own, and so have factors of many rows; simple models are quick
+        alone = each or candidate.simple or len(rows) > HELD_ROWS
+        jobs = 1 if alone else given.n_jobs
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:
             taken = [self.learnt.of(candidate, f).taken for f in range(len(machines))]

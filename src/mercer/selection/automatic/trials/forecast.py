@@ -34,7 +34,10 @@ class Forecast:
     def predicted(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial on a machine with nothing beside it."""
         rows, rank = rung
-        entry, folds = self.finals.entry(candidate), self.rungs.count_folds(rows)
+        folds = self.rungs.count_folds(rows)
+        if candidate.simple:
+            return folds * self.costs.simple(rows, len(self.state.settings.features))
+        entry = self.finals.entry(candidate)
         learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):
             learning = (folds if each else 1) * self._learning(candidate, rows)

@@ -10,11 +10,12 @@ from mercer.selection.automatic.scores import Metric
 class Leaderboard:
     """Rows of names, scores and losses: see ``leaderboard_`` of `KernelClassifier`.
 
-    Until the end a row of a candidate has its ``place`` in the schedule too.
+    Until the end a row has its ``place`` in the schedule too, which is -1 for simple models.
+    With ``kernels`` no simple model can win.
     """
 
-    def __init__(self, metric: Metric):
-        self.metric = metric
+    def __init__(self, metric: Metric, kernels: bool = False):
+        self.metric, self.kernels = metric, kernels
         self.rows: list[dict] = []
 
     def enter(self, row: dict) -> None:
@@ -26,16 +27,18 @@ class Leaderboard:
         return [r for r in self.rows if not np.isnan(r["score"])]
 
     def ranked(self, rows: int) -> list[dict]:
-        """The candidates that were tried on so many rows, the best one first."""
-        found = [r for r in self.rows if not r["baseline"] and r["rows"] == rows]
+        """The candidates that may win, of those tried on so many rows, the best one first."""
+        found = [r for r in self._able() if r["rows"] == rows]
         best = self.settled(found)
         rest = sorted((r for r in found if r is not best), key=self.key, reverse=True)
         return [best, *rest]
 
     def winner(self) -> dict:
         """The best candidate of the last rung."""
-        tried = [r for r in self.rows if not r["baseline"]]
-        return self.ranked(max(r["rows"] for r in tried))[0]
+        return self.ranked(max(r["rows"] for r in self._able()))[0]
+
+    def _able(self) -> list[dict]:
+        return [r for r in self.rows if not (self.kernels and r["baseline"])]
 
     def settled(self, rows: list[dict]) -> dict:
         """The best of some rows.
@@ -55,18 +58,30 @@ class Leaderboard:
         score = row["score"]
         return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
 
-    def close(self) -> str | None:
-        """Give the rows their ranks; a sentence where the winner is not the first."""
-        winner = self.winner()
+    def close(self, kept: dict | None = None) -> str | None:
+        """Give the rows their ranks; a sentence where the one that is kept is not the first."""
+        winner = kept or self.winner()
         self.rows.sort(key=self.key, reverse=True)
         for place, row in enumerate(self.rows, 1):
             row["rank"] = place
             row.pop("place", None)
-        first = next(r for r in self.rows if not r["baseline"])
+        first = self._able()[0]
         if first is winner:
             return None
         return (
             f"The winner is {winner['name']!r}: its {self.metric.name} is within one standard "
             f"error of the best, and its probabilities are better (loss {winner['loss']:.3g}, and "
             f"{first['loss']:.3g} of {first['name']!r})."
+        )
+
+    def simple(self, kept: dict) -> str | None:
+        """A sentence where the model that is kept is a simple one."""
+        others = [r for r in self.rows if not r["baseline"] and r["rows"] == kept["rows"]]
+        if not kept["baseline"] or not others:
+            return None
+        best = max(others, key=self.key)
+        return (
+            f"The model that is kept is {kept['name']!r}, a simple one: on rows left out of the "
+            f"fits its {self.metric.name} is {kept['score']:.4g}, and that of the best kernel "
+            f"machine, {best['name']!r}, {best['score']:.4g}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates import Candidate, simple_candidates
 from mercer.selection.automatic.machines import HeldPredictions
 from mercer.selection.automatic.schedule import Costs, Finals, Rungs
 from mercer.selection.automatic.settings import SearchSettings
@@ -22,7 +22,8 @@ class SearchState:
         self.rungs = Rungs(settings, self.finals)
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
-        self.board = Leaderboard(settings.metric)
+        self.simple = simple_candidates(settings.features)  # they are tried first
+        self.board = Leaderboard(settings.metric, settings.only == "kernels")
         self.schedule: list[dict] = []  # the candidates in the order in which they were tried
         self.notices: list[str] = []
         self.decision_weights: dict[str, np.ndarray] = {}  # name -> factors of the probabilities
@@ -30,3 +31,10 @@ class SearchState:
         self.partners: list[tuple[Candidate, float]] = []
         self.known_baselines: dict[str, dict] = {}  # name -> row of an earlier leaderboard
         self.interrupted = False  # whether Ctrl-C ended the search
+
+    def candidate(self, row: dict) -> Candidate:
+        """The candidate of a row of the leaderboard."""
+        place = row["place"]
+        if place >= 0:
+            return Candidate.of(self.schedule[place])
+        return next(each for each in self.simple if each.name == row["name"])

@@ -13,8 +13,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
-from mercer.selection.automatic.machines import baseline_names, fit_baseline, mean_name
-from mercer.selection.automatic.schedule import gathered
+from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.fold_fits import FoldFits
@@ -62,8 +61,8 @@ class Trials:
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))][:trials]
         first, *rest = self.state.rungs.plan()
         try:
-            for baseline in baseline_names(self.settings.features):
-                self._try_baseline(baseline, first)
+            for simple in self.state.simple:
+                self._try_simple(simple, first)
             share = self.forecast.first_share(order, rest[0]) if rest else 1.0
             small = len(self.settings.M) <= self.settings.sizes.small_rows
             # if the last rung leaves time, the next turn tries what the first rung had to leave out
@@ -97,8 +96,8 @@ class Trials:
     def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
-        for baseline in baseline_names(self.settings.features):
-            self._try_baseline(baseline, (entries[0]["rows"], entries[0]["rank"]))
+        for simple in self.state.simple:
+            self._try_simple(simple, (entries[0]["rows"], entries[0]["rank"]))
         for i, entry in enumerate(entries):
             candidate = Candidate.of(entry)
             self.report(candidate.name, i, len(entries))
@@ -111,8 +110,9 @@ class Trials:
         state = self.state
         winner = state.board.winner()
         if state.held.of(winner["name"], winner["rows"]) is None and state.known_baselines:
-            entry = state.schedule[winner["place"]]
-            self._try(Candidate.of(entry), (entry["rows"], entry["rank"]))
+            entry = state.schedule[winner["place"]] if winner["place"] >= 0 else winner
+            again = self._judge if winner["place"] < 0 else self._try
+            again(state.candidate(winner), (entry["rows"], entry.get("rank")))
 
     def _promoted(self, rows: int) -> list[Candidate]:
         """All candidates of a rung, those first that are likely to make the model.
@@ -122,11 +122,13 @@ class Trials:
         at once if its kernel is smooth.
         """
         ranked = self.state.board.ranked(rows)
-        order = [Candidate.of(self.state.schedule[row["place"]]) for row in ranked]
+        order = [self.state.candidate(row) for row in ranked]
         partners = [candidate for _, candidate, _ in self._partners(ranked[0])]
         first = {candidate.kin: candidate for candidate in reversed(order)}
         families = [candidate for candidate in order if candidate is first[candidate.kin]]
-        found = list(dict.fromkeys([order[0], *partners, *families, *order]))
+        # on more rows a kernel machine gains more than a simple model
+        more = [candidate for candidate in [*families, *order] if not candidate.simple]
+        found = list(dict.fromkeys([order[0], *partners, *more]))
         if not self.state.finals.local(len(self.settings.M)):
             return found
         # on the rows of the first rung local machines are the same as exact ones, but on many rows
@@ -178,8 +180,7 @@ class Trials:
         if not self.state.schedule:
             return self.forecast.reserve(None, 0.0)
         best = self.state.board.winner()
-        candidate = Candidate.of(self.state.schedule[best["place"]])
-        return self.forecast.reserve(candidate, best["penalty"])
+        return self.forecast.reserve(self.state.candidate(best), best["penalty"])
 
     def _note_interruption(self) -> None:
         self.state.interrupted = True
@@ -192,41 +193,39 @@ class Trials:
 
     def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
+        row, taken = self._judge(candidate, rung, steps, len(self.state.schedule))
+        self.state.schedule.append(
+            asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken}
+        )
+        return row
+
+    def _try_simple(self, candidate: Candidate, rung: Rung) -> None:
+        """Score a simple model on the first rung, which every search does."""
+        known = self.state.known_baselines.get(candidate.name)
+        if known is not None:
+            if known["name"] not in [row["name"] for row in self.state.board.rows]:
+                self.state.board.enter(known | {"place": -1})
+            return
+        self.report(f"baseline: {candidate.name}", 0, 1)
+        self._judge(candidate, rung)
+
+    def _judge(
+        self, candidate: Candidate, rung: Rung, steps: list | None = None, place: int = -1
+    ) -> tuple[dict, list[int]]:
+        """Score a candidate on a rung; its row, and the steps in which its kernel was learnt."""
         began = self.budget.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         found = self.fits.judge(candidate, rung, steps, self._penalty_before(candidate, rung[0]))
         self.state.costs.observe(kind, expected, self.budget.spent() - began)
         row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
         row |= {
-            "learner": MACHINES[candidate.machine], "kernel": repr(found.kernel),
-            "penalty": found.penalty, "place": len(self.state.schedule),
+            "learner": MACHINES[candidate.machine], "penalty": found.penalty, "place": place,
+            "kernel": None if candidate.simple else repr(found.kernel),
+            "baseline": candidate.simple,
         }  # fmt: skip
         self.state.board.enter(row)
         self.state.held.keep(row, candidate, found.predicted)
-        self.state.schedule.append(
-            asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": found.steps}
-        )
-        return row
-
-    def _try_baseline(self, name: str, rung: Rung) -> None:
-        if name in self.state.known_baselines:
-            self.state.board.enter(self.state.known_baselines[name])
-            return
-        self.report(f"baseline: {name}", 0, 1)
-        began = self.budget.spent()
-        rows, folds = self.state.rungs.folds(rung[0])
-        given = self.settings
-        M, y = given.M[rows], given.y[rows]
-
-        def answers(own: np.ndarray) -> np.ndarray:
-            w = given.weights_of(rows[~own])
-            fitted = fit_baseline(name, given.features, M[~own], y[~own], given.task.name, w)
-            return given.task.answers(fitted, M[own])
-
-        predicted = gathered(folds, (answers(folds == f) for f in range(folds.max() + 1)))
-        row = self._row(name, rows, folds, predicted, began)
-        row |= {"baseline": True, "learner": name, "kernel": None, "penalty": None}
-        self.state.board.enter(row)
+        return row, found.steps
 
     def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
@@ -266,9 +265,9 @@ class Trials:
 
     def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
         """Rank the leaderboard; returns the winner, and the entry of its final fit."""
-        winner = self.state.board.winner()
-        candidate = Candidate.of(self.state.schedule[winner["place"]])
-        self._try_means(winner)
+        winner = self._winner(final)
+        candidate = self.state.candidate(winner)
+        kept = self._try_means(winner)
         if final is not None:  # there may have been no time for all
             self.state.partners = self.state.partners[: len(final.get("mean", []))]
         if candidate.learn and not self.state.rungs.learns_each(candidate):
@@ -276,14 +275,23 @@ class Trials:
         if final is None:
             before = self.forecast.final_learning(candidate)
             final = self.state.finals.plan(candidate, winner["penalty"], before)
-            final |= self._final_learning(candidate)
-        said = self.state.board.close()
-        self.state.notices += [notice for notice in (self.room, said) if notice]
+            final |= self._final_learning(candidate) | {"winner": candidate.name}
+        notices = self.room, self.state.board.close(kept), self.state.board.simple(kept)
+        self.state.notices += [notice for notice in notices if notice]
         self.state.schedule.append(dict(final))
         return candidate, final
 
-    def _try_means(self, winner: dict) -> None:
-        """Find the partners of the winner, whose mean with it is better out of fold, if any."""
+    def _winner(self, final: dict | None) -> dict:
+        """The row of the best candidate, or of the one that a final fit is of."""
+        wanted = None if final is None else final.get("winner")
+        named = [row for row in self.state.board.rows if row["name"] == wanted]
+        return named[0] if named else self.state.board.winner()
+
+    def _try_means(self, winner: dict) -> dict:
+        """Find the partners of the winner, whose mean with it is better out of fold, if any.
+
+        Returns the row of the mean, or of the winner without a partner.
+        """
         began, (rows, folds) = self.budget.spent(), self.state.rungs.folds(winner["rows"])
         members, best = [winner], winner
         for other, partner, predicted in self._partners(winner):
@@ -291,11 +299,14 @@ class Trials:
             name = mean_name([each["name"] for each in members])
             row = self._row(name, rows, folds, predicted, began)
             if self.state.board.settled([best, row]) is not row:
-                return  # a smaller loss alone is not asked for
+                return best  # a smaller loss alone is not asked for
             best = row
-            row |= {key: "; ".join(each[key] for each in members) for key in ("learner", "kernel")}
-            self.state.board.enter(row | {"penalty": winner["penalty"]})
+            for key in ("learner", "kernel"):
+                row[key] = "; ".join(each[key] for each in members if each[key])
+            row |= {"penalty": winner["penalty"]}
+            self.state.board.enter(row)
             self.state.partners.append((partner, other["penalty"]))
+        return best
 
     def _partners(self, winner: dict) -> list[tuple[dict, Candidate, np.ndarray]]:
         """See `HeldPredictions.partners`; of the rows that a row of the leaderboard is about."""

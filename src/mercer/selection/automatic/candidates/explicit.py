@@ -1,0 +1,138 @@
+"""The kernels of simple models, which are linear in a few explicit features of each column.
+
+A number becomes cubic splines, a category indicators of its levels, a text or a set tf-idf of its
+parts, and a vector its direction. Each kernel is the inner product of its ``features``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.interpolate import BSpline
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from mercer.distances import Meaning
+from mercer.kernels import Kernel, Linear, Match
+from mercer.samples import Categories, Kind, kind_of
+from mercer.tables import Feature, read_as
+
+SPARSE = 0.3  # part of the features that are not 0, up to which they are sparse
+DEGREE, KNOTS = 3, 6  # of the splines; a number with no more values than knots stays as it is
+
+
+class Splines(Kernel):
+    """The inner product of cubic B-splines of one number, constant beyond the training rows.
+
+    ``knots`` are quantiles of the training rows; none of a number that stays as it is.
+    """
+
+    meaning = Meaning("Σₘ Bₘ(x) Bₘ(z)", "the inner product of cubic splines: a smooth curve")
+
+    def __init__(self, knots: tuple[float, ...] | None = None):
+        self.knots = knots
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        if self.knots is not None:
+            return self
+        values = np.asarray(X, np.float64)[:, 0]
+        if len(np.unique(values)) <= KNOTS:
+            return self.copied(knots=())
+        quantiles = np.unique(np.percentile(values, np.linspace(0, 100, KNOTS)))
+        return self.copied(knots=tuple(quantiles.tolist()))
+
+    def features(self, X: Any) -> np.ndarray:
+        """All splines but the last one, which the others tell, (n, splines)."""
+        values = np.asarray(X, np.float64)
+        if not self.knots:
+            return values
+        inner = np.array(self.knots)
+        first, last = inner[1] - inner[0], inner[-1] - inner[-2]
+        steps = np.arange(1, DEGREE + 1)
+        t = np.concatenate([inner[0] - first * steps[::-1], inner, inner[-1] + last * steps])
+        within = np.clip(values[:, 0], inner[0], inner[-1])
+        return BSpline.design_matrix(within, t, DEGREE).toarray()[:, :-1]
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return (self.features(X) @ self.features(Z).T).astype(X.dtype, copy=False)
+
+
+class Levels(Match):
+    """`Match` of one column, with sparse features."""
+
+    def features(self, X: Categories) -> sp.csr_array:  # type: ignore[override]
+        """Indicators of the levels in the training rows, (n, levels)."""
+        codes, known = X.codes[:, 0], X.known[0]
+        rows = np.flatnonzero((codes >= 0) & (codes < known))
+        ones = np.ones(len(rows), X.dtype)
+        return sp.csr_array((ones, (rows, codes[rows])), shape=(len(codes), known))
+
+
+class TfIdf(Kernel):
+    """The cosine of the counts of parts of texts or sets, of which rare ones weigh more.
+
+    ``kind`` is the name of the kind of the samples. What it has learnt stands in ``counter_`` and
+    ``weights_``.
+    """
+
+    meaning = Meaning("tfidf(x) · tfidf(z)", "the share of parts in common; rare ones weigh more")
+
+    def __init__(self, kind: str = "strings"):
+        self.kind = kind
+
+    def bind(self, X: Any, y: Any = None) -> TfIdf:
+        if hasattr(self, "weights_"):
+            return self
+        bound = self.copied()
+        bound.counter_ = kind_of(X).counter(X)
+        counts = sp.csr_array(bound.counter_.features(X))
+        bound.weights_ = TfidfTransformer().fit(counts).idf_
+        return bound
+
+    def features(self, X: Any) -> sp.csr_array:
+        """Weighted logarithms of counts, each row of length 1; sparse, (n, parts)."""
+        F = sp.csr_array(self.counter_.features(X)).astype(np.float64)
+        F.data = 1 + np.log(F.data)
+        F = F.multiply(self.weights_).tocsr()
+        norms = np.sqrt(F.multiply(F).sum(axis=1))
+        scale = np.divide(1, norms, out=np.zeros(len(norms)), where=norms > 0)
+        return sp.csr_array(F.multiply(scale[:, None]))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return (self.features(X) @ self.features(Z).T).toarray().astype(X.dtype, copy=False)
+
+
+def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
+    """Kernels with explicit features on all columns that have such kernels."""
+    parts: list[tuple[Kernel, list]] = [(Splines(), [j]) for j in read_as(features, "scaled")]
+    parts += [(Levels(), [j]) for j in read_as(features, "code")]
+    # of texts the words, and the characters of those without words
+    spoken = {features[j].source for j in read_as(features, "words")}
+    again = [j for j in read_as(features, "characters") if features[j].source in spoken]
+    parts += [
+        (TfIdf(feature.samples.name), [j])
+        for j, feature in enumerate(features)
+        if feature.holds_objects and j not in again and _is_counted(feature.samples)
+    ]
+    return parts + [(Linear(), [j]) for j in read_as(features, "directions")]
+
+
+def column_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
+    """The numbers as they are, and indicators of the levels of categories."""
+    parts: list[tuple[Kernel, list]] = [(Linear(), [j]) for j in read_as(features, "scaled")]
+    return parts + [(Levels(), [j]) for j in read_as(features, "code")]
+
+
+def explicit_features(kernel: Any, X: Any) -> Any:
+    """The features of all parts side by side, (n, p) in float64; sparse if most are 0."""
+    found = [part.features(X.part(part.encoding(), columns)) for part, columns in kernel.parts]
+    if not any(sp.issparse(F) for F in found):
+        return np.hstack([np.asarray(F, np.float64) for F in found])
+    F = sp.csr_array(sp.hstack([sp.csr_array(F) for F in found], format="csr"), dtype=np.float64)
+    return F.toarray() if F.nnz > SPARSE * F.shape[0] * F.shape[1] else F
+
+
+def _is_counted(kind: Kind) -> bool:
+    """Whether samples of a kind have parts that can be counted."""
+    return type(kind).counter is not Kind.counter

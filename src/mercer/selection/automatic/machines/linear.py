@@ -1,0 +1,246 @@
+"""Simple models as machines: the constant, and models that are linear in explicit features.
+
+They are what a kernel machine has to beat, and the model that is kept where none does. Each is a
+kernel machine too: a linear model f(x) = w · φ(x) + b with a penalty on w has w = Σᵢ βᵢ φ(xᵢ), with
+the residuals of the training rows in β, so its predictions have reasons as those of others have.
+Of the lasso this holds for the features times √|wⱼ|, since it is a ridge with these penalties.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LassoCV, LogisticRegression, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.machines.machines import Machine
+from mercer.selection.automatic.tasks import Task
+from mercer.threads import blas_threads
+
+KEPT_COLUMNS = (3, 10, 30, 100)  # features of a sparse model of classes
+SPARSE_VALUES = 2_000_000  # of the rows that a sparse model is fitted to
+ALPHAS = np.logspace(-3, 3, 7)
+COST = 1.0  # C of a logistic regression
+MOST_ROWS = 20_000  # that a simple model is fitted to
+FEWEST = 5  # of fewer rows, or of one class, there is no other model than the constant
+WORK = 3e10  # products of a value and a coefficient in all steps of a logistic regression
+STEPS = (10, 300)  # of it, at least and at most
+MANY_FEATURES = 1000  # leave-one-out takes their cube, conjugate gradients do not
+AT_ONCE = 16_384  # rows whose features are computed at once
+LEAST = 1e-12  # probability of a class that the rows of a fit lack
+
+
+@dataclass
+class LinearModel:
+    """A fitted linear model, by its coefficients and by those of its rows."""
+
+    kernel_: Any  # a `TableKernel` whose parts have explicit features
+    X_fit_: Any  # the rows of the fit, as the kernel reads them
+    coef_: np.ndarray | None  # of the features, (p, outputs); None of a constant
+    intercept_: np.ndarray  # (outputs,)
+    dual_coef_: np.ndarray  # of the rows, (n, outputs)
+    scale_: np.ndarray  # squared factor of each feature in the kernel that `dual_coef_` belongs to
+
+    def encode_new(self, M: Any) -> Any:
+        """New rows, as the kernel reads them."""
+        return self.kernel_.encode(M, like=self.X_fit_)
+
+
+@dataclass
+class LinearMachine(Machine):
+    """A constant, ridge, lasso or logistic regression on explicit features."""
+
+    learner: LinearModel
+    finish: Any
+    penalty: float
+    machine: str  # "constant", "linear" or "sparse"
+    rows: np.ndarray  # of the rows of the fit, those that it has read
+    words: str  # what it is
+
+    def outputs(self, M: Any) -> np.ndarray:
+        model = self.learner
+        found = np.tile(model.intercept_, (len(M), 1))
+        for start in range(0, len(M) if model.coef_ is not None else 0, AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            found[some] += self._features(M[some]) @ model.coef_
+        return found
+
+    def _features(self, M: Any) -> Any:
+        return explicit_features(self.learner.kernel_, self.learner.encode_new(M))
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": self.machine}
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self.rows
+
+    @property
+    def kind(self) -> str:
+        return "training rows"
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        model = self.learner
+        if model.coef_ is None:
+            return np.zeros((len(M), len(self.rows)))
+        used = np.flatnonzero(model.scale_)
+        near = explicit_features(model.kernel_, model.X_fit_)[:, used]
+        K = self._features(M)[:, used] * model.scale_[used] @ near.T
+        return (K.toarray() if sp.issparse(K) else K) * model.dual_coef_[:, outputs].T
+
+    @property
+    def description(self) -> str:
+        return self.words
+
+
+class Fitted(NamedTuple):
+    """What a fit to explicit features has found."""
+
+    coef: np.ndarray  # (p, outputs)
+    intercept: np.ndarray  # (outputs,)
+    dual: np.ndarray  # (n, outputs)
+    scale: np.ndarray  # (p,)
+    penalty: float
+    words: str
+
+
+def fit_linear(
+    machine: str, task: Task, kernel: Any, M: Any, y: np.ndarray, weights: Any = None
+) -> LinearMachine:
+    """Fit a simple model to rows of an encoded table.
+
+    Parameters
+    ----------
+    machine : {"constant", "linear", "sparse"}
+        The shares of the classes or the mean; logistic or ridge regression on all features; or the
+        lasso, and for classes logistic regression on the 3 to 100 features with the largest F
+        values. Of more than 20,000 rows it reads 20,000, which fix its coefficients well enough.
+    kernel : TableKernel
+        A sum of kernels with explicit features; it is bound to the rows if it is not yet.
+    """
+    rows, most = np.arange(len(y)), MOST_ROWS
+    if machine == "sparse":
+        most = min(most, max(1000, SPARSE_VALUES // len(kernel.parts)))
+    if len(y) > most:
+        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
+        M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
+    X = kernel.encode(M)
+    kernel = kernel.bind(X)
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
+    if machine == "constant" or len(y) < FEWEST or np.all(y == y[0]):
+        return _constant(machine, task, kernel, X, y, w, rows)
+    F = explicit_features(kernel, X)
+    # the matrices are small: several threads of BLAS would wait for each other
+    with warnings.catch_warnings(), blas_threads(1):
+        # of convergence, of constant columns, of classes of one row
+        warnings.simplefilter("ignore")
+        how = _HOW[machine, task.name]
+        found = how(F, task.strata(y) if task.classes is not None else y, w)
+    learner = LinearModel(kernel, X, *_of_all_classes(found, task, y), found.scale)
+    words = f"{found.words} on {F.shape[1]:,} features"
+    return LinearMachine(learner, task.plain(), found.penalty, machine, rows, words)
+
+
+def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
+    means = np.average(task.targets(y), axis=0, weights=w)
+    words = "the mean of the target"
+    if task.classes is not None:
+        means = np.log(np.maximum((1 + means) / 2, LEAST))
+        words = "the shares of the classes"
+    dual = np.zeros((len(y), len(means)))
+    learner = LinearModel(kernel, X, None, means, dual, np.zeros(0))
+    return LinearMachine(learner, task.plain(), 0.0, machine, rows, words)
+
+
+def _of_all_classes(found: Fitted, task: Task, y: np.ndarray) -> tuple:
+    """Coefficients for all classes of the task; one that the rows lack is most unlikely."""
+    if task.classes is None:
+        return found.coef, found.intercept, found.dual
+    met, k = np.unique(task.strata(y)), len(task.classes)
+    coef, dual = (np.zeros((len(a), k)) for a in (found.coef, found.dual))
+    coef[:, met], dual[:, met] = found.coef, found.dual
+    intercept = np.full(k, found.intercept.min() + np.log(LEAST))
+    intercept[met] = found.intercept
+    return coef, intercept, dual
+
+
+def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    if F.shape[1] < MANY_FEATURES:
+        learner: Any = RidgeCV(alphas=ALPHAS).fit(F, y, w)
+        best, alpha = learner, float(learner.alpha_)
+    else:
+        # R² of the one row that a fold of few rows may have would be undefined
+        learner = GridSearchCV(
+            Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3, scoring="neg_mean_squared_error"
+        ).fit(F, y, sample_weight=w)
+        best, alpha = learner.best_estimator_, float(learner.best_params_["alpha"])
+    dual = w * (y - best.predict(F)) / alpha
+    return Fitted(
+        best.coef_[:, None], np.array([best.intercept_]), dual[:, None], np.ones(F.shape[1]),
+        alpha, f"ridge regression, penalty {alpha:.3g},",
+    )  # fmt: skip
+
+
+def _logistic(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    learner = LogisticRegression(C=COST, max_iter=_steps(F, y)).fit(F, y, w)
+    words = f"logistic regression, C = {COST:g},"
+    return _of_classes(learner, F, y, w, np.arange(F.shape[1]), words)
+
+
+def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    F = _dense(F)
+    learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
+    coef = learner.coef_
+    dual = w * (y - learner.predict(F)) / (w.sum() * learner.alpha_)
+    words = f"lasso, {np.count_nonzero(coef)} of them, penalty {learner.alpha_:.3g},"
+    return Fitted(
+        coef[:, None], np.array([learner.intercept_]), dual[:, None], np.abs(coef),
+        float(learner.alpha_), words,
+    )  # fmt: skip
+
+
+def _few(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    F = _dense(F)
+    few = Pipeline([("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))])
+    counts = sorted({min(k, F.shape[1]) for k in KEPT_COLUMNS})
+    found = GridSearchCV(few, {"few__k": counts}, cv=3).fit(F, y, learner__sample_weight=w)
+    best: Any = found.best_estimator_
+    kept = np.flatnonzero(best["few"].get_support())
+    return _of_classes(best["learner"], F, y, w, kept, f"logistic regression, {len(kept)} kept,")
+
+
+def _of_classes(learner: Any, F: Any, y, w, kept: np.ndarray, words: str) -> Fitted:
+    """A logistic regression on some of the features; of two classes each has half of the odds."""
+    some = F if len(kept) == F.shape[1] else F[:, kept]
+    residuals = w[:, None] * ((y[:, None] == learner.classes_) - learner.predict_proba(some))
+    coef, intercept = learner.coef_.T, learner.intercept_
+    dual = learner.C * residuals
+    if len(learner.classes_) == 2:
+        coef, intercept = np.hstack([-coef, coef]) / 2, np.repeat(intercept, 2) * [-0.5, 0.5]
+        dual = dual / 2
+    whole, scale = np.zeros((F.shape[1], coef.shape[1])), np.zeros(F.shape[1])
+    whole[kept], scale[kept] = coef, 1.0
+    return Fitted(whole, intercept, dual, scale, learner.C, words)
+
+
+def _dense(F: Any) -> np.ndarray:
+    return F.toarray() if sp.issparse(F) else F
+
+
+def _steps(F: Any, y: np.ndarray) -> int:
+    """Steps of a logistic regression, of a thousand classes no more than take some seconds."""
+    values = F.nnz if sp.issparse(F) else F.size
+    return int(np.clip(WORK / (values * len(np.unique(y))), *STEPS))
+
+
+_HOW = {
+    ("linear", "classification"): _logistic, ("linear", "regression"): _ridge,
+    ("sparse", "classification"): _few, ("sparse", "regression"): _lasso,
+}  # fmt: skip

@@ -1,0 +1,17 @@
+"""Simple models of encoded rows, fitted by their names as a search does."""
+
+from mercer.selection.automatic.candidates import simple_candidates
+from mercer.selection.automatic.candidates.candidate import SIMPLE, Candidate
+from mercer.selection.automatic.machines import Recipe
+
+
+def simple_names(features):
+    """The names of those that suit a table."""
+    return tuple(candidate.name for candidate in simple_candidates(features))
+
+
+def simple_model(name, features, M, y, task, weights=None):
+    """The machine of a simple model for a `Task`."""
+    family, machine = next(key for key, value in SIMPLE.items() if value == name)
+    kernel = Candidate(family, machine=machine).kernel(features)
+    return Recipe(machine).fit(task, kernel, M, y, weights)
