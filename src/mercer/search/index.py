@@ -22,6 +22,7 @@ from mercer.samples import is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import OrderedRows, Selection
+from mercer.search.vectors import exact_tiles
 
 
 class Asked(Protocol):
@@ -332,7 +333,7 @@ class Index(BaseEstimator, ABC):
     def _hold(self, X: Any) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
         self._training = OrderedRows(X, self.arrange(X))
-        self._training.prepare(self.distance_)
+        self._training.prepare(exact_tiles(self.distance_, X))
 
     def _extend(self, X: Any) -> None:
         """Hold more encoded rows."""
