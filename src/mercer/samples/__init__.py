@@ -54,4 +54,10 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
-from mercer.samples.vectors import encode_vectors, plain_rows, same_rows
+from mercer.samples.vectors import (
+    encode_vectors,
+    float_range,
+    plain_rows,
+    safe_unit,
+    same_rows,
+)

@@ -175,7 +175,8 @@ class MetricTree(Index):
     def _to_vantages(self, Z: Any) -> np.ndarray:
         if not len(self._halves):
             return np.empty((Z.shape[0], 0))
-        return exact_tiles(self.distance_, self.vantages_).whole(Z, self.vantages_).astype(np.float64, copy=False)
+        distance = exact_tiles(self.distance_, self.vantages_)
+        return distance.whole(Z, self.vantages_).astype(np.float64, copy=False)
 
     def _rows(self, leaf: int) -> slice:
         return slice(int(self._starts[leaf]), int(self._starts[leaf + 1]))
