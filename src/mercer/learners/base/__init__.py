@@ -6,7 +6,7 @@ The learners of the other rooms are made from kernel_learner.py and distance_lea
 from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
 from mercer.learners.base.classes import check_labels, encode_classes, weigh_classes
 from mercer.learners.base.distance_learner import DistanceLearner
-from mercer.learners.base.drawn_rows import different_rows
+from mercer.learners.base.drawn_rows import different_rows, row_copies
 from mercer.learners.base.finite import finite_fit, finite_values
 from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.kept_rows import join_rows, take_rows
@@ -32,5 +32,5 @@ __all__ = [
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
     "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
     "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows", "remember_columns",
-    "solver_name", "take_rows", "votes", "weigh_classes",
+    "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

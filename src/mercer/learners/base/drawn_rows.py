@@ -41,6 +41,13 @@ def different_rows(
     >>> sorted(zip(rows.tolist(), weights.tolist()))
     [(0, 2.0), (1, 1.0)]
     """
+    rows, copies = row_copies(X, y, random_state)
+    totals = np.bincount(copies, weights, minlength=len(rows)).astype(np.float64)
+    return rows, totals
+
+
+def row_copies(X: Any, y: np.ndarray, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the different rows in random order, and which of them each row is, (n,)."""
     n, d = X.shape
     targets = np.asarray(y, np.float64).reshape(n, -1)
     words = check_random_state(random_state).bytes(8 * (d + targets.shape[1]))
@@ -48,8 +55,7 @@ def different_rows(
     places = _sparse_places(X, seeds) if sp.issparse(X) else _places(X, seeds)
     places += _places(targets, seeds[d:])
     _, rows, copies = np.unique(places, return_index=True, return_inverse=True)
-    totals = np.bincount(copies, weights, minlength=len(rows)).astype(np.float64)
-    return rows, totals
+    return rows, copies
 
 
 def _places(X: np.ndarray, seeds: np.ndarray) -> np.ndarray:
