@@ -75,7 +75,7 @@ def mahalanobis(rho, x, z, S):
         means = [sum(column) / len(S) for column in zip(*S)]
         covariance = np.array(
             [
-                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / len(S)
+                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / (len(S) - 1)
                  for j in range(len(x))]
                 for i in range(len(x))
             ]

@@ -23,7 +23,7 @@ from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
 from mercer.learners.base.placed import Placed, bound_gram
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
-from mercer.learners.base.targets import check_targets, check_weights
+from mercer.learners.base.targets import check_targets, check_weights, refuse_complex
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
@@ -31,6 +31,6 @@ __all__ = [
     "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_flag", "check_labels",
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
     "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
-    "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows", "remember_columns",
-    "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
+    "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows", "refuse_complex",
+    "remember_columns", "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip
