@@ -208,7 +208,12 @@ def float_range(X: Any, like: Any = None) -> Any:
         return X
     if like is not None and like.dtype == np.float32:
         return X
-    if _float32_serves(X if like is None else like):
+    return X if _float32_serves(X if like is None else like) else in_float64(X)
+
+
+def in_float64(X: Any) -> Any:
+    """Vectors of float32 in float64; other samples as they are."""
+    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
         return X
     rows: Any = type(X)(plain_rows(X).astype(np.float64))
     rows.checked = getattr(X, "checked", "")

@@ -18,10 +18,11 @@ class NearestNeighbors(CountSearch, RadiusSearch):
 
     Parameters
     ----------
-    n_neighbors : int >= 1, default=5
-        Neighbours of a query of `kneighbors`.
-    radius : float >= 0, default=1.0
-        Radius of a query of `radius_neighbors`; a row at this very distance is within it.
+    n_neighbors : int >= 1 or None, default=5
+        Neighbours of a query of `kneighbors`; None means that each question names its own.
+    radius : float >= 0 or None, default=1.0
+        Radius of a query of `radius_neighbors`; a row at this very distance is within it. None
+        means that each question names its own.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class NearestNeighbors(CountSearch, RadiusSearch):
 
     _: KW_ONLY
     n_neighbors: Any = 5
-    radius: float = 1.0
+    radius: float | None = 1.0
     algorithm: Any = "auto"
     leaf_size: int | None = None
     metric: Any = "minkowski"
@@ -72,8 +73,9 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:
         """Build the index of samples X; y is not used."""
-        check_count("n_neighbors", self.n_neighbors, optional=False)
-        check_radius(self.radius)
+        check_count("n_neighbors", self.n_neighbors)
+        if self.radius is not None:
+            check_radius(self.radius)
         training = self.make_training(X, targets=False)
         self.keep_index(training, *self.make_index(training))
         return self
