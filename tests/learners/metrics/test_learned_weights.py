@@ -343,3 +343,23 @@ def test_files(tmp_path):
         mercer.save(model, tmp_path / "model.mercer")
         loaded = mercer.load(tmp_path / "model.mercer")
         assert_allclose(loaded.distance_(X[:5]), model.distance_(X[:5]))
+
+
+def test_classes_decides_what_whole_numbers_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.array([0, 2, 1])[np.digitize(X[:, 0], [-0.5, 0.5])]  # in no order
+    indicators = correlation_weights(X, y, classes=True)
+    assert_allclose(correlation_weights(X, y), indicators)
+    assert_allclose(correlation_weights(X, np.array(list("abc"))[y]), indicators)
+    numbers = correlation_weights(X, y, classes=False)
+    assert_allclose(numbers[0], abs(np.corrcoef(X[:, 0], y)[0, 1]))
+    assert numbers[0] < indicators[0] - 0.2
+    counts = rng.integers(0, 40, 120)  # too many different values
+    assert_allclose(correlation_weights(X, counts), correlation_weights(X, counts, classes=False))
+    assert noise_features(X, y).error == noise_features(X, y, classes=True).error
+    assert noise_features(X, y, classes=False).error != noise_features(X, y).error
+    errors = [CoordinateDescentWeights(classes=c).fit(X, y).errors_[0] for c in (None, True, False)]
+    assert errors[0] == errors[1] != errors[2]
+    with pytest.raises(ValueError, match="classes='yes'"):
+        CoordinateDescentWeights(classes="yes").fit(X, y)

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
+from mercer.distances import Answers, Distance, Minkowski, are_classes, nearest_left_out
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.learners.base import (
@@ -54,7 +54,15 @@ class WeightedTerms(NamedTuple):
 
 
 def weighted_terms(
-    X: Any, y: Any, distance: Any, k: int, most: int, seed: Any, memory: Any, reader: str
+    X: Any,
+    y: Any,
+    classes: bool | None,
+    distance: Any,
+    k: int,
+    most: int,
+    seed: Any,
+    memory: Any,
+    reader: str,
 ) -> WeightedTerms:
     """Encode at most ``most`` rows, drawn at random, and the weights of a distance on them.
 
@@ -65,7 +73,7 @@ def weighted_terms(
     distance.validate()
     X = distance.encode(X)
     y = check_targets(X, y, reader, numeric=False)
-    n = X.shape[0]
+    n, classes = X.shape[0], are_classes(y, classes)
     if n > most:
         rows = np.sort(check_random_state(seed).permutation(n)[:most])
         X, y, n = X[rows], y[rows], most
@@ -83,7 +91,7 @@ def weighted_terms(
         some = X[:: max(1, n // 256)]
         means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
         weights = [1 / mean if mean > 0 else 0.0 for mean in means]
-    return WeightedTerms(X, Answers(y), distance, np.asarray(weights, np.float64))
+    return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))
 
 
 @estimator
@@ -103,6 +111,9 @@ class CoordinateDescentWeights(BaseEstimator):
     max_samples : int, default=2000
         Of more rows so many, drawn at random, judge the weights: the distances of all their pairs
         are held.
+    classes : bool, default=None
+        Whether y has classes. None: if it is not of numbers, or of whole numbers that are at most
+        2 + n / 10 different ones.
     random_state : int, RandomState or None
         Of ``max_samples``.
 
@@ -145,6 +156,7 @@ class CoordinateDescentWeights(BaseEstimator):
     _: KW_ONLY
     max_iter: int = 10
     max_samples: int = 2000
+    classes: bool | None = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
     random_state: Any = None
@@ -159,8 +171,8 @@ class CoordinateDescentWeights(BaseEstimator):
         count_jobs(self.n_jobs)
         distance = Minkowski(2) if self.distance is None else self.distance
         problem = weighted_terms(
-            X, y, distance, self.n_neighbors, self.max_samples, self.random_state, self.memory,
-            type(self).__name__,
+            X, y, self.classes, distance, self.n_neighbors, self.max_samples, self.random_state,
+            self.memory, type(self).__name__,
         )  # fmt: skip
         remember_columns(self, X, problem.X, reset=True)
         weights = problem.weights.copy()
