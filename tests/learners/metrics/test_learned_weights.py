@@ -318,16 +318,18 @@ def test_correlations_with_classes_and_of_categories():
 # --- the covariance of Mahalanobis ---------------------------------------------------------------
 
 
-def test_shrinkage_by_leave_one_out():
+@pytest.mark.parametrize("target", ["identity", "diagonal"])
+def test_shrinkage_by_leave_one_out(target):
     S = rng.normal(size=(120, 30))
     classes = (S[:, 0] > 0).astype(int)
-    bound = Mahalanobis(shrinkage="leave_one_out").bind(S, classes)
-    C, errors = np.cov(S.T, bias=True), {}
+    bound = Mahalanobis(shrinkage="leave_one_out", target=target).bind(S, classes)
+    C, errors = np.cov(S.T), {}
+    T = np.diag(C.diagonal()) if target == "diagonal" else np.trace(C) / 30 * np.eye(30)
     for s in (1e-6, 0.1, 1.0, bound.shrinkage):
-        M = (1 - s) * C + s * np.trace(C) / 30 * np.eye(30)
+        M = (1 - s) * C + s * T
         errors[s] = error_by_definition(Mahalanobis(M)(S), classes, 5)
     assert errors[bound.shrinkage] <= min(errors.values()) + 1e-12
-    expected = (1 - bound.shrinkage) * C + bound.shrinkage * np.trace(C) / 30 * np.eye(30)
+    expected = (1 - bound.shrinkage) * C + bound.shrinkage * T
     assert_allclose(bound.covariance, expected, rtol=1e-9, atol=1e-12)
     singular = Mahalanobis(shrinkage="leave_one_out").bind(load_iris().data[:3], [0, 1, 1])
     assert singular.shrinkage > 0
