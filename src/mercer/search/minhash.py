@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +19,7 @@ from mercer.search.item_numbers import item_numbers
 WORD = 2**32
 
 
-class MinHash(TransformerMixin, HashFamily):
+class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
 
     Each entry is the least value :math:`f_\pi(A) = \min \{\pi(u) : u \in A\}` of a random order π
@@ -109,6 +109,10 @@ class MinHash(TransformerMixin, HashFamily):
         self.factors_ = (draws[0] | 1).astype(np.uint32)
         self.shifts_ = draws[1].astype(np.uint32)
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hashes
 
     def transform(self, X: Any) -> np.ndarray:
         """Signatures of sets, (n, n_hashes), uint32.

@@ -448,3 +448,8 @@ def test_distances_may_be_dense_in_fit_and_sparse_in_a_question():
         model = NearestNeighbors(n_neighbors=4, metric="precomputed").fit(rows)
         for found, want in zip(model.kneighbors(question), wanted, strict=True):
             assert_allclose(found, want, atol=1e-6)
+
+
+def test_a_power_that_is_too_small_is_named():
+    with pytest.raises(ValueError, match=r"beyond floats for p=0\.001\. Give a larger p, or p=0"):
+        NearestNeighbors(p=0.001).fit(X).kneighbors()
