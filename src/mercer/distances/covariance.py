@@ -19,25 +19,9 @@ def least_left_out(
 ) -> tuple[str, float]:
     """The target T and the weight s in (1 - s) S + s T with the least leave-one-out error.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    S : ndarray of shape (d, d)
-        The covariance.
-    targets : dict of name to ndarray of shape (d,)
-        The diagonals of matrices T, which are 0 elsewhere; numbers > 0.
-    y : array-like of shape (n,)
-        Classes or numbers.
-
-    Returns
-    -------
-    name, weight
-        Of equally good ones the first target, and the largest weight.
-
-    Raises
-    ------
-    ValueError
-        There are no targets y.
+    S is the covariance, and ``targets`` are the names and the diagonals, of numbers > 0, of the
+    matrices T to try. Of equally good ones the first target and the largest weight. Without targets
+    y this is a ValueError.
     """
     if y is None:
         raise ValueError(

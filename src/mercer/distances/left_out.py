@@ -33,18 +33,7 @@ def are_classes(y: Any, classes: bool | None = None) -> bool:
 class Answers:
     """Targets, and the errors of predictions from neighbours.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Classes, or numbers for a regression.
-    classes : bool, optional
-        Whether y has classes. None: as `are_classes` has it.
-
-    Attributes
-    ----------
-    classes : bool
-    values : ndarray of shape (n,) or (n, classes)
-        The numbers, or the indicators of the classes.
+    Whether they are classes is as `are_classes` has it.
     """
 
     def __init__(self, y: Any, classes: bool | None = None):
@@ -54,6 +43,7 @@ class Answers:
         levels, codes = np.unique(y, return_inverse=True)
         self.classes = are_classes(y, classes)
         self.codes = codes
+        #: the numbers, or the indicators of the classes
         self.values = np.eye(len(levels))[codes] if self.classes else y.astype(np.float64)
 
     def errors(self, neighbours: np.ndarray) -> np.ndarray:
@@ -69,20 +59,10 @@ class Answers:
 def nearest_left_out(
     distances: Callable[[slice], Any], n: int, k: int, n_jobs: int | None = None
 ) -> list[np.ndarray]:
-    """The k nearest other rows of each row, by each of several distances.
+    """The k < n nearest other rows of each row, (n, k), by each of several distances.
 
-    Parameters
-    ----------
-    distances : callable
-        It takes a slice of rows and returns C-ordered arrays (rows, n), one for each distance.
-    n : int
-    k : int
-        < n.
-
-    Returns
-    -------
-    list of ndarray of shape (n, k)
-        Of equally near rows the one of smaller number comes first.
+    ``distances`` takes a slice of rows and returns C-ordered arrays (rows, n), one for each
+    distance. Of equally near rows the one of smaller number comes first.
     """
     ids = np.arange(n)
 

@@ -107,7 +107,7 @@ def narrowed(factor: float, dtype: np.dtype) -> Any:
     return np.clip(np.float64(factor), -most, most).astype(dtype)
 
 
-def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
+def bind_gamma(kernel: Any, X: Any, power: float) -> Any:
     """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample.
 
     Squares of tiny numbers have no digits left: the rows are then compared in another unit.

@@ -95,10 +95,7 @@ class Index(BaseEstimator, ABC):
     _unit: float = 1.0
 
     def __init__(
-        self,
-        distance: Distance,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
+        self, distance: Distance, memory: int | float | str | None = None, n_jobs: int | None = None
     ):
         self.distance = distance
         self.memory = memory
