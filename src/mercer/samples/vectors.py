@@ -190,9 +190,14 @@ def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
     (1.0, True)
     """
     values = X.data if sp.issparse(X) else plain_rows(X)
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     floats = np.finfo(dtype or X.dtype)
-    if largest == 0 or power * np.log2(largest) >= floats.minexp + floats.nmant:
+    enough = 2.0 ** (float(floats.minexp + floats.nmant) / power)
+    largest = 0.0
+    for part in (values[:SOME], values):  # mostly the first rows are large enough
+        largest = max(float(part.max(initial=0)), -float(part.min(initial=0)))
+        if largest >= enough:
+            return 1.0
+    if largest == 0:
         return 1.0
     return 2.0 ** min(1 - int(np.frexp(largest)[1]), floats.maxexp - 2)
 
