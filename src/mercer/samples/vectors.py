@@ -186,7 +186,7 @@ def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
 
     Examples
     --------
-    >>> safe_unit(np.array([[3.0]])), safe_unit(np.array([[2.0**-600]])) == 2.0**600
+    >>> safe_unit(np.array([[3.0]])), safe_unit(np.array([[2.0**-600]])) == 2.0**357
     (1.0, True)
     """
     values = X.data if sp.issparse(X) else plain_rows(X)
@@ -199,7 +199,9 @@ def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
             return 1.0
     if largest == 0:
         return 1.0
-    return 2.0 ** min(1 - int(np.frexp(largest)[1]), floats.maxexp - 2)
+    # halfway, so that other rows may be larger
+    middle = int((floats.minexp + floats.nmant) / (2 * power))
+    return 2.0 ** min(middle - int(np.frexp(largest)[1]), floats.maxexp - 2)
 
 
 def float_range(X: Any, like: Any = None) -> Any:
