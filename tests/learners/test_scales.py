@@ -12,6 +12,7 @@ from mercer import (
     KernelLogisticRegression,
     KernelPCA,
     KernelRidgeClassifier,
+    KernelSearchCV,
     NearestNeighbors,
 )
 from mercer.distances import Mahalanobis
@@ -101,3 +102,16 @@ def test_float32_far_from_0_has_the_classes_of_float64(make):
     assert_array_equal(found.predict(rows), want.predict(rows))
     assert found.score(rows, CLASSES) > 0.8
     assert_array_equal(found.predict(rows[:1]), want.predict(rows[:1]))
+
+
+@pytest.mark.parametrize("make", [SVC, KernelRidgeClassifier], ids=lambda make: make.__name__)
+def test_a_search_scores_as_its_machines_do(make):
+    rows = (MOONS + 2000).astype(np.float32)
+    grid = {"C": [1.0, 10.0]} if make is SVC else {"alpha": [0.1, 1.0]}
+    found, want = (
+        KernelSearchCV(make(kernel="linear"), grid).fit(X, CLASSES)
+        for X in (rows, rows.astype(np.float64))
+    )
+    scores = [search.cv_results_["mean_test_score"] for search in (found, want)]
+    assert_allclose(*scores)
+    assert scores[0].min() > 0.8
