@@ -1,4 +1,5 @@
-"""Rows of different lengths in one array; the common part of strings and sets."""
+"""Rows of different lengths in one array, and integer codes of their items: the common part of
+strings and sets."""
 
 from __future__ import annotations
 

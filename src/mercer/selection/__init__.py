@@ -1,1 +1,1 @@
-"""Searches that share work, and the automatic estimators."""
+"""Searches for models that share work, and the automatic estimators. (Neighbours: mercer.search.)"""
