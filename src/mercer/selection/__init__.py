@@ -1,1 +1,1 @@
-"""Searches for models that share work, and the automatic estimators. (Neighbours: mercer.search.)"""
+"""Searches for models, and the automatic estimators. (Neighbours are in `mercer.search`.)"""
