@@ -19,6 +19,7 @@ from typing import Any
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
+from mercer.persistence.installed import installed_only
 from mercer.persistence.schema import check_schema
 from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
@@ -126,6 +127,11 @@ def model_bytes(model: Any) -> bytes:
     ModelFileError
         For the same reasons as `save`.
     """
+    with installed_only():
+        return _written(model)
+
+
+def _written(model: Any) -> bytes:
     name = type(model).__name__
     try:
         content = skops_io().dumps(model)
@@ -214,8 +220,9 @@ def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
     ModelFileError
         For the same reasons as `load`.
     """
-    _check(content, path)
-    return _build(content, path, allowed)
+    with installed_only():
+        _check(content, path)
+        return _build(content, path, allowed)
 
 
 def _check(content: bytes, path: Path) -> None:

@@ -23,6 +23,7 @@ from mercer.persistence import (
     ModelFileError,
     check_array,
     check_members,
+    installed_only,
     model_bytes,
     open_regular,
     read_header,
@@ -42,6 +43,11 @@ STEP = 2**24  # bytes written or read at a time
 
 def save_index(path: str | os.PathLike, index: Any) -> None:
     """Write an index; see `mercer.search.Index.save`."""
+    with installed_only():
+        _save(path, index)
+
+
+def _save(path: str | os.PathLike, index: Any) -> None:
     name = type(index).__name__
     try:
         skeleton = Skeleton(vars(index))
@@ -62,7 +68,7 @@ def load_index(
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
     path = Path(path)
     allowed = trusted_names(trusted)  # wrong ones are no fault of the file
-    with open_regular(path) as file:
+    with installed_only(), open_regular(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 check_members(archive, os.fstat(file.fileno()).st_size)
