@@ -107,21 +107,21 @@ def test_no_name_outside_of_the_packages_that_are_trusted_is_asked_for(tmp_path)
 
 def test_other_threads_import_what_they_like(tmp_path, monkeypatch):
     (tmp_path / "a_neighbour.py").write_text("")
-    (tmp_path / "a_stranger.py").write_text("")
+    (tmp_path / "a_local_file.py").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
     with installed_only():
-        with pytest.raises(ModuleNotFoundError, match="a_stranger"):
-            import_module("a_stranger")
+        with pytest.raises(ModuleNotFoundError, match="a_local_file"):
+            import_module("a_local_file")
         other = threading.Thread(target=import_module, args=["a_neighbour"])
         other.start()
         other.join()
         with installed_only():
             pass
-        with pytest.raises(ModuleNotFoundError, match="a_stranger"):
-            import_module("a_stranger")
+        with pytest.raises(ModuleNotFoundError, match="a_local_file"):
+            import_module("a_local_file")
     assert "a_neighbour" in sys.modules
-    import_module("a_stranger")
+    import_module("a_local_file")
 
 
 def test_the_folder_of_installed_packages_stays_searched(monkeypatch):

@@ -19,6 +19,7 @@ from typing import Any
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
+from mercer.persistence.field_rules import check_fields
 from mercer.persistence.installed import installed_only
 from mercer.persistence.schema import check_schema
 from mercer.persistence.skops_import import skops_io
@@ -111,9 +112,15 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
     trusted=['their.module.Kernel'].
     """
     allowed = trusted_names(trusted)
+    path = Path(path)
     with open_regular(path) as file:
         content = file.read()
-    return read_model(content, Path(path), allowed)
+    model = read_unchecked(content, path, allowed)
+    try:
+        check_fields(model)
+    except ValueError as error:
+        raise _unreadable(path, error) from error
+    return model
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -205,8 +212,8 @@ def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
-    """The model in the bytes of a file.
+def read_unchecked(content: bytes, path: Path, allowed: list[str]) -> Any:
+    """What the bytes of a file hold; `mercer.persistence.check_fields` has to look at it.
 
     Parameters
     ----------

@@ -7,7 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.persistence import fields, offsets, whole
 
+
+@fields(values=whole(), starts=offsets(lambda rows: len(rows.values)))
 class Ragged:
     """Rows ``values[starts[i] : starts[i + 1]]`` of different lengths.
 

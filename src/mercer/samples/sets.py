@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 
+@fields(
+    values=whole(lambda sets: len(sets.universe)),
+    known=number(lambda sets: len(sets.universe)),
+)
 class Sets(Ragged):
     """Sets as ascending codes of their items, all in one array.
 

@@ -22,12 +22,13 @@ import mercer
 from mercer.persistence import (
     ModelFileError,
     check_array,
+    check_fields,
     check_members,
     installed_only,
     model_bytes,
     open_regular,
     read_header,
-    read_model,
+    read_unchecked,
     reason,
     trusted_names,
     written_whole,
@@ -75,7 +76,9 @@ def load_index(
                 found = _class_of(_class_in(archive, path), wanted, path)
                 state = _read_skeleton(archive.read(SKELETON), path, wanted, allowed)
                 arrays = _map_arrays(archive, file, check)
-                state = Skeleton.filled(state, arrays)
+                index = object.__new__(found)
+                vars(index).update(Skeleton.filled(state, arrays))
+                check_fields(index)
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
@@ -83,8 +86,6 @@ def load_index(
                 f"{str(path)!r} is not an index of Mercer, or it is truncated or altered: "
                 f"{reason(error)}. Copy it again, or fit the index and save it again."
             ) from error
-    index = object.__new__(found)
-    vars(index).update(state)
     return index
 
 
@@ -137,7 +138,7 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
 
 def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str]) -> dict:
     try:
-        state = read_model(content, path, allowed)
+        state = read_unchecked(content, path, allowed)
     except ModelFileError as error:
         message = str(error).replace("mercer.load(", f"{wanted.__name__}.load(")
         raise ModelFileError(message) from error

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.distances import Distance
 from mercer.gram import Place
+from mercer.persistence import equal, fields, length_of, offsets, unread, whole
 from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
 from mercer.search.brute import BruteForce
@@ -47,6 +48,16 @@ class Sample(NamedTuple):
     pairs: tuple[Any, Any] | None
 
 
+@fields(
+    rows_=length_of(lambda index: len(index._training)),
+    ids_=whole(lambda index: len(index._training), axes=2, length=lambda index: index.n_tables_),
+    starts_=offsets(
+        lambda index: len(index._training), axes=2, length=lambda index: index.n_tables_
+    ),
+    keys_=unread,
+    n_tables_=equal(lambda index: len(index.ids_)),
+    n_samples_fit_=equal(lambda index: len(index._training)),
+)
 class LSHIndex(Index):
     r"""An index of neighbours by hashing, which finds near rows with a wanted probability.
 

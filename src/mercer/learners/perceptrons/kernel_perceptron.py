@@ -29,6 +29,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     Votes,
     partial_classes,
 )
+from mercer.persistence import fields, whole
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
 from mercer.solvers.rows import ROUNDED_ROWS
@@ -40,6 +41,7 @@ STRIP = 256  # new samples whose votes are counted at a time
 
 
 @estimator
+@fields(support_=whole(), _kept=whole())
 class KernelPerceptron(PerceptronClassifier, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 

@@ -33,6 +33,7 @@ from mercer.learners.base import (
     solver_name,
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
+from mercer.persistence import fields, whole
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.solvers.rows import ROUNDED_ROWS
@@ -47,6 +48,7 @@ ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
 @estimator
+@fields(labels_=whole(), medoids_=whole(least=-1))
 class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 

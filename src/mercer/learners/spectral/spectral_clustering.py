@@ -26,6 +26,7 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.persistence import fields, length_of, whole
 from mercer.samples import is_whole
 from mercer.solvers import TopEigenSolver
 from mercer.solvers.clusters import KMeansSolver
@@ -38,6 +39,7 @@ ITERATIONS = 300  # of k-means
 
 
 @estimator
+@fields(labels_=whole(), _kept=length_of(lambda model: len(model._centres)))
 class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
