@@ -16,6 +16,7 @@ from mercer.deep.targets import Targets
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
 from mercer.learners.base import LIMITS, check_count, check_positive
+from mercer.persistence import fields, whole
 from mercer.samples import is_number
 from mercer.solvers import Result
 from mercer.threads import blas_limit
@@ -40,6 +41,7 @@ class Samples(NamedTuple):
     g0: np.ndarray | None = None
 
 
+@fields(inducing_=whole())
 class DeepKernelMachine(KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 

@@ -115,6 +115,7 @@ def check_indices(rows: Any) -> None:
         It says what is wrong.
     """
     if rows.format in ("csr", "csc", "bsr"):
+        _as_array(rows.indices, 1)
         _check_ascent(_as_array(rows.indptr, 1))
         rows.check_format(full_check=True)
     elif rows.format == "coo":
