@@ -38,7 +38,6 @@ from mercer.search.skeleton import Skeleton
 FORMAT = 1
 HEADER, SKELETON, ARRAY = "index.json", "skeleton.mercer", "arrays/{}.npy"
 ALIGNED = 64  # bytes
-CHECKED = 2**28  # bytes of large arrays that are compared with their checksums, unless told
 STEP = 2**24  # bytes written or read at a time
 
 
@@ -64,7 +63,7 @@ def _save(path: str | os.PathLike, index: Any) -> None:
 
 
 def load_index(
-    path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool | None
+    path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool
 ) -> Any:
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
     path = Path(path)
@@ -147,13 +146,13 @@ def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str])
     return state
 
 
-def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool | None) -> list[np.ndarray]:
+def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool) -> list[np.ndarray]:
     """The large arrays of an archive, which stay in the file; they cannot be written to."""
     prefix, suffix = ARRAY.split("{}")
     members = [m for m in archive.infolist() if m.filename.startswith(prefix)]
     if [m.filename for m in members] != [f"{prefix}{i}{suffix}" for i in range(len(members))]:
         raise ValueError("its arrays are not numbered one after the other")
-    if check or (check is None and sum(m.file_size for m in members) <= CHECKED):
+    if check:
         for member in members:
             with archive.open(member) as stream:  # reading to the end compares the checksum
                 while stream.read(STEP):
