@@ -204,8 +204,9 @@ def test_columns_of_sparse_rows_in_index_files(apart, tmp_path, monkeypatch):
     columns, starts = rows.indices.copy(), rows.indptr.copy()
     columns[5] = 2**30
     path = put(tmp_path / "a.index", index, ("_training", "X", "indices"), columns)
-    with pytest.raises(ModelFileError, match="indices must be <"):
-        Index.load(path)
+    for check in (True, False):
+        with pytest.raises(ModelFileError, match="indices must be <"):
+            Index.load(path, check=check)
     starts[5] = 2**30
     path = put(tmp_path / "a.index", index, ("_training", "X", "indptr"), starts)
     with pytest.raises(ModelFileError, match="descends, so that parts overlap"):
@@ -218,6 +219,11 @@ def test_codes_of_sets_in_index_files(tmp_path):
     path = put(tmp_path / "a.index", index, ("_training", "X", "values"), codes)
     with pytest.raises(ModelFileError, match=r"Sets\.values reaches from 0 to 1073741824"):
         Index.load(path)
+    for codes in ([0, 0, 1, 2], [0, 1, 2, 1]):
+        codes = np.array(codes, np.int32)
+        path = put(tmp_path / "a.index", index, ("_training", "X", "values"), codes)
+        with pytest.raises(ModelFileError, match=r"Sets\.values does not ascend within a set"):
+            Index.load(path)
 
 
 def test_the_order_of_a_tree_in_a_model_file(tmp_path):

@@ -14,8 +14,16 @@ from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 
+def _codes(sets: Sets, values: Any) -> None:
+    """Codes of items, which ascend within each set."""
+    whole(lambda _: len(sets.universe))(sets, values)
+    falls = np.flatnonzero(values[1:] <= values[:-1]) + 1
+    if not np.isin(falls, sets.starts).all():
+        raise ValueError("does not ascend within a set")
+
+
 @fields(
-    values=whole(lambda sets: len(sets.universe)),
+    values=_codes,
     known=number(lambda sets: len(sets.universe)),
 )
 class Sets(Ragged):
