@@ -213,19 +213,10 @@ def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
 
 
 def read_unchecked(content: bytes, path: Path, allowed: list[str]) -> Any:
-    """What the bytes of a file hold; `mercer.persistence.check_fields` has to look at it.
+    """What a file holds, which `mercer.persistence.check_fields` has to look at.
 
-    Parameters
-    ----------
-    path : path
-        The file that they come from, for messages.
-    allowed : list of str
-        The names of classes that the user trusts, from `trusted_names`.
-
-    Raises
-    ------
-    ModelFileError
-        For the same reasons as `load`.
+    Errors name its path, and are those of `load`. ``allowed`` are the names of
+    classes that the user trusts, from `trusted_names`.
     """
     with installed_only():
         _check(content, path)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Distance
+from mercer.estimator import estimator
 from mercer.persistence import fields, floats, halves, length_of, offsets
 from mercer.samples import is_whole
 from mercer.search.index import Index
@@ -28,6 +29,7 @@ ITSELF = 64  # rows whose distance to themselves is computed
     _starts=offsets(lambda tree: len(tree._training), length=lambda tree: len(tree._halves) + 2),
     vantages_=length_of(lambda tree: len(tree._halves)),
 )
+@estimator
 class MetricTree(Index):
     """An index for any metric: of strings, sets, categories, tables, kernels.
 
@@ -81,15 +83,10 @@ class MetricTree(Index):
     (array([[1., 2.]]), array([[1, 0]]))
     """
 
-    def __init__(
-        self,
-        distance: Distance,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        leaf_size: int | None = None,
-    ):
-        super().__init__(distance, memory, n_jobs)
-        self.leaf_size = leaf_size
+    distance: Distance
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    leaf_size: int | None = None
 
     def arrange(self, X: Any) -> np.ndarray:
         distance = self.distance_
