@@ -99,6 +99,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.MultipleKernelRegressor()),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
+    ("vectors", lambda: mercer.KernelQuantileRegression()),
     ("vectors", lambda: mercer.LinearSVR()),
     ("vectors", lambda: mercer.RadiusNeighborsRegressor(radius=1.0)),
     ("vectors", lambda: mercer.KernelSearchCV(mercer.SVC(), {"C": [1.0]}, cv=2)),

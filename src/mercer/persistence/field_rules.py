@@ -126,7 +126,13 @@ def check_indices(rows: Any) -> None:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def whole(below: Size | None = None, least: int = 0, *, axes: int = 1, length: Any = None) -> Rule:
+def whole(
+    below: Callable[[Any], int | None] | None = None,
+    least: int = 0,
+    *,
+    axes: int = 1,
+    length: Size | None = None,
+) -> Rule:
     """Whole numbers from ``least`` to less than ``below``.
 
     Parameters
@@ -146,7 +152,7 @@ def whole(below: Size | None = None, least: int = 0, *, axes: int = 1, length: A
     return check
 
 
-def offsets(end: Size, *, length: Any = None, axes: int = 1) -> Rule:
+def offsets(end: Size, *, length: Size | None = None, axes: int = 1) -> Rule:
     """Where parts of a list start: numbers that ascend from 0 to ``end``, in each row."""
 
     def check(owner: Any, value: Any) -> None:
@@ -192,7 +198,7 @@ def halves(owner: Any, value: Any) -> None:
         raise ValueError("leads back to an earlier node")
 
 
-def floats(axes: int, length: Any = None, columns: Any = None) -> Rule:
+def floats(axes: int, length: Size | None = None, columns: Size | None = None) -> Rule:
     """Numbers with a point, in one of the precisions; of any value."""
 
     def check(owner: Any, value: Any) -> None:
@@ -211,17 +217,18 @@ def number(most: Size | None = None, least: float = 0) -> Rule:
     def check(owner: Any, value: Any) -> None:
         high = np.inf if most is None else most(owner)
         right = Integral if type(high) is int else Real
-        if isinstance(value, bool) or not isinstance(value, right) or not least <= value <= high:
+        is_number = isinstance(value, right) and not isinstance(value, bool)
+        if not (is_number and least <= float(value) <= high):
             raise ValueError(f"is {str(value)[:40]}, not a number from {least} to {high}")
 
     return check
 
 
-def equal(wanted: Callable[[Any], Any]) -> Rule:
-    """One value, which follows from other fields."""
+def equal(wanted: Size) -> Rule:
+    """A whole number that follows from other fields."""
 
     def check(owner: Any, value: Any) -> None:
-        if type(value) is not type(wanted(owner)) or value != wanted(owner):
+        if not isinstance(value, Integral) or value != wanted(owner):
             raise ValueError(f"is {str(value)[:40]}, not {wanted(owner)}")
 
     return check
@@ -265,16 +272,6 @@ def optional(rule: Rule) -> Rule:
 
     def check(owner: Any, value: Any) -> None:
         if value is not None:
-            rule(owner, value)
-
-    return check
-
-
-def both(*rules: Rule) -> Rule:
-    """What obeys several rules."""
-
-    def check(owner: Any, value: Any) -> None:
-        for rule in rules:
             rule(owner, value)
 
     return check
