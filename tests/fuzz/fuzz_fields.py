@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import resource
 import signal
 import tempfile
 import warnings
@@ -395,6 +394,8 @@ def forge_all(start: int, step: int) -> None:
 
     The process is lost where one crashes it, takes too long, or asks for too much memory.
     """
+    import resource  # only Unix has it
+
     limit = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, limit))
     every = cases_of()
