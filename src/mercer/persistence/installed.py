@@ -14,20 +14,10 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
-import numpy
-import scipy
-import sklearn
-
-import mercer
-
 #: what skops asks for to write its models, which Mercer's files never hold
 UNREAD = {"quantile_forest"}
-#: folders that stay searched, even where one is the current folder (as on some servers)
-FOLDERS = {
-    os.path.dirname(os.path.dirname(os.path.realpath(package.__file__)))
-    for package in (mercer, numpy, scipy, sklearn)
-    if package.__file__
-}
+#: whose folders stay searched, even where one is the current folder (as on some servers)
+PACKAGES = ("mercer", "numpy", "scipy", "sklearn")
 
 
 class _Finder:
@@ -66,8 +56,9 @@ def installed_only() -> Iterator[None]:
 
 def installed_folders() -> list[str]:
     """The entries of ``sys.path`` that are whole paths of folders other than the current one."""
-    current = os.path.realpath(os.curdir)
-    refused = {current} - FOLDERS
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in PACKAGES]
+    folders = {os.path.dirname(os.path.dirname(os.path.realpath(file))) for file in files if file}
+    refused = {os.path.realpath(os.curdir)} - folders
     return [
         entry
         for entry in sys.path

@@ -6,8 +6,6 @@ import sys
 from threading import RLock, get_ident
 from typing import Any
 
-import sklearn.utils
-
 from mercer.persistence.installed import installed_only
 
 LOCK = RLock()
@@ -29,6 +27,8 @@ def skops_io() -> Any:
 
 
 def _import_skops() -> None:
+    import sklearn.utils
+
     importing, all_estimators = get_ident(), sklearn.utils.all_estimators
 
     def none_of_them(*args: Any, **kwargs: Any) -> list:

@@ -13,8 +13,6 @@ from inspect import isabstract
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from mercer.persistence.skops_import import skops_io
 
 # skops does not know these by itself. They are data: their objects are made by taking attributes
@@ -112,6 +110,8 @@ def _is_estimator(module: str, name: str) -> bool:
     package, _, part = public.partition(".")
     if package != "sklearn" or part not in ESTIMATORS.split() or name.startswith("_"):
         return False
+    from sklearn.base import BaseEstimator  # it is imported by then
+
     try:
         found = getattr(import_module(public), name, None)
     except ImportError:  # an older scikit-learn, or an estimator that is said to be experimental
