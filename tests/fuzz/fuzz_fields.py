@@ -291,8 +291,10 @@ def _quiet(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 def forge(holder: Any, place: Place, way: str, at: int = 0) -> Any:
     """A copy of a holder in which one array is wrong."""
-    array = np.asarray(_at(holder, place.way))
-    return put(holder, place.way, FORGED[way](array, at))
+    array = _at(holder, place.way)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise TypeError("it was forged before")
+    return put(holder, place.way, FORGED[way](np.asarray(array), at))
 
 
 def outcome(forged: Any, asked: Any, folder: str, apart: bool) -> str:
