@@ -168,7 +168,7 @@ def places(root: Any) -> list[Place]:
 
 def _walk(value: Any, way: tuple, owner: tuple[str, str], seen: set) -> Iterator[Place]:
     if isinstance(value, np.ndarray):
-        if not value.dtype.hasobject:
+        if value.dtype.kind in "biuf":
             yield Place(way, *owner)
         return
     if id(value) in seen or isinstance(value, (str, bytes, int, float, type, type(None))):
