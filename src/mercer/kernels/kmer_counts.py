@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import mirrored
+from mercer.persistence import fields, number, offsets, whole
 from mercer.samples import Ragged, Strings
 
 DENSE = 2**23  # most numbers in a pair of dense tables of counts
@@ -33,6 +34,12 @@ class Pattern(NamedTuple):
     weight: float = 1.0
 
 
+@fields(
+    values=whole(),
+    starts=offsets(lambda windows: len(windows.values)),
+    owners=whole(lambda windows: windows.size, length=lambda windows: len(windows.starts) - 1),
+    size=number(lambda windows: len(windows.starts) - 1),
+)
 class Windows(NamedTuple):
     """Strings whose windows are counted: their ``values`` one after the other.
 
