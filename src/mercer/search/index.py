@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
+from mercer.persistence import fields, number
 from mercer.samples import is_number, is_whole, joined, safe_unit
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
@@ -38,6 +39,7 @@ class Asked(Protocol):
         ...
 
 
+@fields(_unit=number(least=2.0**-1000))
 class Index(BaseEstimator, ABC):
     """Abstract: an index of nearest neighbours under a distance.
 
@@ -294,7 +296,7 @@ class Index(BaseEstimator, ABC):
         path: str | os.PathLike,
         *,
         trusted: Iterable[str | type] = (),
-        check: bool | None = None,
+        check: bool = True,
     ) -> Self:
         """Read an index that `save` wrote. No code of the file's choosing runs.
 
@@ -307,9 +309,10 @@ class Index(BaseEstimator, ABC):
         path : str or path
         trusted : iterable of classes or of their names, default=()
             Classes from outside this library that the index holds, such as a distance of your own.
-        check : bool, optional
-            Whether to read all large arrays once and compare their checksums. None: where they
-            take 256 MB at most together.
+        check : bool, default=True
+            Whether to read all large arrays once and compare their checksums, which takes about a
+            second for a gigabyte. Without it, whole numbers are read all the same, to see that
+            they are within their range; other numbers that are damaged change the answers.
 
         Returns
         -------
