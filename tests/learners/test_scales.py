@@ -15,8 +15,9 @@ from mercer import (
     KernelSearchCV,
     NearestNeighbors,
 )
-from mercer.distances import Mahalanobis
+from mercer.distances import Mahalanobis, Minkowski
 from mercer.kernels import RBF
+from mercer.search import BruteForce
 
 UNITS = [2.0**-400, 2.0**-540, 2.0**-1020]
 MOONS, CLASSES = make_moons(120, noise=0.1, random_state=0)
@@ -115,3 +116,14 @@ def test_a_search_scores_as_its_machines_do(make):
     scores = [search.cv_results_["mean_test_score"] for search in (found, want)]
     assert_allclose(*scores)
     assert scores[0].min() > 0.8
+
+
+def test_an_index_of_tiny_rows_is_kept_in_a_file(tmp_path):
+    tiny = MOONS * 2.0**-540
+    index = BruteForce(Minkowski()).fit(tiny[:60]).append(tiny[60:])
+    index.save(tmp_path / "tiny.index")
+    again = BruteForce.load(tmp_path / "tiny.index")
+    want = BruteForce(Minkowski()).fit(MOONS).query(k=3)
+    for found in (index.query(k=3), again.query(k=3)):
+        assert_allclose(found[0], want[0] * 2.0**-540, rtol=1e-12)
+        assert_array_equal(found[1], want[1])
