@@ -31,6 +31,7 @@ from mercer.plots.report.measure import report_data
 from mercer.plots.report.png import levels
 from mercer.plots.report.save import render, write_report
 from mercer.selection.automatic import KernelRegressor, holdout
+from mercer.selection.automatic.comparisons import Comparison
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.visible import visible
 from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
@@ -308,7 +309,7 @@ def test_a_machine_in_the_place_of_a_late_winner_has_a_row(wine):
 def test_the_scores_are_those_of_the_api_and_no_baseline_is_fitted_twice(wine, monkeypatch):
     model, train, held_out, *_ = wine
     scored = score_held_out(model, train, held_out)
-    monkeypatch.setattr(holdout, "fit_baseline", None)
+    monkeypatch.setattr(holdout, "Recipe", None)
     data = report_data(model, *train, holdout=held_out, scored=scored)
     assert (data.score.value, data.score.low, data.score.high) == (
         scored.score, scored.low, scored.high,
@@ -352,22 +353,29 @@ def score(value, low, high, metric="accuracy"):
 
 
 @pytest.mark.parametrize(
-    ("metric", "linear", "enough"),
-    [("accuracy", 0.85, True), ("accuracy", 0.99, True), ("accuracy", 0.79, False),
-     ("log_loss", 0.95, True), ("log_loss", 0.5, True), ("log_loss", 0.97, False)],
-)  # fmt: skip
-def test_a_baseline_within_the_interval_does_as_well(wine, metric, linear, enough):
+    ("outcome", "low", "high", "p"),
+    [("as good", -0.02, 0.12, 0.2), ("worse", -0.12, -0.02, 0.01), ("better", 0.02, 0.1, 0.01)],
+)
+def test_a_paired_test_says_whether_a_simpler_model_does_as_well(wine, outcome, low, high, p):
+    """The linear model stands in the interval of the score, whichever is better."""
     data = replace(
         wine[3],
-        score=score(0.9, 0.8, 0.96, metric),
-        contenders=[Contender("linear", "linear", unseen=score(linear, linear, linear, metric))],
+        score=score(0.9, 0.8, 0.96),
+        contenders=[Contender("linear", "linear", unseen=score(0.85, 0.75, 0.93))],
+        versus={"linear": Comparison((low + high) / 2, low, high, p)},
     )
-    assert bool(data.simpler) == enough
-    assert ("A simpler model is enough" in render(data)) == enough
-    if enough:
-        better = linear in (0.99, 0.5)  # outside the interval, on the better side
-        assert ("The linear model is better" in data.simpler) == better
-        assert ("The linear model is as good" in data.simpler) != better
+    assert bool(data.simpler) == (outcome != "better")
+    assert ("A simpler model is enough" in render(data)) == (outcome != "better")
+    words = {
+        "as good": "A simpler model does as well: the baseline 'linear' scores 85.0%, and the "
+        "difference of −5.0% (95% interval −12.0% to 2.0%) may be chance.",
+        "worse": "A simpler model is better: the baseline 'linear' scores 85.0%, better by 7.0% "
+        "(95% interval 2.0% to 12.0%).",
+        "better": "beats the baseline 'linear' by more than chance explains: 6.0% better than "
+        "'linear' (95% interval 2.0% to 10.0%).",
+    }
+    said = " ".join([data.simpler, *(sentence for _, sentence in data.trust)])
+    assert words[outcome] in said.replace("-", "−")
 
 
 def test_no_better_than_guessing_is_said(wine):
@@ -375,6 +383,7 @@ def test_no_better_than_guessing_is_said(wine):
         wine[3],
         score=score(0.5, 0.4, 0.6),
         contenders=[Contender("trivial", "trivial", unseen=score(0.45, 0.4, 0.5))],
+        versus={"trivial": Comparison(0.05, -0.1, 0.2, 0.5)},
     )
     assert "no better than always answering the most frequent class (45.0%)" in data.verdict
 

@@ -20,7 +20,8 @@ from scipy.stats import binomtest
 from mercer.selection.automatic.scores import Metric
 
 LEVEL = 0.05
-MOST_DRAWS, LEAST_DRAWS, DRAWN = 500, 100, 5e5  # draws, and rows in all of them
+MOST_DRAWS, LEAST_DRAWS = 500, 100
+DRAWN, SLOWLY_DRAWN = 1e6, 2e4  # rows in all draws, where each costs a product or a score
 
 
 @dataclass(frozen=True)
@@ -62,31 +63,62 @@ def compared(
     'better'
     """
     n, rng = len(y), np.random.default_rng(seed)
-    draws = int(np.clip(DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
-
-    def difference(rows: Any, swapped: Any = None) -> float:
-        a, b = first[rows], second[rows]
-        if swapped is not None:
-            change = swapped if a.ndim == 1 else swapped[:, None]
-            a, b = np.where(change, b, a), np.where(change, a, b)
-        return metric.sign() * (metric(y[rows], a, classes) - metric(y[rows], b, classes))
-
-    found = difference(slice(None))
+    found = metric.sign() * (metric(y, first, classes) - metric(y, second, classes))
     if np.array_equal(first, second) or np.isnan(found):
         return Comparison(found, found, found, 1.0)
-    sampled = [difference(rng.integers(0, n, n)) for _ in range(draws)]
-    low, high = np.nanpercentile(sampled, [2.5, 97.5])
-    if metric.name == "accuracy":  # the number of changes is that of a coin's heads
-        right, other = (classes[each.argmax(axis=1)] == y for each in (first, second))
-        differ = int(np.sum(right != other))
-        p = binomtest(int(np.sum(right & ~other)), differ).pvalue if differ else 1.0
+    if metric.name in ROW_LOSSES:
+        losses = [ROW_LOSSES[metric.name](y, each, classes) for each in (first, second)]
+        draws = int(np.clip(DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=draws)
+        sampled = _differences(metric, y, losses, counts)
+        gap = (losses[1] - losses[0]) * rng.choice([-1.0, 1.0], size=(draws, n))
+        changed = np.abs(gap.mean(axis=1)), abs(float(np.mean(losses[1] - losses[0])))
     else:
-        changed = [difference(slice(None), rng.random(n) < 0.5) for _ in range(draws)]
-        extreme = np.abs(changed) >= abs(found) * (1 - 1e-12)
-        p = (1 + np.sum(extreme)) / (1 + draws)
+        draws = int(np.clip(SLOWLY_DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
+
+        def difference(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+            return metric.sign() * (metric(y, a, classes) - metric(y, b, classes))
+
+        rows = [rng.integers(0, n, n) for _ in range(draws)]
+        sampled = np.array([difference(y[r], first[r], second[r]) for r in rows])
+        heads = rng.random((draws, n, *[1] * (first.ndim - 1))) < 0.5
+        swaps = [(np.where(h, second, first), np.where(h, first, second)) for h in heads]
+        changed = np.abs([difference(y, *swap) for swap in swaps]), abs(found)
+    low, high = np.nanpercentile(sampled, [2.5, 97.5])
+    p = (1 + np.sum(changed[0] >= changed[1] * (1 - 1e-12))) / (1 + draws)
+    if metric.name == "accuracy":  # the number of changes is that of a coin's heads
+        ours, theirs = (int(np.sum(losses[i] < losses[1 - i])) for i in (0, 1))
+        p = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     if p >= LEVEL:  # what the test does not tell apart, the interval does not either
         low, high = min(low, 0.0), max(high, 0.0)
     return Comparison(found, float(low), float(high), float(p))
+
+
+def _differences(metric: Metric, y: np.ndarray, losses: list, counts: np.ndarray) -> np.ndarray:
+    """The differences of scores in draws of the rows, each so many times as ``counts`` says."""
+    first, second = (counts @ loss / len(y) for loss in losses)
+    if metric.name == "rmse":
+        return np.sqrt(second) - np.sqrt(first)
+    if metric.name == "r2":
+        centred = y - y.mean()
+        spread = counts @ centred**2 / len(y) - (counts @ centred / len(y)) ** 2
+        return np.divide(second - first, spread, out=np.full(len(first), np.nan), where=spread > 0)
+    return second - first
+
+
+def _surprise(y: np.ndarray, P: np.ndarray, classes: Any) -> np.ndarray:
+    likelihoods = P[np.arange(len(y)), np.searchsorted(classes, y)] / P.sum(axis=1)
+    return -np.log(np.clip(likelihoods, np.finfo(P.dtype).eps, 1))
+
+
+#: metrics whose scores are told by the mean of a loss of each row
+ROW_LOSSES: dict[str, Callable] = {
+    "accuracy": lambda y, P, classes: (classes[P.argmax(axis=1)] != y).astype(float),
+    "log_loss": _surprise,
+    "mae": lambda y, predicted, _: np.abs(y - predicted),
+    "rmse": lambda y, predicted, _: (y - predicted) ** 2,
+    "r2": lambda y, predicted, _: (y - predicted) ** 2,
+}
 
 
 def as_good(versus: dict[str, Comparison]) -> str | None:
