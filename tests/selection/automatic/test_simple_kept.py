@@ -40,6 +40,7 @@ def test_a_linear_model_that_is_better_is_kept_saved_repeated_and_explained(kind
     assert any("'linear (spline)', a simple one" in notice for notice in model.notices_)
     assert "regression" in model.solver_
     assert model.machine_.description == model.solver_
+    assert "Splines(), [" in repr(model.kernel_)  # a report shows no knots: some are single rows
     path = tmp_path / "model.mercer"
     mercer.save(model, path)
     assert_array_equal(answers(mercer.load(path)), answers(model))

@@ -6,7 +6,7 @@ parts, and a vector its direction. Each kernel is the inner product of its ``fea
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,29 +25,27 @@ DEGREE, KNOTS = 3, 6  # of the splines; a number with no more values than knots 
 class Splines(Kernel):
     """The inner product of cubic B-splines of one number, constant beyond the training rows.
 
-    ``knots`` are quantiles of the training rows; none of a number that stays as it is.
+    ``knots_`` are quantiles of the training rows; none of a number that stays as it is. They are no
+    parameter, which reports would show: the outer ones are values of single rows.
     """
 
     meaning = Meaning("Σₘ Bₘ(x) Bₘ(z)", "the inner product of cubic splines: a smooth curve")
 
-    def __init__(self, knots: tuple[float, ...] | None = None):
-        self.knots = knots
-
-    def bind(self, X: Any, y: Any = None) -> Self:
-        if self.knots is not None:
+    def bind(self, X: Any, y: Any = None) -> Splines:
+        if hasattr(self, "knots_"):
             return self
-        values = np.asarray(X, np.float64)[:, 0]
-        if len(np.unique(values)) <= KNOTS:
-            return self.copied(knots=())
-        quantiles = np.unique(np.percentile(values, np.linspace(0, 100, KNOTS)))
-        return self.copied(knots=tuple(quantiles.tolist()))
+        values, bound = np.asarray(X, np.float64)[:, 0], self.copied()
+        bound.knots_ = np.empty(0)
+        if len(np.unique(values)) > KNOTS:
+            bound.knots_ = np.unique(np.percentile(values, np.linspace(0, 100, KNOTS)))
+        return bound
 
     def features(self, X: Any) -> np.ndarray:
         """All splines but the last one, which the others tell, (n, splines)."""
         values = np.asarray(X, np.float64)
-        if not self.knots:
+        if not len(self.knots_):
             return values
-        inner = np.array(self.knots)
+        inner = self.knots_
         first, last = inner[1] - inner[0], inner[-1] - inner[-2]
         steps = np.arange(1, DEGREE + 1)
         t = np.concatenate([inner[0] - first * steps[::-1], inner, inner[-1] + last * steps])
