@@ -227,21 +227,23 @@ class KernelLearner(Placed, BaseEstimator):
         return "X_fit_" in vars(self)
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
-        return kernel.bind(training.X, training.y)
+        """The kernel bound to the training samples, in the same way as ``fit`` does it.
 
-    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
-        """The same for a learner that needs k(x, z) = k(z, x) and has a parameter gamma, which
-        uses the weights of the rows where it is "scale"."""
-        if not kernel.symmetric:
-            raise TypeError(
-                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
-            )
-        scale = isinstance(self.kernel, str) and self.get_params(deep=False)["gamma"] == "scale"
+        The parameter gamma uses the weights of the rows where it is "scale".
+        """
+        scale = isinstance(self.kernel, str) and self.get_params(deep=False).get("gamma") == "scale"
         if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
             learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
             kernel = kernel.copied(gamma=learnt(training.X, training.weights))
         return kernel.bind(training.X, training.y)
+
+    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
+        """The same for a learner that needs k(x, z) = k(z, x)."""
+        if not kernel.symmetric:
+            raise TypeError(
+                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
+            )
+        return KernelLearner.bind_kernel(self, kernel, training)
 
     def entry_room(self, training: Training) -> float:
         """The largest relative error of K's entries that the learner's tolerance allows."""

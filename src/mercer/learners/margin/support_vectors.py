@@ -162,7 +162,7 @@ class SupportVectorMachine(KernelLearner, ABC):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
+        """The kernel bound to the samples."""
         return self.bind_symmetric(kernel, training)
 
     @abstractmethod

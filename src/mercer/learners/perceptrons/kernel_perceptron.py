@@ -222,7 +222,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             )
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
+        """The kernel bound to the samples."""
         return self.bind_symmetric(kernel, training)
 
     def _solver(self, K: GramOperator) -> PerceptronSolver:

@@ -212,7 +212,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
             )
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
+        """The kernel bound to the samples."""
         return self.bind_symmetric(kernel, training)
 
     def _operator(self, training: Training) -> tuple[Any, bool]:
