@@ -165,6 +165,11 @@ LOCAL = dict.fromkeys(
 )
 ROUNDED = {"float32": "the best penalty may be below the rounding of K in float32"}
 
+SOME = dict.fromkeys(
+    ("rows", "float32", "translation"),
+    "a neighbour is found with a probability, by functions that are drawn for the rows",
+)
+
 # --- faults
 MEDIAN = {"repetition": "the median distance is that of the rows without their weights"}
 LEARNT = dict.fromkeys(
@@ -211,9 +216,9 @@ TABLE = [
     Row(mercer.KernelLogisticRegression(kernel="rbf", gamma="scale"), "classes", values,
         without=CELLS),
     Row(mercer.FeatureMachineClassifier(random_state=0), "classes", values, without=ROUNDED,
-        faults=LEARNT, close=1e-3),
+        faults=LEARNT, close=1e-3, matrices=100),
     Row(mercer.FeatureMachineRegressor(random_state=0), "numbers", predictions, without=ROUNDED,
-        faults=LEARNT, close=1e-3),
+        faults=LEARNT, close=1e-3, matrices=100),
     Row(mercer.MultipleKernelClassifier(), "classes", values, without=LINEAR, close=1e-3),
     Row(mercer.MultipleKernelRegressor(alpha=0.1), "numbers", predictions, without=LINEAR),
     Row(mercer.KernelClassifier(replay=REPLAY), "classes", asked("predict_proba"), without=TABLES,
@@ -269,8 +274,9 @@ TABLE = [
     Row(mercer.search.KDTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.MetricTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.GraphIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT | {
+        "rows": "rows enter the graph in their order",
         "file": "the graph has a format of another library, which is not safe to read"}),
-    Row(mercer.LSHIndex(Minkowski(), recall=0.99), "none", found, without=NO_WEIGHTS | UNIT),
+    Row(mercer.LSHIndex(Minkowski(), recall=0.99), "none", found, without=NO_WEIGHTS | UNIT | SOME),
     Row(mercer.MinHash(16), "sets", asked("transform"), without=NO_WEIGHTS | dict.fromkeys(
         ("float32", "scale", "translation", "sparse"), "sets have no numbers")),
 ]  # fmt: skip
