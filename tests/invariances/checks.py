@@ -30,12 +30,13 @@ class Data(NamedTuple):
 
 
 def data(rng: np.random.Generator, n: int = 45, columns: int = 3, count: int = 9) -> Data:
-    """Three clusters, whose columns have other units, with zeros in some cells."""
+    """Three clusters, columns of different units, a zero in some rows, and no equal rows."""
     centres = 4 * rng.normal(size=(3, columns))
     classes = np.arange(n + count) % 3
     X = centres[classes] + rng.normal(size=(n + count, columns))
     X *= np.exp(rng.uniform(-1, 1, columns))
-    X[rng.uniform(size=X.shape) < 0.15] = 0
+    some = np.flatnonzero(rng.uniform(size=n + count) < 0.3)
+    X[some, rng.integers(0, columns, len(some))] = 0
     numbers = np.sin(X[:, 0]) + X[:, -1] / X[:, -1].std() + 0.1 * rng.normal(size=n + count)
     sets = [set(rng.choice(20, 6).tolist()) for _ in range(n + count)]
     return Data(X[:n], classes[:n], numbers[:n], sets[:n], X[n:], sets[n:])

@@ -291,3 +291,30 @@ def test_a_kernel_of_queries_and_keys(sides):
     wanted = pairs(lambda t, s: math.exp((Q @ t) @ (K @ s) / math.sqrt(2)), *sides)
     agrees(kernel, *sides, wanted)
     assert not kernel.symmetric
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_infinite_networks(sides, layers):
+    """Σ' = σ_w² E[φ(u) φ(v)] + σ_b² and Θ' = Σ' + Θ σ_w² E[φ'(u) φ'(v)], for rectified units."""
+    w, b = 1.5, 0.3
+
+    def both(x, z):
+        xx, xz, zz = (w * p + b for p in (x @ x, x @ z, z @ z))
+        tangent = xz
+        for _ in range(layers):
+            slopes = w * arc_cosine(0, xx, xz, zz) / 2
+            xx, xz, zz = (w * arc_cosine(1, *three) / 2 + b for three in
+                          ((xx, xx, xx), (xx, xz, zz), (zz, zz, zz)))  # fmt: skip
+            tangent = xz + tangent * slopes
+        return xz, tangent
+
+    agrees(k.NeuralNetworkGP(layers, w, b), *sides, pairs(lambda x, z: both(x, z)[0], *sides))
+    agrees(k.NeuralTangent(layers, w, b), *sides, pairs(lambda x, z: both(x, z)[1], *sides))
+
+
+def test_gaussian_of_directions(sides):
+    def value(x, z):
+        lengths = math.sqrt((x @ x) * (z @ z))
+        return lengths * math.exp(x @ z / lengths - 1)
+
+    agrees(k.NormalisedGaussian(), *sides, pairs(value, *sides))
