@@ -161,7 +161,8 @@ DENSE = {"sparse": "it reads dense rows, as scikit-learn's does"}
 
 LINEAR = {"translation": "one of the kernels is linear, and measured from the origin"}
 LOCAL = dict.fromkeys(
-    ("float32", "scale"), "the descent ends in a local minimum, which depends on where it starts"
+    ("float32", "scale", "translation"),
+    "the descent ends where its start and its rounding lead it, and may go to infinity",
 )
 ROUNDED = {"float32": "the best penalty may be below the rounding of K in float32"}
 
@@ -193,6 +194,8 @@ TABLE = [
     Row(mercer.LinearSVC(tol=1e-10), "classes", values, without=PENALTY | ORIGIN, close=1e-5),
     Row(mercer.SVR(tol=1e-9), "numbers", predictions, without=CELLS, close=1e-5),
     Row(mercer.NuSVR(tol=1e-9), "numbers", predictions, without=CELLS, close=1e-5),
+    Row(mercer.KernelQuantileRegression(quantile=[0.2, 0.7], tol=1e-9), "numbers", predictions,
+        without=CELLS, close=1e-5),
     Row(mercer.LinearSVR(tol=1e-10, epsilon=0.1), "numbers", predictions,
         without=PENALTY | ORIGIN, close=1e-4),
     Row(mercer.OneClassSVM(tol=1e-9, nu=0.3), "none", values, without=CELLS, close=1e-5),

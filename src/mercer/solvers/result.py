@@ -12,9 +12,6 @@ from typing import TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "Reason", "Result", "worst"]
-
-
 R = TypeVar("R", bound="Result")
 
 
