@@ -132,15 +132,13 @@ def test_quantile_regression(tau):
     """½ |w|² + C Σ max(τ r, (τ - 1) r); the dual: ½ aᵀKa - yᵀa, C(τ - 1) <= a <= Cτ, Σ a = 0."""
     K, C = RBF(0.5)(X), 2.0
     low = np.full(16, C * (tau - 1))
-    u, value = quadratic_program(K, K @ low - NUMBERS, np.full(16, C), np.ones(16), -low.sum())
+    u, _ = quadratic_program(K, K @ low - NUMBERS, np.full(16, C), np.ones(16), -low.sum())
     model = mercer.KernelQuantileRegression(quantile=tau, C=C, kernel=RBF(0.5), tol=1e-9)
     f = model.fit(X, NUMBERS).predict(X)
-    dual = u + low
-    errors = NUMBERS - f
+    dual, errors = u + low, NUMBERS - f
+    square = dual @ K @ dual
     loss = C * np.maximum(tau * errors, (tau - 1) * errors).sum()
-    assert dual @ K @ dual / 2 + loss == pytest.approx(
-        NUMBERS @ dual - dual @ K @ dual / 2, rel=1e-5
-    )
+    assert square / 2 + loss == pytest.approx(NUMBERS @ dual - square / 2, rel=1e-5)
     assert_allclose(f - f[0], K @ dual - (K @ dual)[0], atol=1e-4)
 
 
