@@ -70,6 +70,8 @@ class Row:
         answer.
     matrices : int
         So many numbers for each pair of rows fit into the memory that the exact method needs.
+    library : str
+        What it needs beside the core, which may be absent.
     """
 
     model: Any
@@ -81,6 +83,7 @@ class Row:
     close: float = 1e-6
     single: float = 2e-3
     matrices: int = 6
+    library: str = ""
 
     @property
     def id(self) -> str:
@@ -281,7 +284,8 @@ TABLE = [
     Row(mercer.search.GraphIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT | {
         **SOME,
         "sparse": "distances of sparse rows round otherwise, and lead another way",
-        "file": "the graph has a format of another library, which is not safe to read"}),
+        "file": "the graph has a format of another library, which is not safe to read"},
+        library="usearch"),
     Row(mercer.LSHIndex(Minkowski(), recall=0.99), "none", found, without=NO_WEIGHTS | UNIT | SOME),
     Row(mercer.MinHash(16), "sets", asked("transform"), without=NO_WEIGHTS | dict.fromkeys(
         ("float32", "scale", "translation", "sparse"), "sets have no numbers")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,5 +26,7 @@ def one_of(row: Row, rng: np.random.Generator, folder: Path) -> None:
 
 
 TRIALS: dict[str, Callable[[np.random.Generator, Path], None]] = {
-    f"{number} {type(row.model).__name__}": partial(one_of, row) for number, row in enumerate(TABLE)
+    f"{number} {type(row.model).__name__}": partial(one_of, row)
+    for number, row in enumerate(TABLE)
+    if not row.library or find_spec(row.library)
 }
