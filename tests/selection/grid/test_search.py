@@ -1,5 +1,6 @@
 """KernelSearchCV against GridSearchCV: the same scores, errors and attributes, for less work."""
 
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -569,3 +570,15 @@ def test_clones_and_scikit_learns_checks():
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
     assert failed <= {r["check_name"] for r in theirs if r["status"] == "failed"}
     assert len(results) >= len(theirs)
+
+
+@pytest.mark.parametrize("scoring", [None, "f1_macro", {"a": "accuracy", "f": "f1_macro"}])
+def test_a_fitted_search_does_not_keep_the_targets(scoring):
+    """The scorer held the plan of the search: its targets and its splits were in every file."""
+    X, y = load_iris(return_X_y=True)
+    search = KernelSearchCV(SVC(), {"C": [1, 10]}, scoring=scoring, refit=False, cv=3)
+    search.fit(X, y)
+    large = len(pickle.dumps(search.fit(np.repeat(X, 20, 0), np.repeat(y, 20))))
+    assert large < 1.5 * len(pickle.dumps(search.fit(X, y)))
+    theirs = GridSearchCV(SVC(), {"C": [1, 10]}, scoring=scoring, refit=False, cv=3).fit(X, y)
+    assert type(search.scorer_) is type(theirs.scorer_)

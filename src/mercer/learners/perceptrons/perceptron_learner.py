@@ -27,12 +27,14 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
+from mercer.persistence import fields, floats, whole
 from mercer.samples import is_number
 from mercer.threads import count_jobs
 
 COMBINE = ("last", "average", "vote")
 
 
+@fields(place=whole(), times=floats(1, lambda votes: len(votes.place)))
 class Votes(NamedTuple):
     """The machines that a perceptron went through: each changed the one before at one sample.
 
