@@ -60,7 +60,6 @@ def test_mahalanobis_of_a_given_matrix():
     agrees(d.Mahalanobis(S), pairs(lambda x, z: math.sqrt((x - z) @ np.linalg.inv(S) @ (x - z))))
 
 
-@pytest.mark.xfail(strict=True, reason="the sample covariance is divided by n, not by n - 1")
 def test_mahalanobis_of_the_sample_covariance():
     """S = Σ (x - m)(x - m)ᵀ / (n - 1)."""
     sample = RNG.normal(size=(30, 3)) @ np.linalg.cholesky(S).T
@@ -116,7 +115,6 @@ def test_log_frequency():
     assert_allclose(bound([[c] for c in new], ROWS), wanted, rtol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="they have no weights of columns yet")
 @pytest.mark.parametrize("distance", [d.SmoothedMatch, d.LogFrequency])
 def test_weights_of_columns_of_categories(distance):
     """Σ w_j ρ_j(x_j, z_j), as of Match."""

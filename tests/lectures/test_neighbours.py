@@ -248,14 +248,12 @@ def test_the_nearest_neighbour_errs_at_most_twice_as_often_as_the_best_rule():
     assert 0.2 < wrong < 2 * 0.2 * (1 - 0.2) + 0.02
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="a weight 1 / 0 is refused")
 def test_an_infinite_weight_leaves_nothing_to_others():
     model = mercer.KNeighborsRegressor(3, weights=lambda rho: 1 / rho**2).fit(X, NUMBERS)
     with np.errstate(divide="ignore"):
         assert_allclose(model.predict(X), NUMBERS)
 
 
-@pytest.mark.xfail(strict=True, reason="p = 2 goes by products, which round")
 def test_a_metric_tree_is_exact_on_whole_numbers_in_float32():
     rows = np.random.default_rng(0).integers(0, 4, (300, 3)).astype(np.float32)
     D = distances(rows[:40], rows)

@@ -69,9 +69,6 @@ def test_principal_components_in_float32_and_far_from_0():
     assert_allclose(model.eigenvalues_, np.linalg.svd(F)[1] ** 2, rtol=1e-4)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a pre-image starts at one row, and may be worse than another"
-)
 def test_a_pre_image_is_at_least_as_good_as_every_training_row():
     """It maximises <Σ g_i φ(x_i), φ(z)>, which for a Gaussian is the least distance to φ(z)."""
     kernel = RBF(2.0)
@@ -204,7 +201,6 @@ def test_the_correction_adds_the_same_to_all_partitions():
     assert model.inertia_ == pytest.approx(pairwise(model.labels_), rel=1e-9)
 
 
-@pytest.mark.xfail(strict=True, reason="100 starts miss the best partition of some corrected K")
 @pytest.mark.parametrize("seed", [3, 5])
 def test_k_means_with_the_correction_finds_the_best_of_all_partitions(seed):
     """Squared distances drawn at random, far from any that points have."""
