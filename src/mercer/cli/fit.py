@@ -37,7 +37,7 @@ from mercer.selection.automatic import (
     score_alone,
     score_held_out,
 )
-from mercer.threads import Stopped, paying_threads
+from mercer.threads import paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
@@ -253,15 +253,12 @@ def _refit(
             if not deadline.is_over():  # else it was the clock that stopped a solver
                 raise
         if deadline.is_over():  # a solver may have returned what it had
-            raise Stopped
+            model.notices_.append(no_time)
+            return alone
         return final, rows
 
-    try:
-        without = f"the model is fitted on {fitted} of the {n} rows"
-        return steps.take("final fit on all rows", without, refitted) or alone
-    except Stopped:
-        model.notices_.append(no_time)
-        return alone
+    without = f"the model is fitted on {fitted} of the {n} rows"
+    return steps.take("final fit on all rows", without, refitted) or alone
 
 
 def _compress(model: Any, split: Split, rank: int) -> tuple[Split, float | None]:
