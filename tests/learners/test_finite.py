@@ -99,6 +99,7 @@ def test_columns_of_tiny_numbers_count_as_constants(Learner, size, dtype):
     assert np.isfinite(model.predict(S).astype(float)).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)
 def test_a_new_row_that_is_too_large_is_refused(Learner):
     model = Learner()

@@ -28,8 +28,8 @@ class Reason(Enum):
         "loosen tol, or use float64"
     )
     UNCHANGED = (
-        "stopped because its loss no longer falls while mistakes remain: the classes may not be "
-        "separable by this kernel"
+        "stopped because its loss, or that of the rows held out, no longer falls by tol while "
+        "mistakes remain: with tol=None it goes on until there are none, or to max_iter"
     )
     INFEASIBLE = "found no solution: the constraints contradict each other"
     SINGULAR = (

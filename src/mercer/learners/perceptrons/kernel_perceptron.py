@@ -25,6 +25,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.perceptrons.margin_report import MarginReport
 from mercer.learners.perceptrons.perceptron_learner import (
+    HINT,
     PerceptronClassifier,
     Votes,
     partial_classes,
@@ -105,7 +106,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     kernel_params: dict[str, Any] | None = None
     fit_intercept: bool = True
     max_iter: int = 1000
-    tol: float | None = 1e-3
+    tol: Any = "auto"
     shuffle: bool = True
     verbose: Any = 0
     eta0: float = 1.0
@@ -160,7 +161,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self.support_ = training.rows[self._kept]
         self.keep_support(training.X[self._kept])
         if result.reason is not Reason.LIMIT or self.tol is not None:
-            result.conclude()
+            result.conclude(HINT)
         return self
 
     @fitting
@@ -227,8 +228,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     def _solver(self, K: GramOperator) -> PerceptronSolver:
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
+        tol = self._tolerance(self.budget is None)
         return PerceptronSolver(
-            self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
+            self.max_iter, tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
             self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
         )  # fmt: skip
 

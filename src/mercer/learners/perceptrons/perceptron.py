@@ -26,6 +26,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.perceptrons.margin_report import MarginReport
 from mercer.learners.perceptrons.perceptron_learner import (
+    HINT,
     PerceptronClassifier,
     Votes,
     partial_classes,
@@ -46,7 +47,8 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
     at most (R/γ)² of them, in any order of the rows; `margin_report` computes this bound. The
-    parameters of scikit-learn's Perceptron mean what they mean there.
+    parameters of scikit-learn's Perceptron mean what they mean there; its default of ``tol`` is
+    0.001, with which a fit can end before it separates the classes.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     -----
     O(d) operations for a row. A weight of a row is a factor of its η, as in scikit-learn: weight 2
     is not quite the row twice. Rows of weight 0 are left out. If the classes are not separable the
-    fit ends all the same, by ``tol`` or ``max_iter``: then ``converged_`` is False.
+    fit ends by ``max_iter`` with a warning, or by a number in ``tol``: ``converged_`` is False.
 
     References
     ----------
@@ -109,7 +111,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     l1_ratio: float = 0.15
     fit_intercept: bool = True
     max_iter: int = 1000
-    tol: float | None = 1e-3
+    tol: Any = "auto"
     shuffle: bool = True
     verbose: Any = 0
     eta0: float = 1.0
@@ -266,8 +268,9 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
         visited = every if held_out is None else np.setdiff1d(every, held_out)
         ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = 0.0 if self.penalty is None else float(self.eta0) * self.alpha
+        tol = self._tolerance(self.penalty is None)
         solver = LinearPerceptronSolver(
-            epochs, self.tol, self.n_iter_no_change, bool(shuffle), self._seed(),
+            epochs, tol, self.n_iter_no_change, bool(shuffle), self._seed(),
             bool(self.fit_intercept), max(0.0, 1 - (1 - ratio) * strength), ratio * strength,
             self.combine == "vote",
         )  # fmt: skip
@@ -311,7 +314,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
             self.coef_, gap=float(sum(m.mistakes[-1] for m in machines)), iterations=self.n_iter_,
             converged=False, reason=Reason.LIMIT, solver="The perceptron",
             certificate="number of mistakes in the last epoch",
-        ).conclude()  # fmt: skip
+        ).conclude(HINT)  # fmt: skip
 
     # --- what it knows --------------------------------------------------------------------------
 

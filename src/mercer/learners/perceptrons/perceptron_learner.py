@@ -23,6 +23,8 @@ from mercer.samples import is_number
 from mercer.threads import count_jobs
 
 COMBINE = ("last", "average", "vote")
+LEAST_FALL = 1e-3  # of the loss, in n_iter_no_change epochs
+HINT = "margin_report tells whether the classes are separable, and how many mistakes there can be"
 
 
 class Votes(NamedTuple):
@@ -75,9 +77,11 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         Learn b.
     max_iter : int >= 1
         Most epochs.
-    tol : float >= 0 or None
-        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs.
-        None: only an epoch without mistakes, or ``max_iter``, ends the fit.
+    tol : float >= 0, None or "auto"
+        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs,
+        also if more epochs would end without mistakes. None: only an epoch without mistakes, or
+        ``max_iter``, ends the fit. "auto" is None where the bound on the mistakes holds, and warns
+        at ``max_iter``; with a penalty, a budget or ``early_stopping`` it is 0.001.
     shuffle : bool
         A new order of the rows in each epoch; False for the given one.
     verbose : int
@@ -101,7 +105,7 @@ class PerceptronClassifier(ClassifierMixin, ABC):
 
     fit_intercept: bool
     max_iter: int
-    tol: float | None
+    tol: float | str | None
     shuffle: bool
     verbose: int
     eta0: float
@@ -126,8 +130,9 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             check_count(name, getattr(self, name), optional=False)
         for name in ("fit_intercept", "shuffle", "early_stopping"):
             check_flag(name, getattr(self, name))
-        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < np.inf):
-            raise ValueError(f"tol={self.tol!r}: give a finite number >= 0, or None.")
+        tol: Any = self.tol
+        if not (tol is None or tol == "auto" or (is_number(tol) and 0 <= tol < np.inf)):
+            raise ValueError(f'tol={tol!r}: give a finite number >= 0, None or "auto".')
         fraction = self.validation_fraction
         if not (is_number(fraction) and 0 < fraction < 1):
             raise ValueError(f"validation_fraction={fraction!r}: give a number between 0 and 1.")
@@ -146,6 +151,12 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             raise ValueError(
                 'class_weight="balanced" needs all rows: give partial_fit a dict of weights.'
             )
+
+    def _tolerance(self, bounded: bool) -> float | None:
+        """The least fall of the loss; ``bounded`` says whether the mistakes have a bound."""
+        if self.tol != "auto":
+            return self.tol
+        return None if bounded and not self.early_stopping else LEAST_FALL
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
