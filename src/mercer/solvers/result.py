@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+
+from mercer.callers import first_outside
 
 __all__ = ["ConvergenceWarning", "Reason", "Result", "worst"]
 
@@ -89,16 +90,8 @@ class Result:
                 f"{name} {self.reason.value}. Measured {self.certificate}: {self.gap:.3g} after "
                 f"{steps}." + (f" {hint}." if hint else ""),
                 ConvergenceWarning,
-                stacklevel=_first_outside(),
+                stacklevel=first_outside(),
             )
-
-
-def _first_outside() -> int:
-    """The stacklevel, for `conclude`, of the first caller that is not of this library."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mercer":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def worst(results: Sequence[R]) -> R:
