@@ -10,8 +10,9 @@ from pathlib import Path
 BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings", "sets_and_edit",
               "hashing",
               "string_learning", "multilayer", "small_data", "svc_fit",
-              "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "ridge_search",
-              "local_ridge", "perceptrons", "clusters", "spectral", "deep", "deep_kernels",
+              "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "quantiles",
+              "ridge_search", "local_ridge", "perceptrons", "clusters", "spectral", "deep",
+              "deep_kernels",
               "deep_inducing",
               "neighbours", "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
               "tables", "large_tables"]  # fmt: skip

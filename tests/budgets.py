@@ -133,6 +133,7 @@ LEARNERS: dict[str, Learner] = {
     "NuSVC": Learner(lambda **p: mercer.NuSVC(nu=0.3, **p), 2),
     "SVR": Learner(mercer.SVR),
     "NuSVR": Learner(mercer.NuSVR),
+    "KernelQuantileRegression": Learner(mercer.KernelQuantileRegression),
     "OneClassSVM": Learner(mercer.OneClassSVM),
     "LinearSVC": Learner(lambda kernel, memory, n_jobs: mercer.LinearSVC(), 2, VECTORS),
     "LinearSVR": Learner(lambda kernel, memory, n_jobs: mercer.LinearSVR(), 0, VECTORS),

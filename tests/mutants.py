@@ -34,8 +34,9 @@ SOURCES = ROOT / "src/mercer"
 #: what else shows the faults of a room, after its own tests and those for all rooms around it
 FURTHER = {
     "samples": ["tests/test_chunks.py", "tests/distances/test_contract.py",
-                "tests/kernels/test_contract.py"],
-    "tables": ["tests/selection/automatic", "tests/cli/test_hostile_tables.py"],
+                "tests/kernels/test_contract.py", "tests/plug_ins/test_graph_kind.py"],
+    "tables": ["tests/selection/automatic", "tests/cli/test_hostile_tables.py",
+               "tests/plug_ins/test_graph_kind.py"],
     "selection": ["tests/learners/test_orders.py", "tests/cli/test_seed.py"],
     "solvers/ridge": ["tests/learners/ridge"],
     "solvers/rows": ["tests/solvers/smo", "tests/learners/margin/test_svm_classes.py"],

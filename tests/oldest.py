@@ -1,7 +1,8 @@
 """Print constraints with the oldest versions that pyproject.toml allows: ``make test-oldest``.
 
 What Mercer needs is pinned to the series of its lower bound (the first of a series may have no
-wheel), and what the tests need besides to its version in constraints.txt.
+wheel), and what the tests need besides to its version in constraints.txt. The parser under
+matplotlib, whose new versions warn about names that the old matplotlib uses, is as old as that.
 """
 
 import re
@@ -30,6 +31,7 @@ def main() -> None:
     bounds = parts(needed)
     for name, bound in bounds.items():
         print(f"{name}=={bound}.*")
+    print("pyparsing==3.1.*")
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         name = canonical(line.partition("==")[0])
         if name in tools and name not in bounds:

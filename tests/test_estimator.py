@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import KW_ONLY, field
 
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -101,6 +102,52 @@ def test_a_parameter_without_words_and_words_without_a_parameter_are_refused(nam
     Wrong.__init__ = lambda self, heigth=1: None
     with pytest.raises(TypeError, match=name):
         documented(Wrong)
+
+
+def test_a_decorated_parent_hands_its_parameters_on_after_those_of_the_class():
+    @estimator
+    class Base(BaseEstimator):
+        """A base.
+
+        Parameters
+        ----------
+        width : float > 0
+            The width of all.
+        """
+
+        _: KW_ONLY
+        kernel: str = "rbf"
+        width: float = 0.5
+        n_jobs: int | None = None
+        found_: float = field(init=False)
+
+    @estimator
+    class Made(Base):
+        """Made.
+
+        Parameters
+        ----------
+        depth : int, default=2
+            Its own words.
+        """
+
+        gamma: int | None = 1
+        _: KW_ONLY
+        depth: int = 2
+        kernel: str = "linear"
+        degree: int = 3
+
+    assert [(p.name, p.default) for p in inspect.signature(Made).parameters.values()] == [
+        ("gamma", 1), ("depth", 2), ("kernel", "linear"), ("degree", 3), ("width", 0.5),
+        ("n_jobs", None),
+    ]  # fmt: skip
+    assert "width : float > 0, default=0.5\n    The width of all." in Made.__doc__
+    assert 'kernel : kernel object, name, "precomputed" or callable, default="linear"\n' in (
+        Made.__doc__
+    )
+    assert clone(Made(4, depth=5)).get_params() == {
+        "gamma": 4, "depth": 5, "kernel": "linear", "degree": 3, "width": 0.5, "n_jobs": None,
+    }  # fmt: skip
 
 
 def test_an_estimator_is_cloned_and_shown_by_its_fields():

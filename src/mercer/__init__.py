@@ -20,6 +20,7 @@ _HOME = {
     "KernelLogisticRegression": "mercer.learners.ridge.logistic",
     "KernelPCA": "mercer.learners.spectral.pca",
     "KernelPerceptron": "mercer.learners.perceptrons.kernel_perceptron",
+    "KernelQuantileRegression": "mercer.learners.margin.quantiles",
     "KernelRidge": "mercer.learners.ridge.kernel_ridge",
     "KernelRidgeClassifier": "mercer.learners.ridge.kernel_ridge_classifier",
     "KernelClassifier": "mercer.selection.automatic.automatic",

@@ -23,9 +23,13 @@ kernel_params : dict, optional
     Further arguments of a callable kernel.
 fit_intercept : bool
     Add a constant to f that is not penalised.
+p : float >= 0
+    The power of "minkowski": 1 is "manhattan", 2 "euclidean".
 class_weight : dict or "balanced", optional
     Weight of each class, a factor of its rows' weights. "balanced" gives all classes the same total
     weight.
+rank : int, optional
+    Centres of "low_rank"; None means 1000, or fewer if ``memory`` is too small.
 memory : int, str or None
     Budget in bytes or as "4GB"; None means half of what is free.
 n_jobs : int or None
@@ -46,7 +50,8 @@ def estimator(cls: _C) -> _C:
     """Class decorator: the annotated fields of the class are its parameters, which it stores.
 
     The constructor is a dataclass's, and `documented` completes the docstring. As in every
-    estimator of scikit-learn, nothing is checked before a fit.
+    estimator of scikit-learn, nothing is checked before a fit. An abstract class that is decorated
+    too hands its parameters on to its subclasses, whose own parameters come first.
 
     Examples
     --------
@@ -76,15 +81,29 @@ def estimator(cls: _C) -> _C:
     """
     made = dataclass(eq=False, repr=False)(cls)
     made.__init__.__annotations__ = {}  # help shows names and defaults; types are in the docstring
+    made.__init__.__signature__ = _own_first(made)
     return documented(made)
+
+
+def _own_first(cls: type) -> inspect.Signature:
+    """The signature of the constructor, with a class's own keywords before those of its parents."""
+    names = [name for parent in cls.__mro__ for name in inspect.get_annotations(parent)]
+
+    def place(parameter: inspect.Parameter) -> tuple[int, int]:
+        keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        return parameter.kind, names.index(parameter.name) if keyword else 0
+
+    signature = inspect.signature(cls.__init__)
+    return signature.replace(parameters=sorted(signature.parameters.values(), key=place))
 
 
 def documented(cls: _C) -> _C:
     """Class decorator: complete the section "Parameters", in the order of the signature.
 
     A parameter that the docstring leaves out is documented as in the nearest parent that
-    documents it, else as in `SHARED`. A class without this section stays as it is, as do all
-    classes in Python's mode ``-OO``, which has no docstrings.
+    documents it, else as in `SHARED`. The section may be absent before a section "Attributes"; a
+    class with neither stays as it is, as do all classes in Python's mode ``-OO``, which has no
+    docstrings.
     """
     before, own, after = parameter_sections(cls)
     if own is None:
@@ -107,6 +126,8 @@ def parameter_sections(cls: type) -> tuple[str, dict[str, str] | None, str]:
     """A docstring up to its parameters, the entry of each parameter (None without such a section),
     and the rest of it."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+    if not _HEADING.search(text):  # a class with attributes documents no parameters of its own
+        text = text.replace("\nAttributes\n---", "\nParameters\n----------\n\nAttributes\n---", 1)
     before, *found = _HEADING.split(text, maxsplit=1)
     if not found:
         return text, None, ""
@@ -126,8 +147,9 @@ def _entries(section: str) -> dict[str, str]:
 
 
 def _with_default(entry: str, default: Any) -> str:
-    """The entry with the default in its first line, unless that is None."""
+    """The entry with this default in its first line, unless that is None."""
     head, _, rest = entry.partition("\n")
+    head = head.partition(", default=")[0]
     if default is not None and default is not inspect.Parameter.empty:
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         head += f", default={shown}"

@@ -17,6 +17,7 @@ from mercer import (
     KernelKMeans,
     KernelLogisticRegression,
     KernelPerceptron,
+    KernelQuantileRegression,
     KernelRidge,
     KernelRidgeClassifier,
     KNeighborsClassifier,
@@ -39,6 +40,7 @@ LEARNERS = [
     NuSVC,
     SVR,
     NuSVR,
+    KernelQuantileRegression,
     OneClassSVM,
     LinearSVC,
     LinearSVR,
@@ -127,7 +129,7 @@ def test_huge_targets_have_their_solution():
         assert chosen.alpha_ == usual.alpha_
 
 
-@pytest.mark.parametrize("Learner", [KernelRidge, SVR, NuSVR])
+@pytest.mark.parametrize("Learner", [KernelRidge, SVR, NuSVR, KernelQuantileRegression])
 def test_targets_beyond_the_precision_of_the_samples_are_named(Learner):
     """They were predicted as infinity, by a machine that said that it had converged."""
     y = np.where(classes == 1, 1e39, 2e39)

@@ -151,6 +151,7 @@ FITS = {
     "NuSVC": (mercer.NuSVC(nu=0.3, tol=1e-8, **EVERY), TWO),
     "SVR": (mercer.SVR(tol=1e-8, **EVERY), Y),
     "NuSVR": (mercer.NuSVR(tol=1e-8, **EVERY), Y),
+    "quantiles": (mercer.KernelQuantileRegression(quantile=[0.3, 0.7], tol=1e-8, **EVERY), Y),
     "one class": (mercer.OneClassSVM(nu=0.2, tol=1e-8, **EVERY), None),
     "components": (mercer.KernelPCA(3, **EVERY), None),
     "components, Krylov": (mercer.KernelPCA(3, eigen_solver="krylov", tol=1e-9, **EVERY), None),

@@ -143,10 +143,10 @@ def known(learner):
             "check_weights": "a weight is a factor of a step, as in scikit-learn",
         }
     if isinstance(learner, (RadiusNeighborsClassifier, RadiusNeighborsRegressor)):
-        return {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
+        return {"check_what_is_no_list_of_samples": "X=None means the training rows"}
     if isinstance(learner, (KNeighborsClassifier, KNeighborsRegressor, LocalOutlierFactor)):
         first = {"check_order_of_training_samples": "of equally near rows the first are neighbours"}
-        none = {"check_what_is_no_list_of_samples": "X=None asks for the training rows"}
+        none = {"check_what_is_no_list_of_samples": "X=None means the training rows"}
         return first if isinstance(learner, LocalOutlierFactor) else first | none
     if isinstance(learner, KernelDensity):
         return {"check_lengths_of_x_and_y": "y is not used"}

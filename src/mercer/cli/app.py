@@ -43,10 +43,23 @@ app = App(
     suppress_keyboard_interrupt=False,  # `run` says what became of the files
 )
 
+KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, set, \
+identifier, drop. May be repeated."""
+DROP = "A column to leave out. May be repeated."
+SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
+SIGN = "The decimal sign in text files: . or , (default: as the columns show)."
+
+# options that mean the same in several commands
+Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="", help=KIND)]
+Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="", help=DROP)]
+More = Annotated[Path, Parameter(help="More files with the same columns.")]
+Encoding = Annotated[str, Parameter(help="Encoding of text files.")]
+Separator = Annotated[str | None, Parameter(help=SEPARATOR)]
 Decimal = Literal[".", ","]
-Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="")]
-Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="")]
+TextDecimal = Annotated[Decimal | None, Parameter(help=SIGN)]
 Flag = Annotated[bool, Parameter(negative="")]
+Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the screen.")]
+Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
@@ -64,7 +77,7 @@ Whole = Annotated[int, Parameter(converter=_whole)]
 def fit(
     train: Path,
     /,
-    *more: Path,
+    *more: More,
     target: str,
     test: Path | None = None,
     task: Literal["classification", "regression"] | None = None,
@@ -80,14 +93,14 @@ def fit(
     compress: Whole | None = None,
     seed: Whole = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
-    encoding: str = "utf-8",
+    encoding: Encoding = "utf-8",
     sep: str | None = None,
-    decimal: Decimal | None = None,
+    decimal: TextDecimal = None,
     no_rows: Flag = False,
     resume: Path | None = None,
     force: Flag = False,
-    json: Flag = False,
-    quiet: Flag = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Fit, score and explain a model of a table.
 
@@ -96,8 +109,6 @@ def fit(
     train
         The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight or Excel, also compressed; a
         pattern such as "part-*.csv"; or - for standard input.
-    more
-        More files with the same columns.
     target
         The column to predict.
     test
@@ -114,11 +125,6 @@ def fit(
         A number of trials in place of --time: the same model on any machine.
     memory
         Memory budget: "4GB", "500MB".
-    kind
-        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
-        identifier, drop. May be repeated.
-    drop
-        A column to leave out. May be repeated.
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
         It is not used to predict from.
@@ -133,12 +139,8 @@ def fit(
         Seed of the split and the search.
     output
         Where the model is written; the report goes beside it as .html.
-    encoding
-        Encoding of text files.
     sep
         Separator of the fields of text files: "," ";" tab. Default: as the first rows show.
-    decimal
-        The decimal sign in text files: . or , (default: as the columns show).
     no_rows
         Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
     resume
@@ -146,10 +148,6 @@ def fit(
         trials are not repeated, and the search goes on after them.
     force
         Replace an existing model and report.
-    json
-        Print one JSON object instead of the screen.
-    quiet
-        Print nothing but errors.
     """
     started = monotonic()
     from mercer.cli.fit import fit_table
@@ -170,7 +168,7 @@ def predict(
     model: Path,
     table: Path,
     /,
-    *more: Path,
+    *more: More,
     output: Annotated[Path, Parameter(alias="-o")],
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     encoding: str = "utf-8",
@@ -190,8 +188,6 @@ def predict(
         A model file from mercer fit.
     table
         New rows: the training columns in any order; others are ignored.
-    more
-        More files with the same columns.
     output
         A CSV, TSV or Parquet file.
     keep
@@ -225,7 +221,7 @@ def report(
     model: Path,
     table: Path,
     /,
-    *more: Path,
+    *more: More,
     target: str | None = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
     encoding: str = "utf-8",
@@ -242,8 +238,6 @@ def report(
         A model file from mercer fit.
     table
         New rows: the training columns and the target.
-    more
-        More files with the same columns.
     target
         The column that the model predicts. Default: as in training.
     output
@@ -272,17 +266,17 @@ def report(
 def check(
     table: Path,
     /,
-    *more: Path,
+    *more: More,
     target: str | None = None,
     test: Path | None = None,
     task: Literal["classification", "regression"] | None = None,
     kind: Kinds = None,
     drop: Drops = None,
     kernel: str | None = None,
-    encoding: str = "utf-8",
-    sep: str | None = None,
-    decimal: Decimal | None = None,
-    json: Flag = False,
+    encoding: Encoding = "utf-8",
+    sep: Separator = None,
+    decimal: TextDecimal = None,
+    json: Json = False,
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
 
@@ -290,29 +284,14 @@ def check(
     ----------
     table
         The table, in any format of mercer fit.
-    more
-        More files with the same columns.
     target
         The column to predict, checked as a target.
     test
         The table that a model is to be scored on: does it share rows with the other?
     task
         Overrides what the target suggests.
-    kind
-        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
-        identifier, drop. May be repeated.
-    drop
-        A column to leave out. May be repeated.
     kernel
         Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
-    encoding
-        Encoding of text files.
-    sep
-        Separator of the fields of text files. Default: as the first rows show.
-    decimal
-        The decimal sign in text files: . or , (default: as the columns show).
-    json
-        Print one JSON object instead of the screen.
     """
     from mercer.cli.check import check_table
     from mercer.cli.options import reading_given
@@ -339,11 +318,11 @@ def neighbors(
     text: Literal["auto", "edit", "kmers", "words"] = "auto",
     explain: Flag = False,
     memory: str = "4GB",
-    encoding: str = "utf-8",
-    sep: str | None = None,
-    decimal: Decimal | None = None,
+    encoding: Encoding = "utf-8",
+    sep: Separator = None,
+    decimal: TextDecimal = None,
     force: Flag = False,
-    quiet: Flag = False,
+    quiet: Quiet = False,
 ) -> int:
     """Find the nearest rows of a table, by columns of any kind.
 
@@ -364,11 +343,6 @@ def neighbors(
         A CSV, TSV or Parquet file.
     columns
         A column to compare by; without it all that tell rows apart. May be repeated.
-    drop
-        A column to leave out. May be repeated.
-    kind
-        Overrides a column's inferred kind: --kind zip=category, or number, date, text, set,
-        identifier, drop. May be repeated.
     metric
         How far numbers and dates are apart: in shares of the range of the items, or by rank.
     text
@@ -378,16 +352,8 @@ def neighbors(
         Add the column differs: the columns that add most to each distance, and how much.
     memory
         Memory budget of the search: "4GB", "500MB".
-    encoding
-        Encoding of text files.
-    sep
-        Separator of the fields of text files. Default: as the first rows show.
-    decimal
-        The decimal sign in text files: . or , (default: as the columns show).
     force
         Replace an existing output file.
-    quiet
-        Print nothing but errors.
     """
     from mercer.cli.neighbors import NeighborOptions, write_neighbors
     from mercer.cli.options import reading_given

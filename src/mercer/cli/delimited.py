@@ -33,27 +33,10 @@ NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blan
 class DelimitedText:
     """A table in a text, as columns of texts.
 
-    Parameters
-    ----------
-    source : Source
-    usual : str or None
-        The separator that the name of the file promises; None where it promises none.
-    encoding : str
-        "utf-8" also reads what begins with another mark, and UTF-16 without one.
-    separator : str or None
-        The separator, in place of the one that the first rows show.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns; those without a name are named by their position.
-    notes : list of str
-        What was found out, and a user might not expect.
-
-    Raises
-    ------
-    TableError
-        The text is wrongly encoded or ragged, or its quotes do not end.
+    ``usual`` is the separator that the name of the file promises, if any; a ``separator`` takes the
+    place of the one that the first rows show. The encoding "utf-8" also reads what begins with
+    another mark, and UTF-16 without one. Text that is wrongly encoded or ragged, or whose quotes do
+    not end, is a TableError.
     """
 
     texts = True
@@ -62,7 +45,7 @@ class DelimitedText:
         self, source: Source, usual: str | None, encoding: str, separator: str | None = None
     ):
         self.source = source
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # what was found out, and a user might not expect
         with source.opened() as file:
             sample = file.read(SAMPLE)
         if not sample:
@@ -77,7 +60,7 @@ class DelimitedText:
         self.separator = separator or _separator(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
-        self.names: list[str] = []
+        self.names: list[str] = []  # columns without one are named by their position
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
@@ -146,13 +129,10 @@ class DelimitedText:
             raise TableError(f"{self.source.label} is empty.")
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        if self._wide(text):
+        if self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
-
-    def _wide(self, text: str) -> bool:
-        return self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]
 
     def _refuse_nul(self, text: str, first: int) -> None:
         if "\0" in text:

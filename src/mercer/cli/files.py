@@ -30,13 +30,7 @@ PATTERN = set("*?[")
 
 
 def find_sources(given: Sequence[Path]) -> list[Source]:
-    """The files that names and patterns such as ``part-*.csv`` mean, in the order of their names.
-
-    Raises
-    ------
-    TableError
-        No file has a name that fits a pattern.
-    """
+    """The files that names and patterns such as ``part-*.csv`` mean, by the order of names."""
     found: list[Source] = []
     for path in given:
         if path == STDIN or not PATTERN & set(str(path)) or os.path.exists(path):
@@ -50,19 +44,10 @@ def find_sources(given: Sequence[Path]) -> list[Source]:
 
 
 class Source:
-    """A file with bytes, uncompressed on the way.
+    """A file with bytes, uncompressed on the way; ``-`` is standard input, which is read at once.
 
-    Parameters
-    ----------
-    path : Path
-        ``-`` is standard input, which is read at once.
-
-    Attributes
-    ----------
-    label : str
-        What messages call it.
-    name : str
-        The name without the suffix of a compression, which tells the format.
+    ``label`` is what messages call it, and ``name`` tells the format: it is the name without the
+    suffix of a compression.
     """
 
     def __init__(self, path: Path):
@@ -96,10 +81,7 @@ class Source:
     def opened(self) -> Iterator[BinaryIO]:
         """A stream of the bytes, uncompressed.
 
-        Raises
-        ------
-        TableError
-            The file cannot be read or uncompressed, or it was written to since the first look.
+        It is a TableError if the file cannot be read, or was written to since the first look.
         """
         with self._bytes() as file, self._uncompressed(file) as stream:
             reader = io.BufferedReader(cast(Any, _Blaming(self, stream)), 1 << 16)

@@ -114,11 +114,7 @@ def search_and_refit(
 
 
 def with_report(
-    outcome: Outcome,
-    problem: Problem,
-    options: FitOptions,
-    steps: Steps,
-    budget: Budget,
+    outcome: Outcome, problem: Problem, options: FitOptions, steps: Steps, budget: Budget
 ) -> Outcome:
     """The same with what the report shows, after it is written; whatever fails costs no more."""
     if outcome.score is None:
@@ -149,17 +145,12 @@ def show_all(
 class Steps:
     """What follows the search, step by step: Ctrl-C ends the step that runs, and loses no model.
 
-    Attributes
-    ----------
-    kept : float
-        Part of the time that is kept for the report.
-    left_out : list of str
-        What is lacking, a clause for each interruption.
+    ``kept`` is the part of the time that is kept for the report.
     """
 
     def __init__(self, bar: SearchBar, timed: bool, kept: float):
         self.bar, self.timed, self.kept = bar, timed, kept
-        self.left_out: list[str] = []
+        self.left_out: list[str] = []  # what is lacking, a clause for each interruption
 
     def take(self, name: str, without: str, step: Callable[[], Any]) -> Any:
         """The step's result; None, and ``without`` noted, where it was interrupted."""
@@ -214,12 +205,7 @@ def _score(
 
 
 def _refit(
-    model: Any,
-    problem: Problem,
-    split: Split,
-    options: FitOptions,
-    steps: Steps,
-    budget: Budget,
+    model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps, budget: Budget
 ) -> tuple[Any, Any]:
     """The winner fitted to all rows, and these rows.
 

@@ -28,36 +28,16 @@ from mercer.tables import EncodedTable
 
 @dataclass(frozen=True)
 class Outcome:
-    """The models of a fit, and what was measured of them.
+    """The models of a fit, and what was measured of them."""
 
-    Attributes
-    ----------
-    model : KernelClassifier or KernelRegressor
-        Searched and fitted without the rows that are held out.
-    score : HeldOut or None
-        Score of that model.
-    final : the same type
-        The model to keep: fitted again to all rows, where that was possible.
-    final_rows : int
-        How many rows it is fitted to.
-    split : Split
-        The rows of ``model`` and those that are held out, as it has encoded them.
-    final_X : EncodedTable
-        The rows of ``model`` as ``final`` has encoded them.
-    report : ReportData or None
-        What the report shows that was written.
-    unreported : str
-        Why there is no report, if it failed.
-    """
-
-    model: Any
-    score: HeldOut | None
-    final: Any
-    final_rows: int
-    split: Split
-    final_X: EncodedTable
-    report: ReportData | None = None
-    unreported: str = ""
+    model: Any  # searched and fitted without the rows that are held out
+    score: HeldOut | None  # score of that model
+    final: Any  # the model to keep: fitted again to all rows, where that was possible
+    final_rows: int  # how many rows it is fitted to
+    split: Split  # the rows of ``model`` and those that are held out, as it has encoded them
+    final_X: EncodedTable  # the rows of ``model`` as ``final`` has encoded them
+    report: ReportData | None = None  # what the report shows that was written
+    unreported: str = ""  # why there is no report, if it failed
 
 
 def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Terminal) -> None:

@@ -42,36 +42,21 @@ FEW_HELD = 10  # rows, from which on a score says something
 
 @dataclass(frozen=True)
 class Problem:
-    """The rows that have a target, and what is to be learnt of them.
-
-    Attributes
-    ----------
-    X, y : the columns besides the target, and the target
-    task, why : str
-        "classification" or "regression", and the reason.
-    metric : str
-    rows : ndarray
-        The numbers, from 0, of these rows in the file.
-    dropped : int
-        Rows of the file that have no target.
-    columns : list of Column
-        What each column is, by all rows: ``mercer check`` says the same.
-    notices : list of str
-        What was found in reading.
-    doubts : list of str
-        What a review of the table found that speaks against a score.
-    """
+    """The rows that have a target, and what is to be learnt of them."""
 
     X: ReadTable
     y: np.ndarray
+    #: "classification" or "regression", and the reason
     task: str
     why: str
     metric: str
-    rows: np.ndarray
-    dropped: int
+    rows: np.ndarray  # the numbers, from 0, of these rows in the file
+    dropped: int  # rows of the file that have no target
     extras: Extras
+    #: what each column is, by all rows: ``mercer check`` says the same
     columns: list[Column] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)  # what was found in reading
+    #: what a review of the table found that speaks against a score
     doubts: list[str] = field(default_factory=list)
 
     @property

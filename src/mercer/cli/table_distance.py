@@ -26,26 +26,13 @@ MISSING = "\0missing"  # the name of the column that says where numbers are miss
 
 
 class TableDistance:
-    """The distance that the columns of a table of items make.
+    """The distance that the columns of a table of items make; it reads the frames of `rows`.
 
-    Parameters
-    ----------
-    columns : list of Column
-        Those that are compared.
-    values : dict
-        Name -> array of the items, from `mercer.tables.values.read_columns`.
-    metric : {"range", "rank"}
-        How far numbers and dates are apart: their difference in shares of the range of the items,
-        or the share of the items between them.
-    text : {"auto", "edit", "kmers", "words"}
-        How texts are compared: by edits, in shares of the longer one; or as sets of their
-        substrings of 3 characters, or of their words, by Jaccard's distance. "auto" counts edits,
-        in texts of more than 100 characters it compares words.
-
-    Attributes
-    ----------
-    distance : Distance
-        Reads the frames that `rows` returns.
+    ``values`` are the arrays of the items, from `mercer.tables.read_columns`. Numbers and dates
+    differ by shares of the range of the items, or by the share of the items between them
+    (``metric`` "range" or "rank"). Texts differ by edits, in shares of the longer one; or as sets
+    of their substrings of 3 characters, or of their words, by Jaccard's distance ("edit", "kmers",
+    "words"). "auto" counts edits, and in texts of more than 100 characters it compares words.
     """
 
     def __init__(self, columns: list[Column], values: dict, metric: str, text: str):

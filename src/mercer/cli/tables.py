@@ -56,23 +56,9 @@ class Reading:
 def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None = None) -> Any:
     """Read one table whole; an empty field is a missing value.
 
-    Parameters
-    ----------
-    path : str or path
-        The format follows from the name: ``train.csv``, ``train.tsv.gz``, ``train.parquet``.
-    encoding : str, default="utf-8"
-        Encoding of text files.
-    separator : str, optional
-        Separator of the fields of a text, in place of the one that its first rows show.
-
-    Returns
-    -------
-    polars.DataFrame
-
-    Raises
-    ------
-    TableError
-        There is no such file, or it is empty, unreadable, ragged or wrongly encoded.
+    The format follows from the name: ``train.csv``, ``train.tsv.gz``, ``train.parquet``. A
+    separator is that of a text, in place of the one that its first rows show. It is a TableError if
+    there is no such file, or if it is empty, unreadable, ragged or wrongly encoded.
     """
     return Tables([Path(path)], Reading(encoding, separator)).frame()
 
@@ -80,35 +66,19 @@ def read_table(path: str | Path, encoding: str = "utf-8", separator: str | None 
 class Tables:
     """The rows of one or more files with the same columns.
 
-    Parameters
-    ----------
-    given : sequence of Path
-        Names and patterns; ``-`` is standard input.
-    reading : Reading
-
-    Attributes
-    ----------
-    label : str
-        What messages call the table.
-    paths : list of Path
-        The files that are read.
-    notes : list of str
-        What was found out in reading, complete after it.
-    decimal : str
-        The decimal sign of texts, complete after reading.
-    commas : list of str
-        The columns of numbers with decimal commas, complete after reading.
-    unread : dict
-        The columns that are left out, and what they hold, complete after reading.
+    ``given`` are names and patterns; ``-`` is standard input.
     """
 
     def __init__(self, given: Sequence[Path], reading: Reading | None = None):
         self.reading = reading or Reading()
         sources = find_sources(given)
+        #: the files that are read, and what messages call the table
         self.paths = [source.path for source in sources if source.path != STDIN]
         self.size = sum(source.size for source in sources)
         self.label = sources[0].label if len(sources) == 1 else " ".join(map(str, given))
         self.parts = [_part(source, self.reading) for source in sources]
+        # complete after reading: the decimal sign of texts, the columns of numbers with decimal
+        # commas, and those that are left out, with what they hold
         self.decimal = self.reading.decimal
         self.commas: list[str] = []
         self.unread: dict[str, str] = {}
@@ -116,6 +86,7 @@ class Tables:
 
     @property
     def notes(self) -> list[str]:
+        """What was found out in reading, complete after it."""
         found = [note for part in self.parts for note in part.notes]
         return list(dict.fromkeys(self._notes + found))
 

@@ -108,14 +108,8 @@ class _Column:
 class TextTypes:
     """The types of the columns of a text table, from all its cells.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    decimal : {"", ".", ","}
-        The decimal sign; "" lets the cells tell.
-    usual : {"", ".", ","}
-        The decimal sign where the cells do not tell.
+    ``decimal`` is the decimal sign, where "" lets the cells tell; ``usual`` is it where they do
+    not.
     """
 
     def __init__(self, width: int, decimal: str = "", usual: str = ""):
@@ -149,14 +143,6 @@ class TextTypes:
         return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
 
 
-def _integers(cells: pl.Series) -> pl.Series:
-    return cells.str.strip_prefix("+").cast(pl.Int64)
-
-
-def _long(cells: pl.Series) -> pl.Series:
-    return cells.str.strip_prefix("+").cast(pl.Int128)
-
-
 def _points(cells: pl.Series) -> pl.Series:
     return cells.str.strip_prefix("+").cast(pl.Float64)
 
@@ -164,10 +150,6 @@ def _points(cells: pl.Series) -> pl.Series:
 def _commas(cells: pl.Series) -> pl.Series:
     bare = cells.str.replace_all(f"[.'’{BLANKS}]", "").str.replace(",", ".", literal=True)
     return _points(bare)
-
-
-def _booleans(cells: pl.Series) -> pl.Series:
-    return cells.str.to_lowercase() == "true"
 
 
 def _dates(cells: pl.Series) -> pl.Series:
@@ -184,11 +166,11 @@ def _moments(cells: pl.Series, zoned: bool = False) -> pl.Series:
 
 
 TYPES = {
-    "integer": _integers,
-    "long": _long,
+    "integer": lambda cells: cells.str.strip_prefix("+").cast(pl.Int64),
+    "long": lambda cells: cells.str.strip_prefix("+").cast(pl.Int128),
     "plain": _points,
     "comma number": _commas,
-    "boolean": _booleans,
+    "boolean": lambda cells: cells.str.to_lowercase() == "true",
     "date": _dates,
     "moment": _moments,
     "zoned": lambda cells: _moments(cells, zoned=True),

@@ -1,6 +1,6 @@
 r"""The ascent of a deep kernel machine: Riccati steps, then L-BFGS on Cholesky factors.
 
-With D the derivative of L by :math:`G_l` but for the layer's own divergence, a stationary G has
+With D the derivative of L by :math:`G_l` without the layer's own divergence, a stationary G has
 
 .. math:: 0 = ν_l G - ν_l G K_l^{-1} G + 2 G D G.
 
@@ -181,7 +181,7 @@ def _state(
 def _polished(objective: DeepObjective, state: DeepState, tol: float) -> DeepState:
     """Riccati steps by the gradient, where the objective is flat to rounding.
 
-    Near a maximum it is flat within the root of rounding, but gradients still tell the way.
+    Near a maximum it is flat within the root of rounding, but gradients still show the way.
     """
     least = state.value - ROUNDING * abs(state.value)
     for _ in range(POLISHING):

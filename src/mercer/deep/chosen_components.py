@@ -97,7 +97,7 @@ class ComponentLayer:
         return np.argsort(-scores, kind="stable")
 
     def narrowed(self, ranking: str, width: int | None) -> ComponentLayer:
-        """The same components, of which the first ``width`` by a ranking are kept."""
+        """The same components; the first ``width`` by a ranking are kept."""
         kept = self.order(ranking)[:width]
         return replace(self, ranking=ranking, kept=kept, validation_errors={})
 
@@ -164,7 +164,7 @@ def nearest_information(scores: np.ndarray, codes: np.ndarray, seed: int) -> np.
     """The same from distances to nearest neighbours, by scikit-learn's estimator.
 
     (Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9, 2014.) A row
-    whose class has no other says nothing.
+    that is alone in its class is left out.
     """
     rows = np.arange(len(codes))
     if len(rows) > RANKED_ROWS:

@@ -68,7 +68,7 @@ class Convolution(NamedTuple):
     patches : Tensor of shape (p, channels, size, size)
         B, the inducing patches.
     gram_factor : Tensor of shape (p, p)
-        A, of which the lower triangle counts.
+        A; only its lower triangle counts.
     centre : Tensor of shape (p,)
         m, a point among the features that the layer makes, from which they are measured.
     scale : float

@@ -56,7 +56,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
     layer : Layer or list of L of these, optional
         The kernel f: `NormalisedGaussian()` (None), ``ArcCosine(1)``, `RBF` or `Linear`.
     dof : float > 0 or list of L of these, default=1.0
-        ν, how strongly a layer is held to its kernel, beside the number of images.
+        ν, how strongly a layer is held to its kernel; compare it with the number of images.
     divergence : {"taylor", "exact"}, default="taylor"
         "taylor" is the divergence to second order in :math:`G^{-1} Γ - I`, which grows faster where
         G becomes singular.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +23,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     .. math:: \max_μ \sum_i \log softmax(μ_i)_{y_i} - \tfrac12 tr(μ^\top K^{-1} μ)
               - \tfrac{C}{2} \log\det(I + K / C), \quad K = f_{L+1}(G_L),
 
-    in the place of the likelihood of numbers, for C classes.
-
-    Parameters
-    ----------
+    instead of the likelihood of numbers, for C classes.
 
     Attributes
     ----------
@@ -60,23 +56,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     (True, (4, 3))
     """
 
-    depth: int = 2
-    _: KW_ONLY
-    layer: Any = None
-    dof: Any = None
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    input_scale: Any = "auto"
-    n_inducing: Any = None
-    jitter: float = 1e-4
-    tol: float = 1e-3
-    max_iter: int = 500
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+    fitted_by = "classes_"
 
     @fitting
     @finite_fit
@@ -90,6 +70,3 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
         self.classes_ = classes
         result.conclude()
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "classes_" in vars(self)  # which is stored last

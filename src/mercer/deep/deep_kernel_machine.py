@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,17 @@ from mercer.deep.input_scale import likeliest_scale
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
 from mercer.deep.propagation import Propagation
 from mercer.deep.targets import Targets
+from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
-from mercer.learners.base import LIMITS, check_count, check_positive
-from mercer.samples import is_number
+from mercer.learners.base import (
+    LIMITS,
+    NamedKernel,
+    check_count,
+    check_not_negative,
+    check_positive,
+    is_auto,
+)
 from mercer.solvers import Result
 from mercer.threads import blas_limit
 
@@ -40,7 +48,8 @@ class Samples(NamedTuple):
     g0: np.ndarray | None = None
 
 
-class DeepKernelMachine(KernelLearner):
+@estimator
+class DeepKernelMachine(NamedKernel, KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
@@ -55,8 +64,8 @@ class DeepKernelMachine(KernelLearner):
         `RBF`, `ArcCosine` of degree 1 or 2, `NormalisedGaussian`, `RationalQuadratic`,
         `Polynomial`, `Linear`; None means RBF(0.5).
     dof : float > 0 or list of depth of these, optional
-        ν, how strongly a layer is held to its kernel. It is to be seen beside the number of rows:
-        None means n, which stays near the infinitely wide network. Fractions of n learn more, and
+        ν, how strongly a layer is held to its kernel. Compare it with the number of rows: None
+        means n, which stays near the infinitely wide network. Fractions of n learn more, and
         may learn noise: choose it by `KernelSearchCV`.
     kernel : kernel object, name, "precomputed" or callable
         Kernel of any kind of samples. :math:`G_0` is divided by the mean of k(x, x); with "linear"
@@ -77,18 +86,21 @@ class DeepKernelMachine(KernelLearner):
         Seed of the rows among which the inducing points are chosen.
     """
 
-    depth: int
-    layer: Any
-    dof: Any
-    input_scale: Any
-    n_inducing: int | None
-    jitter: float
-    tol: float
-    max_iter: int
+    depth: int = 2
+    _: KW_ONLY
+    kernel: Any = "linear"
+    layer: Any = None
+    dof: Any = None
+    input_scale: Any = "auto"
+    n_inducing: int | None = None
+    jitter: float = 1e-4
+    tol: float = 1e-3
+    max_iter: int = 500
+
     _pairwise_callable = True
 
     def _fit_layers(self, training: Training, targets: Targets, noise: float) -> Result:
-        """All that predictions need, but for the units of y."""
+        """All that predictions need, except the units of y."""
         layers, n = self._layers(), training.X.shape[0]
         self.dof_ = self._degrees(n)
         with blas_limit(n):
@@ -179,7 +191,7 @@ class DeepKernelMachine(KernelLearner):
             raise ValueError(
                 f"kernel={self.kernel!r} has the negative eigenvalue {values[0]:.3g} on these "
                 f"samples (the largest is {values[-1]:.3g}): a deep kernel machine needs a "
-                "positive semidefinite kernel. mercer.kernels.check_mercer tells more."
+                "positive semidefinite kernel. mercer.kernels.check_mercer shows more."
             )
         return G0
 
@@ -188,7 +200,7 @@ class DeepKernelMachine(KernelLearner):
         return 16 + 20 * self.depth
 
     def _affordable(self, n: int) -> int:
-        """Inducing points: as many as are asked for, or by default as fit ``memory``."""
+        """Inducing points: the given number, or by default as many as fit ``memory``."""
         count = min(n, self.n_inducing or LIMITS["deep kernel machine"].rank)
 
         def needed(m: int) -> int:
@@ -280,14 +292,8 @@ class DeepKernelMachine(KernelLearner):
         check_count("n_inducing", self.n_inducing)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
-        check_share("jitter", self.jitter)
-        if not (isinstance(self.input_scale, str) and self.input_scale == "auto"):
+        check_not_negative("jitter", self.jitter)
+        if not is_auto(self.input_scale):
             check_positive("input_scale", self.input_scale, ' or "auto"')
         self._layers()
         self._degrees(1)
-
-
-def check_share(name: str, value: Any, other: str = "") -> None:
-    """Raise an error if a parameter is not a finite number >= 0."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number >= 0{other}.")

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.deep.deep_kernel_machine import DeepKernelMachine, check_share
+from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.targets import NumberTargets
 from mercer.estimator import estimator
-from mercer.learners.base import check_flag, finite_fit, finite_values
+from mercer.learners.base import check_flag, check_not_negative, finite_fit, finite_values, is_auto
 from mercer.threads import fitting
 
 
@@ -96,25 +96,11 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
     (True, (3, 40, 40))
     """
 
-    depth: int = 2
     _: KW_ONLY
-    layer: Any = None
-    dof: Any = None
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    input_scale: Any = "auto"
     noise: Any = "auto"
     normalize_y: bool = True
-    n_inducing: Any = None
-    jitter: float = 1e-4
-    tol: float = 1e-3
-    max_iter: int = 500
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+
+    fitted_by = "one_target_"
 
     @fitting
     @finite_fit
@@ -122,9 +108,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""
         self._check_parameters()
         check_flag("normalize_y", self.normalize_y)
-        learnt = isinstance(self.noise, str) and self.noise == "auto"
+        learnt = is_auto(self.noise)
         if not learnt:
-            check_share("noise", self.noise, ' or "auto"')
+            check_not_negative("noise", self.noise, ' or "auto"')
         training = self.make_training(X, y)
         Y = training.y.reshape(len(training.y), -1).astype(np.float64)
         mean, scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
@@ -156,9 +142,6 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         std = self.y_scale_ * np.sqrt(variances + self.noise_)[:, None]
         both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
         return both.astype(_precision(self.X_fit_), copy=False)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "one_target_" in vars(self)  # which is stored last
 
 
 def _precision(X: Any) -> Any:

@@ -26,9 +26,9 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.estimator import estimator
-from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
+    Placed,
     check_count,
     check_seed,
     check_solver,
@@ -42,7 +42,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.samples import is_number, is_whole, kind_named
-from mercer.threads import count_jobs, fitting, forget, raise_if_stopped
+from mercer.threads import fitting, forget, raise_if_stopped
 
 LEARNERS = ("svc", "neighbours", "large_margin")
 SOLVERS = ("auto", "exact", "randomized", "low_rank")
@@ -66,9 +66,9 @@ def _has(name: str) -> Any:
 
 @estimator
 class MultilayerKernelMachine(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Placed, BaseEstimator
 ):
-    r"""Layers of kernel PCA, each of which hands its best components to the next, and a classifier.
+    r"""Layers of kernel PCA, where each hands its best components to the next, and a classifier.
 
     .. math:: h_0(x) = x, \qquad h_l(x) = S_l \, y_l(h_{l-1}(x)), \qquad f(x) = g(h_L(x)),
 
@@ -99,11 +99,9 @@ class MultilayerKernelMachine(
     validation : float in (0, 1), default=0.2
         Share of the rows of each class that is held back while widths are chosen.
     solver : {"auto", "exact", "randomized", "low_rank"} or solver value, default="auto"
-        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, by which
-        the small components are a little mixed, and "low_rank" approximates K by ``rank`` centres.
+        The solver of kernel PCA. "randomized" multiplies K four times by random vectors, which
+        mixes the small components a little, and "low_rank" approximates K by ``rank`` centres.
         "auto" is exact up to 2,000 rows, and of low rank beyond 20,000.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     random_state : int, RandomState or None
         Seed for the rows held back, the solvers and the estimate of the mutual information.
 
@@ -175,9 +173,9 @@ class MultilayerKernelMachine(
     validation: float = 0.2
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
+
+    fitted_by = "learner_"
 
     @fitting
     @finite_fit
@@ -363,11 +361,7 @@ class MultilayerKernelMachine(
             raise ValueError(f"validation={self.validation!r}: give a number in (0, 1).")
         check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
-        Place(self.memory, self.n_jobs)  # which checks them
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "learner_" in vars(self)
+        _ = self.place  # which checks its parameters
 
     @property
     def _n_features_out(self) -> int:

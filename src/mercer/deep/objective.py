@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
 
 class DeepObjective(ABC):
-    """Abstract: L(G) for layers f_1 ... f_{L+1}, of which the last gives the outputs' covariance.
+    """Abstract: L(G) for layers f_1 ... f_{L+1}, where the last one gives the outputs' covariance.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Targets(ABC):
 
     @abstractmethod
     def residuals(self, T: np.ndarray, P: np.ndarray, noise: float) -> tuple[float, np.ndarray]:
-        """log P but for terms of the determinant, and R (n, N), for K = T Tᵀ and P = TᵀT."""
+        """log P without the terms of the determinant, and R (n, N), for K = T Tᵀ and P = TᵀT."""
 
     @abstractmethod
     def determinant(self, logs: float, n: int, noise: float) -> float:
@@ -136,7 +136,7 @@ class Targets(ABC):
 class NumberTargets(Targets):
     """Numbers with Gaussian noise: log P = log N(Y; 0, a (K + s I)) for each column.
 
-    If ``learnt``, a is tr(Yᵀ (K + s I)⁻¹ Y) / (n N), which is the likeliest, and else 1.
+    If ``learnt``, a is tr(Yᵀ (K + s I)⁻¹ Y) / (n N), which is the most likely one, and else 1.
     """
 
     def __init__(self, Y: np.ndarray, learnt: bool):

@@ -16,7 +16,7 @@ ROWS = 2000  # rows from which weights are learnt, spread over the sample
 
 class UnsupervisedSum(Node):
     r"""Convex combination :math:`\sum_t \mu_t k_t(x, z) / c_t`, whose weights are learnt from the
-    training sample without targets: with them each row is best made again from its neighbours.
+    training sample without targets: with them each row is rebuilt best from its neighbours.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class UnsupervisedSum(Node):
         Kernels on the same samples, or on columns of a table. Each is divided by :math:`c_t`, the
         mean of k(x, x) over the sample.
     n_neighbors : int >= 1, default=10
-        Number of neighbours from which each row is made again.
+        Number of neighbours from which each row is rebuilt.
 
     Notes
     -----

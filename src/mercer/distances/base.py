@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,3 +151,19 @@ class Distance(Comparison):
         (m, outputs). Override it if they can share work.
         """
         return np.stack([self.gradient(X, Z, weights * a) for a in coef.T])
+
+
+class Rooted(Distance):
+    """Abstract: a distance whose power `raw` is what is computed. Define ``raw``."""
+
+    @abstractmethod
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
+        """ρ ** exponent for every pair of rows, (n, m); a new array."""
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        D = self.raw(X, Z)
+        if self.exponent == 2:
+            return np.sqrt(D, out=D)
+        if self.exponent != 1:
+            D **= 1 / self.exponent
+        return D

@@ -8,13 +8,7 @@ import numpy as np
 
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.distances.products import (
-    check_weights,
-    cosines,
-    dense_rows,
-    feature_weights,
-    unit_rows,
-)
+from mercer.distances.products import check_weights, cosines, dense_rows, feature_weights, unit_rows
 from mercer.samples import Prepared
 
 

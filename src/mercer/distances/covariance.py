@@ -17,18 +17,7 @@ ROWS = 5000  # the most rows that judge, evenly spaced
 def least_left_out(X: np.ndarray, S: np.ndarray, y: Any) -> float:
     """The weight s in (1 - s) S + s t I with the least leave-one-out error; the largest if equal.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    S : ndarray of shape (d, d)
-        The covariance, of positive trace d t.
-    y : array-like of shape (n,)
-        Classes or numbers.
-
-    Raises
-    ------
-    ValueError
-        There are no targets.
+    S is the covariance, of positive trace d t. Without targets y this is a ValueError.
     """
     if y is None:
         raise ValueError(

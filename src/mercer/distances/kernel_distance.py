@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances.base import Distance
+from mercer.distances.base import Rooted
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
 from mercer.samples import Prepared
 
 
-class KernelDistance(Distance):
+class KernelDistance(Rooted):
     r"""Distance between the features φ(x) and φ(z) of a kernel,
     :math:`\rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z)`; if rounding makes it negative, it is 0.
 
@@ -77,7 +77,3 @@ class KernelDistance(Distance):
         D += x_squares[:, None]
         D += z_squares
         return np.maximum(D, 0, out=D)
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        return np.sqrt(D, out=D)

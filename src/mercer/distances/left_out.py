@@ -16,17 +16,8 @@ STRIP = 256  # rows whose distances to all others are held at a time, in each th
 class Answers:
     """Targets, and the errors of predictions from neighbours.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Classes, or numbers for a regression. Numbers with a fraction, and whole numbers of more
-        than 2 + n / 10 different values, are a regression.
-
-    Attributes
-    ----------
-    classes : bool
-    values : ndarray of shape (n,) or (n, classes)
-        The numbers, or the indicators of the classes.
+    Numbers with a fraction, and whole numbers of more than 2 + n / 10 different values, are a
+    regression; all else are classes.
     """
 
     def __init__(self, y: Any):
@@ -38,6 +29,7 @@ class Answers:
         whole = numbers and np.isfinite(levels).all() and (levels == np.round(levels)).all()
         self.classes = not numbers or (whole and len(levels) <= 2 + len(y) / 10)
         self.codes = codes
+        #: the numbers, or the indicators of the classes
         self.values = np.eye(len(levels))[codes] if self.classes else y.astype(np.float64)
 
     def errors(self, neighbours: np.ndarray) -> np.ndarray:
@@ -53,20 +45,10 @@ class Answers:
 def nearest_left_out(
     distances: Callable[[slice], Any], n: int, k: int, n_jobs: int | None = None
 ) -> list[np.ndarray]:
-    """The k nearest other rows of each row, by each of several distances.
+    """The k < n nearest other rows of each row, (n, k), by each of several distances.
 
-    Parameters
-    ----------
-    distances : callable
-        It takes a slice of rows and returns C-ordered arrays (rows, n), one for each distance.
-    n : int
-    k : int
-        < n.
-
-    Returns
-    -------
-    list of ndarray of shape (n, k)
-        Of equally near rows the one of smaller number comes first.
+    ``distances`` takes a slice of rows and returns C-ordered arrays (rows, n), one for each
+    distance. Of equally near rows the one of smaller number comes first.
     """
     ids = np.arange(n)
 

@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance, Norm
+from mercer.distances.base import Coordinates, Norm, Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski, norm_meaning
 from mercer.samples import Prepared, float_array, largest_column
 
 
-class MinkowskiOfMapped(Distance):
+class MinkowskiOfMapped(Rooted):
     """Abstract: Minkowski's distance of rows that ``prepare`` maps once, to its first part."""
 
     p: float
@@ -35,12 +35,6 @@ class MinkowskiOfMapped(Distance):
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return self._norm.raw(X.parts[0], Z.parts[0])
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        if self.exponent != 1:
-            D **= 1 / self.exponent
-        return D
 
 
 class MappedMinkowski(MinkowskiOfMapped):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances.base import Distance
+from mercer.distances.base import Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     FARTHEST,
@@ -20,7 +20,7 @@ from mercer.distances.products import (
 from mercer.samples import Prepared, encode_vectors, refuse_one
 
 
-class NanEuclidean(Distance):
+class NanEuclidean(Rooted):
     r"""Euclidean distance of rows with missing numbers (NaN), over the columns that both rows know.
 
     .. math:: \rho(x, z) = \Bigl(\frac{\sum_j w_j}{\sum_{j \in J} w_j}
@@ -123,7 +123,3 @@ class NanEuclidean(Distance):
         if X is Z:
             np.fill_diagonal(D, 0)
         return D
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        return np.sqrt(D, out=D)

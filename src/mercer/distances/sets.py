@@ -16,14 +16,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
-from mercer.samples import (
-    Sets,
-    as_objects,
-    as_samples,
-    item_rows,
-    refuse_one,
-    split_items,
-)
+from mercer.samples import Sets, as_objects, as_samples, item_rows, refuse_one, split_items
 
 
 class ReadsSets(Comparison):

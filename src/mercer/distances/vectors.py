@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
-from mercer.distances.base import Coordinates, Distance, Norm
+from mercer.distances.base import Coordinates, Distance, Norm, Rooted
 from mercer.distances.covariance import least_left_out
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
@@ -45,7 +45,7 @@ def norm_meaning(p: float, gap: str = "x − z") -> Meaning:
     return Meaning(f"‖{gap}‖{index}", words, f"|{gap}|")
 
 
-class Minkowski(Distance):
+class Minkowski(Rooted):
     r"""Minkowski distance :math:`\rho(x, z) = (\sum_j w_j |x_j - z_j|^p)^{1/p}`.
 
     Parameters
@@ -124,14 +124,6 @@ class Minkowski(Distance):
             return feature_sum(_native.chebyshev, X, Z, w)
         return feature_sum(_native.minkowski, X, Z, w, float(self.p))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        if self.exponent == 2:
-            return np.sqrt(D, out=D)
-        if self.exponent != 1:
-            D **= 1 / self.exponent
-        return D
-
     def terms(self, X: Any) -> int:
         return 0 if np.isinf(self.p) else X.shape[1]
 
@@ -204,7 +196,7 @@ class Minkowski(Distance):
         return np.sign(gap) if self.p == 1 else np.sign(gap) * np.abs(gap) ** (self.p - 1)
 
 
-class Mahalanobis(Distance):
+class Mahalanobis(Rooted):
     r"""Mahalanobis distance :math:`\rho(x, z) = \sqrt{(x - z)^\top S^{-1} (x - z)}`.
 
     Points at the same distance from x form an ellipsoid along the eigenvectors of S, with half-axes
@@ -351,10 +343,6 @@ class Mahalanobis(Distance):
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:
         return squared_euclidean(*self.sides(X, Z))
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        D = self.raw(X, Z)
-        return np.sqrt(D, out=D)
 
     def log_ball(self, columns: int) -> float | None:
         if not self.metric:

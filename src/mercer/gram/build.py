@@ -89,7 +89,8 @@ def register(maker: Maker) -> ExitStack:
     ----------
     maker : callable
         ``maker(kernel, X, Z, place)`` returns a `GramOperator`, or None to leave this matrix to the
-        other makers. Z is X if the matrix is that of one set of samples.
+        other makers. Z is X if the matrix is that of one set of samples. The operator should
+        compute nothing until it is used: searches make one only to know who serves the matrix.
 
     Returns
     -------

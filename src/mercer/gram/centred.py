@@ -166,7 +166,7 @@ class ShiftedGram(AlteredGram):
         return (self.K.diag() + self.shift).astype(self.dtype, copy=False)
 
     def dense(self) -> np.ndarray:
-        K = np.empty(self.shape, self.dtype)  # by tiles, with no other matrix beside it
+        K = np.empty(self.shape, self.dtype)  # by tiles, so that no other matrix is needed
         fill(lambda i, j: [self.block(i, j)], [K], self.edge(), self.symmetric, self.n_jobs)
         return K
 

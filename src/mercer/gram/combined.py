@@ -13,7 +13,7 @@ from mercer.threads import ordered_map
 
 
 class CombinedGram(GramOperator):
-    r""":math:`K = \sum_t \mu_t K_t`, of which no :math:`K_t` has to be in memory.
+    r""":math:`K = \sum_t \mu_t K_t`, where no :math:`K_t` has to be in memory.
 
     Parameters
     ----------

@@ -49,10 +49,6 @@ class FactoredGram(GramOperator):
         w = w.astype(self.dtype, copy=False)
         return np.concatenate([F @ w for _, F in self.strips()])
 
-    @property
-    def T(self) -> GramOperator:
-        return self
-
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
         return FeatureGram(self.factor(i), Place(1, 1)) if j is None else super().part(i, j)
 

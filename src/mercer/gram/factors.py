@@ -63,7 +63,7 @@ class LapackFactor(GramFactor):
 def eigenpairs(A: np.ndarray, in_place: bool) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues (n,), ascending, and eigenvectors (n, n) of a symmetric A, which is overwritten.
 
-    ``in_place`` is slower, and takes no other matrix; else there are two beside A.
+    ``in_place`` is slower, but needs no other matrix; otherwise two more than A are needed.
     """
     refuse_overflow(A)
     driver = "ev" if in_place else "evd"  # the QR method, or divide and conquer

@@ -3,7 +3,7 @@
 SciPy's own wrappers hold the interpreter's lock, so that the folds of a search, each on a thread,
 would wait for each other. The same routines are published for callers in C, by
 `scipy.linalg.cython_blas` and `cython_lapack`; ctypes calls them without the lock. Matrices are
-float32 or float64 in Fortran order, of which the lower triangle is read.
+float32 or float64 in Fortran order; the lower triangle is read.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class LocalGram(GramOperator):
         return self.exact.block(rows, rows) - F @ F.T, F
 
     def some(self, most: int) -> tuple[LocalGram, np.ndarray]:
-        """The matrix of at most so many leaves, spread over the tree, and their rows."""
+        """The matrix of at most ``most`` leaves, spread over the tree, and their rows."""
         count = self.leaves.count
         numbers = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
         parts = [self.leaves.rows(number) for number in numbers]

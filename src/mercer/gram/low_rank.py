@@ -204,7 +204,7 @@ def _thin(H: np.ndarray, random: np.random.RandomState, floor: float):
 
 
 def strip_rows(rank: int) -> int:
-    """Rows of a strip of a factor of so many columns."""
+    """Rows of a strip of a factor with this many columns."""
     # each strip adds to rank x rank sums, which would take longer than the products of few rows
     return int(np.clip(max(NUMBERS // max(rank, 1), rank // 2), 64, STRIP))
 

@@ -23,7 +23,7 @@ from mercer.threads import ordered_map
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
 WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
-RUNS = 16  # up to so many runs of neighbouring columns, columns are copied run by run
+RUNS = 16  # up to this many runs of neighbouring columns, columns are copied run by run
 
 SHARED = 2**22  # numbers of a matrix whose products threads share
 
@@ -66,14 +66,14 @@ class GramOperator(ABC):
         return self.nbytes
 
     def fits(self, matrices: int) -> bool:
-        """Whether so many matrices of this size fit where it lives.
+        """Whether this many matrices of this size fit where it lives.
 
         K is one of them, which does not count if the user gave it.
         """
         return self.place.holds(self._needed(matrices))
 
     def refuse(self, matrices: int, what: str, instead: str = "") -> NoReturn:
-        """Raise MemoryError with the least ``memory`` in which so many matrices fit."""
+        """Raise MemoryError with the least ``memory`` in which this many matrices fit."""
         self.place.refuse(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
 
     def concede(self, matrices: int, what: str, instead: str) -> None:
@@ -86,7 +86,7 @@ class GramOperator(ABC):
         return 0
 
     def beside(self, memory: int | float | str | None = None) -> Place:
-        """What is left where it lives beside this matrix; or that ``memory``, if it is given."""
+        """What this matrix leaves of the memory where it lives; or ``memory``, if it is given."""
         if memory is None:
             return self.place.beside(self.kept_bytes)
         return replace(self.place, memory=memory)
@@ -182,7 +182,7 @@ class GramOperator(ABC):
     def eigenpairs(self, memory: int | float | str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All eigenvalues (n,) of a symmetric K, ascending, and eigenvectors as columns (n, n).
 
-        ``memory`` is the budget beside K; None means what is left beside it where it lives.
+        ``memory`` is the budget in addition to K; None means what K leaves where it lives.
         """
         fast = self.beside(memory).holds(3 * self.nbytes)
         return eigenpairs(self._shifted(0.0), in_place=not fast)
@@ -457,9 +457,7 @@ class MatrixPart(GramOperator):
 
     @property
     def T(self) -> MatrixPart:
-        if self.symmetric:
-            return self
-        return MatrixPart(self.K.T, self.j, self.i, place=self.place)
+        return self if self.symmetric else MatrixPart(self.K.T, self.j, self.i, place=self.place)
 
     def __matmul__(self, V: Any) -> np.ndarray:
         """K[i][:, j] V by whole rows of K: V is first spread to the columns j of all columns."""

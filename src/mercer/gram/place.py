@@ -68,7 +68,7 @@ class Place:
         return memory_budget(self.memory, wanted)
 
     def holds(self, needed: float) -> bool:
-        """Whether so many bytes fit."""
+        """Whether this many bytes fit."""
         return needed <= self.budget(needed)
 
     def refuse(self, needed: float, what: str, instead: str = "") -> NoReturn:
@@ -91,7 +91,7 @@ class Place:
         )
 
     def beside(self, held: int) -> Place:
-        """What is left of this place beside so many bytes that are in use."""
+        """What is left of this place if this many bytes are in use."""
         if self.memory is None or not held:  # None: half of what is free now
             return self
         return replace(self, memory=max(self.budget() - held, 1))

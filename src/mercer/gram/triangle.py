@@ -11,7 +11,7 @@ from mercer.distances import mirrored
 from mercer.gram.operator import GramOperator, Rows
 from mercer.threads import ordered_map
 
-STRIP = 384  # rows of a strip: a square of so many columns stays in a core's L2 cache
+STRIP = 384  # rows of a strip: a square with this many columns stays in a core's L2 cache
 LANES, WIDEST = 16, 64  # columns of a product come in multiples of the first, at most the second
 
 

@@ -23,11 +23,7 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
-from mercer.kernels.subsequences import (
-    AllSubsequences,
-    FixedLengthSubsequences,
-    GapWeighted,
-)
+from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised

@@ -103,7 +103,7 @@ def narrowed(factor: float, dtype: np.dtype) -> Any:
     return np.clip(np.float64(factor), -most, most).astype(dtype)
 
 
-def bind_gamma(kernel: Any, X: Any, power: int) -> Any:
+def bind_gamma(kernel: Any, X: Any, power: float) -> Any:
     """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample."""
     gamma = resolve_gamma(kernel.gamma, X)
     if gamma == "median":

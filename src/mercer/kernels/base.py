@@ -20,10 +20,6 @@ from mercer.kernels.mantissas import logarithms
 from mercer.samples import Prepared, as_samples, is_number
 
 
-def _has_scaled_block(kernel: Kernel) -> bool:
-    return hasattr(kernel, "scaled_block")
-
-
 class Kernel(Comparison):
     """A similarity k(x, z). Abstract: define ``block``; ``diag`` and ``bind`` have defaults."""
 
@@ -55,7 +51,7 @@ class Kernel(Comparison):
         """The part of the encoded training samples X that predictions need; by default all of X."""
         return X
 
-    @available_if(_has_scaled_block)
+    @available_if(lambda kernel: hasattr(kernel, "scaled_block"))
     def log(self, X: Any, Z: Any = None) -> np.ndarray:
         """log(abs(k)) on raw data, (n, n) or (n, m), even if k is too large for floats; -inf for 0.
 

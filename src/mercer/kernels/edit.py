@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer import _native
 from mercer.distances import Distance, Edit, Meaning
-from mercer.kernels.base import Radial
+from mercer.kernels.radial import Falling
 from mercer.samples import is_number
 
 
-class EditRBF(Radial):
+class EditRBF(Falling):
     r"""Kernel from the edit distance, :math:`k(s, t) = \exp(-\gamma \, \mathrm{edit}(s, t))`.
 
     It is not positive semidefinite in general (Cortes, Haffner & Mohri 2004): `check_mercer` tests
@@ -52,6 +51,8 @@ class EditRBF(Radial):
         "1 for equal strings, falling exponentially with the edits from one to the other",
     )
 
+    power = 1.0
+
     def __init__(self, gamma: float = 1.0, variant: str = "levenshtein"):
         self.gamma = gamma
         self.variant = variant
@@ -61,6 +62,10 @@ class EditRBF(Radial):
         return self.variant == "hamming"
 
     @property
+    def rate(self) -> float:
+        return float(self.gamma)
+
+    @property
     def distance(self) -> Distance:
         return Edit(self.variant)
 
@@ -68,10 +73,3 @@ class EditRBF(Radial):
         if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
             raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
         self.distance.validate()
-
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        _native.exp_scaled(D, float(self.gamma))
-        return D
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        return -self.gamma * np.exp(-self.gamma * D)

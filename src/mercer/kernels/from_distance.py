@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer import _native
 from mercer.distances import Distance, Meaning
-from mercer.kernels.base import Radial
-from mercer.kernels.formula import Formula, of_distance
+from mercer.kernels.radial import Falling
 from mercer.samples import is_number
 
 
-class FromDistance(Radial):
+class FromDistance(Falling):
     r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
 
     It is positive semidefinite for every γ exactly if :math:`\rho^p` is conditionally negative
@@ -53,6 +51,10 @@ class FromDistance(Radial):
         self.power = power
 
     @property
+    def rate(self) -> float:
+        return float(self.gamma)
+
+    @property
     def distance(self) -> Distance:
         return self.rho
 
@@ -67,19 +69,3 @@ class FromDistance(Radial):
             if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
         self.rho.validate()
-
-    @property
-    def formula(self) -> Formula | None:  # type: ignore[override]
-        power = self.power / self.rho.exponent
-        return of_distance("exponential", self.rho, rate=float(self.gamma), power=power)
-
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        power = self.power / self.rho.exponent
-        if power != 1:
-            D **= power
-        _native.exp_scaled(D, float(self.gamma))
-        return D
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        q = self.power / self.rho.exponent
-        return -self.gamma * q * D ** (q - 1) * np.exp(-self.gamma * D**q)

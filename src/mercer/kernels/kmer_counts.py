@@ -131,12 +131,8 @@ def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
 class Counted:
     """Rows whose k-mers are counted only when they are needed.
 
-    Parameters
-    ----------
-    windows : Windows
-    kept : int, default=0
-        The number of patterns whose counts are kept for slices of these rows, if callers need the
-        same slices several times. No row is kept twice.
+    ``kept`` is the number of patterns whose counts are kept for slices of these rows, if callers
+    need the same slices several times. No row is kept twice.
     """
 
     #: the number of patterns whose counts these rows keep themselves

@@ -12,14 +12,7 @@ import scipy.sparse as sp
 
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
-from mercer.kernels.kmer_counts import (
-    Counted,
-    Pattern,
-    Windows,
-    columns,
-    count,
-    products,
-)
+from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, products
 from mercer.samples import Prepared, Strings
 
 

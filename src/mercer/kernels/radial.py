@@ -7,6 +7,7 @@ semidefinite with every distance: the attribute ``positive_definite`` says so wh
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -84,7 +85,56 @@ class OfMetric(Radial, Layer):
         return np.zeros_like(g) if self.differentiable else super().diag_derivative(g)
 
 
-class RBF(OfMetric):
+class Falling(Radial):
+    """Abstract: exp(-rate · ρ ** power). Define ``rate``, a property, and ``power``."""
+
+    power: float
+
+    @property
+    @abstractmethod
+    def rate(self) -> float:
+        """The factor of ρ ** power."""
+
+    @property
+    def power_of_raw(self) -> float:
+        """The power of what ``distance.raw`` returns."""
+        return self.power / self.distance.exponent
+
+    @property
+    def formula(self) -> Formula | None:  # type: ignore[override]
+        return of_distance("exponential", self.distance, rate=self.rate, power=self.power_of_raw)
+
+    def profile(self, D: np.ndarray) -> np.ndarray:
+        return exponential(D, self.power_of_raw, self.rate)
+
+    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
+        return exponential_derivative(D, self.power_of_raw, self.rate)
+
+
+class Bandwidth(Falling, OfMetric):
+    """Abstract: exp(-γ ρ ** power), where γ may be learnt. Define ``power``."""
+
+    def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
+        self.gamma = gamma
+        self.metric = metric
+
+    @property
+    def definite_power(self) -> float:  # type: ignore[override]
+        return self.power
+
+    @property
+    def rate(self) -> float:
+        return bound_gamma(self.gamma, self)
+
+    def validate(self) -> None:
+        check_gamma(self.gamma)
+        super().validate()
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        return bind_gamma(super().bind(X, y), X, self.power)
+
+
+class RBF(Bandwidth):
     r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, where ρ is Euclidean.
 
     It is strictly positive definite: if all points are different, any classes can be separated.
@@ -113,35 +163,11 @@ class RBF(OfMetric):
         "exp(−γ {distance}²)", "1 for equal rows, falling as a bell curve with their distance"
     )
 
+    power = 2.0
     differentiable = True
 
-    def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
-        self.gamma = gamma
-        self.metric = metric
 
-    def validate(self) -> None:
-        check_gamma(self.gamma)
-        super().validate()
-
-    def bind(self, X: Any, y: Any = None) -> Self:
-        return bind_gamma(super().bind(X, y), X, 2)
-
-    @property
-    def formula(self) -> Formula | None:  # type: ignore[override]
-        power = 2 / self.distance.exponent
-        return of_distance(
-            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
-        )
-
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        return exponential(D, 2 / self.distance.exponent, bound_gamma(self.gamma, self))
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        gamma = bound_gamma(self.gamma, self)
-        return exponential_derivative(D, 2 / self.distance.exponent, gamma)
-
-
-class Laplacian(OfMetric):
+class Laplacian(Bandwidth):
     r"""Laplacian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z))`, where ρ is Manhattan.
 
     Parameters
@@ -166,19 +192,8 @@ class Laplacian(OfMetric):
         "exp(−γ {distance})", "1 for equal rows, falling exponentially with {distance}"
     )
 
+    power = 1.0
     usual = MANHATTAN
-    definite_power = 1.0
-
-    def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
-        self.gamma = gamma
-        self.metric = metric
-
-    def validate(self) -> None:
-        check_gamma(self.gamma)
-        super().validate()
-
-    def bind(self, X: Any, y: Any = None) -> Self:
-        return bind_gamma(super().bind(X, y), X, 1)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         if self.metric is not None or X.shape[1] != 1:
@@ -187,25 +202,11 @@ class Laplacian(OfMetric):
         x, z = (dense_rows(side)[:, 0] for side in (X, Z))
         K = np.empty((len(x), len(z)), np.result_type(x, z))
         x, z = (np.require(side, K.dtype, ["C", "ALIGNED"]) for side in (x, z))
-        _native.exp_gaps(x, z, float(bound_gamma(self.gamma, self)), K)
+        _native.exp_gaps(x, z, self.rate, K)
         return K
 
-    @property
-    def formula(self) -> Formula | None:  # type: ignore[override]
-        power = 1 / self.distance.exponent
-        return of_distance(
-            "exponential", self.distance, rate=float(bound_gamma(self.gamma, self)), power=power
-        )
 
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        return exponential(D, 1 / self.distance.exponent, bound_gamma(self.gamma, self))
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        gamma = bound_gamma(self.gamma, self)
-        return exponential_derivative(D, 1 / self.distance.exponent, gamma)
-
-
-class ExponentialPower(OfMetric):
+class ExponentialPower(Falling, OfMetric):
     r"""Exponential power kernel :math:`k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma)`, ρ Euclidean.
 
     Parameters
@@ -250,6 +251,10 @@ class ExponentialPower(OfMetric):
     def definite_power(self) -> float:  # type: ignore[override]
         return self.power
 
+    @property
+    def rate(self) -> float:
+        return 1 / float(self.scale)
+
     def validate(self) -> None:
         check_positive("scale", self.scale)
         if not (is_number(self.power) and 0 < self.power <= 2):
@@ -259,20 +264,8 @@ class ExponentialPower(OfMetric):
             )
         super().validate()
 
-    @property
-    def formula(self) -> Formula | None:  # type: ignore[override]
-        power = self.power / self.distance.exponent
-        return of_distance("exponential", self.distance, rate=1 / float(self.scale), power=power)
 
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        return exponential(D, self.power / self.distance.exponent, 1 / float(self.scale))
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        power = self.power / self.distance.exponent
-        return exponential_derivative(D, power, 1 / float(self.scale))
-
-
-class LpqLaplace(Radial):
+class LpqLaplace(Falling):
     r"""Generalised Laplacian :math:`k(x, z) = \exp(-\|x - z\|_q^p / L^p)`.
 
     q = p = 1 is the Laplacian kernel, often good on tables; q = p = 2 is the Gaussian.
@@ -324,17 +317,11 @@ class LpqLaplace(Radial):
         self.distance.validate()
 
     @property
-    def formula(self) -> Formula | None:  # type: ignore[override]
-        power = self.p / self.q
-        return of_distance("exponential", self.distance, rate=self._rate(), power=power)
+    def power(self) -> float:  # type: ignore[override]
+        return self.p
 
-    def profile(self, D: np.ndarray) -> np.ndarray:
-        return exponential(D, self.p / self.q, self._rate())
-
-    def profile_derivative(self, D: np.ndarray) -> np.ndarray:
-        return exponential_derivative(D, self.p / self.q, self._rate())
-
-    def _rate(self) -> float:
+    @property
+    def rate(self) -> float:
         with np.errstate(over="ignore"):
             return float(np.float64(self.length_scale) ** -self.p)
 

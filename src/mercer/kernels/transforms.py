@@ -23,10 +23,6 @@ SEEN_WORK = 2e9  # most operations of this test
 STRIP = 512  # rows whose means are computed at a time
 
 
-def _may_overflow(node: Normalised) -> bool:
-    return hasattr(node.kernel, "scaled_block")
-
-
 class Normalised(Unary):
     """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 if k(x, x) or k(z, z) is 0.
 
@@ -74,7 +70,7 @@ class Normalised(Unary):
         K *= Z.parts[1]
         return K
 
-    @available_if(_may_overflow)
+    @available_if(lambda node: hasattr(node.kernel, "scaled_block"))
     def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The value m 2^e as (m, e), because it may be too small for a float; (n, m) each."""
         (x, *roots), (z, *others) = (side.parts for side in self.sides(X, Z))

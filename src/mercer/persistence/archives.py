@@ -57,21 +57,9 @@ def read_header(
 ) -> dict:
     """The JSON header of an archive, if this version reads its format.
 
-    Parameters
-    ----------
-    name : str
-        The member that holds the header.
-    path, wanted : path, str
-        The file, and what it should be; for messages.
-    newest : int
-        The newest format that this version reads.
-    hint : str
-        What to do if the file is something else.
-
-    Raises
-    ------
-    ModelFileError
-        There is no header, or the file has a newer format.
+    ``name`` is the member that holds it, ``newest`` the newest format that this version reads;
+    ``path`` and ``wanted``, what the file should be, are for messages, and ``hint`` says what to do
+    if it is something else. ModelFileError: there is no header, or the file has a newer format.
     """
     known = name in archive.namelist() and archive.getinfo(name).file_size <= HEADER_SIZE
     header = json.loads(archive.read(name)) if known else None
@@ -100,20 +88,10 @@ def _plain(value: object) -> str:
 
 
 def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """The header of an array in numpy's format, if it agrees with its size in bytes.
+    """The shape, Fortran order and dtype in the header of an array in numpy's format.
 
-    Returns
-    -------
-    shape : tuple
-    fortran : bool
-        Whether the first index changes fastest.
-    dtype : dtype
-        Not of Python objects.
-
-    Raises
-    ------
-    ValueError
-        It does not, or the array holds Python objects, or this is not such a header.
+    Raises ValueError if it does not agree with its size in bytes, if the array holds Python
+    objects, or if this is not such a header.
     """
     start = file.tell()
     try:
@@ -139,11 +117,8 @@ def check_array(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.d
 def check_sparse(content: bytes) -> None:
     """Refuse what is not a sparse matrix as `scipy.sparse.save_npz` writes it, uncompressed.
 
-    Raises
-    ------
-    ValueError
-        Arrays do not agree with their sizes, or indices lie outside the matrix: scipy would read
-        and write there.
+    Raises ValueError if arrays do not agree with their sizes, or indices lie outside the matrix:
+    scipy would read and write there.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         check_members(archive, len(content))

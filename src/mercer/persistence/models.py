@@ -200,19 +200,9 @@ def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
 
 
 def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
-    """The model in the bytes of a file.
+    """The model in the bytes of a file; errors name its path, and are those of `load`.
 
-    Parameters
-    ----------
-    path : path
-        The file that they come from, for messages.
-    allowed : list of str
-        The names of classes that the user trusts, from `trusted_names`.
-
-    Raises
-    ------
-    ModelFileError
-        For the same reasons as `load`.
+    ``allowed`` are the names of classes that the user trusts, from `trusted_names`.
     """
     _check(content, path)
     return _build(content, path, allowed)

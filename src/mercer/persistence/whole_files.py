@@ -77,12 +77,7 @@ def written_whole(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 def open_regular(path: str | os.PathLike) -> IO[bytes]:
     """Open a file to read its bytes.
 
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ModelFileError
-        It is a device, a pipe or a socket, which might never answer or never end.
+    A device, a pipe or a socket, which might never answer or never end, is a ModelFileError.
     """
     wait_for_nobody = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for a writer
     try:

@@ -39,12 +39,7 @@ def diverging() -> Any:
 
 
 def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
-    """Position of each label among the ascending classes.
-
-    Raises
-    ------
-    ValueError
-        A label is not one of the classes.
+    """Position of each label among the ascending classes; ValueError if it is none of them.
 
     Examples
     --------

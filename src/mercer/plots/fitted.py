@@ -57,20 +57,10 @@ def bound_kernel(machine: Any, X: Any) -> Kernel:
 def sample_gram(
     model: Any, X: Any, *, max_samples: int = 1000, random_state: Any = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """K between random rows of X (without replacement), and the numbers of these rows.
+    """K between random rows of X (without replacement), and their numbers, ascending.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A kernel learner, or a model that contains one (see `kernel_machine`).
-    X : data in the form that the model predicts for
-        All rows are used if there are at most ``max_samples``.
-
-    Returns
-    -------
-    K : ndarray of shape (m, m)
-    rows : ndarray of shape (m,)
-        Ascending.
+    The model is a kernel learner or contains one (see `kernel_machine`). All rows are used if there
+    are at most ``max_samples``.
     """
     transformers, machine = kernel_machine(model)
     rows = sample_rows(_length(X), max_samples, random_state)

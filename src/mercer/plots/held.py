@@ -19,18 +19,11 @@ from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, rea
 
 
 class ModelRows(ABC):
-    """Abstract: rows of a model's data.
+    """Abstract: rows of a model's data."""
 
-    Attributes
-    ----------
-    kinds : dict
-        Name of each column that the model uses -> its kind, or None if the model has no kinds.
-    data : array, data frame or encoded table
-        The rows as the model's fits and predictions read them.
-    """
-
+    #: name of each column that the model uses -> its kind, or None if the model has no kinds
     kinds: dict[Any, ColumnKind | None]
-    data: Any
+    data: Any  # the rows as the model's fits and predictions read them
 
     def __len__(self) -> int:
         return self.data.shape[0]

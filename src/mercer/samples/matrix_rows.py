@@ -103,13 +103,8 @@ class PrecomputedKind(Kind):
 def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
     """Rows of several precomputed matrices of the same samples, as the parts 0, 1 ... of a table.
 
-    Parameters
-    ----------
-    X : list of matrices (n, n), or of (m, n) for new samples, or an array of shape (n, n, T)
-    width : int or None
-        The number n of training samples; None means that X is of the training samples.
-    reader : str
-        The name of the learner, for error messages.
+    X is a list of matrices (n, n), or of (m, n) for new samples, or an array of shape (n, n, T).
+    ``width`` is the number n of training samples; None means that X is of the training samples.
     """
     if isinstance(X, np.ndarray) and X.ndim == 3:
         X = np.moveaxis(X, -1, 0)

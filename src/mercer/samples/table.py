@@ -77,12 +77,8 @@ class TableKind(Kind):
 class EncodedColumns:
     """Columns 0, 1, ... of a table, encoded before any kernel reads them.
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (n, p)
-        All p columns. Columns that are not numbers are 0 here.
-    objects : dict
-        Number of such a column -> its encoded samples: n rows of one category, strings or sets.
+    ``numbers`` are all p columns (n, p), where those that are not numbers are 0; ``objects`` has
+    the encoded samples of each of these: n rows of one category, strings or sets.
     """
 
     def __init__(self, numbers: np.ndarray, objects: dict[int, Any]):

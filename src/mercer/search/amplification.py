@@ -16,37 +16,22 @@ MOST_HASHES = 32  # most functions of one table; with more, any family tells far
 
 
 class Amplification(NamedTuple):
-    """A choice of r and b.
+    """A choice of r and b."""
 
-    Attributes
-    ----------
-    n_hashes, n_tables : int
-        r and b.
-    cost : float
-        Nanoseconds for a query, about.
-    """
-
-    n_hashes: int
-    n_tables: int
-    cost: float
+    n_hashes: int  # r
+    n_tables: int  # b
+    cost: float  # nanoseconds for a query, about
 
 
 class Costs(NamedTuple):
-    """About how many nanoseconds a step of a query takes.
+    """About how many nanoseconds a step of a query takes."""
 
-    Attributes
-    ----------
-    hash, table, visit, pair : float
-        One hash function, one table, one row that is met in a table, one distance.
-    rows : int
-        Number of rows in the index.
-    """
-
+    #: one hash function, one table, one row that is met in a table, one distance
     hash: float
     table: float
     visit: float
     pair: float
-    rows: int
+    rows: int  # number of rows in the index
 
 
 def s_curve(p: np.ndarray, n_hashes: int, n_tables: int) -> np.ndarray:
@@ -65,21 +50,9 @@ def cheapest(
 ) -> Amplification | None:
     """The r and b that cost least, among those whose mean recall of ``wanted`` is large enough.
 
-    Parameters
-    ----------
-    collision : callable
-        The collision probability of one function at each distance.
-    wanted, others : ndarray
-        Distances of pairs that should be found, and of pairs as they come.
-    recall : float in (0, 1)
-    costs : Costs
-    most_tables : int
-        What memory has room for.
-
-    Returns
-    -------
-    Amplification or None
-        None: so many tables cannot reach the recall.
+    ``collision`` gives the collision probability of one function at each distance; ``wanted`` and
+    ``others`` are distances of pairs that should be found, and of pairs as they come. None: so many
+    tables cannot reach the recall.
     """
     near, far, best = collision(wanted), collision(others), None
     for r in range(1, MOST_HASHES + 1):

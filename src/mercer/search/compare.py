@@ -23,6 +23,7 @@ from mercer.search.rows import (
     QueryTask,
     Selection,
     by_distance,
+    by_query,
     count,
     merged,
     pieces,
@@ -36,15 +37,10 @@ SLACK = 1 + 1e-6  # a power and its root may round to less
 
 
 class Search:
-    """One question to an index.
+    """One question to a fitted index.
 
-    Parameters
-    ----------
-    index : Index
-        A fitted index.
-    queries, training : OrderedRows
-        The same object where the training rows ask for their own neighbours; a row is then no
-        neighbour of itself.
+    ``queries`` is ``training`` where the training rows ask for their own neighbours; a row is then
+    no neighbour of itself.
     """
 
     def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
@@ -138,14 +134,7 @@ class Search:
 
         searched = ordered_map(search, self.tasks, self.index.n_jobs)
         found = [tile for tiles in searched for tile in tiles]
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
-        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
-        if mirrored:
-            i, j = np.concatenate([i, j]), np.concatenate([j, i])
-            distances = np.concatenate([distances, distances])
-        order = np.lexsort((j, i))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=len(self.queries)))))
-        return distances[order], j[order], starts
+        return by_query(found, len(self.queries), self.dtype, mirrored)
 
     def _sides(self) -> tuple[Any, Any]:
         """What the distance reads of queries and training rows, computed once for all tiles."""

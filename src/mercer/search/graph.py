@@ -10,17 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
+from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.persistence import ModelFileError
 from mercer.samples import is_whole
 from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
-from mercer.search.rows import OrderedRows, refuse_beyond, slices
+from mercer.search.rows import OrderedRows, by_query, refuse_beyond, slices
 from mercer.threads import count_jobs
 
 STEP = 8192  # rows that are added, or that ask, at a time: Ctrl-C waits for them
 
 
+@estimator
 class GraphIndex(Index):
     """An index that walks along a graph of near rows, by the library USearch.
 
@@ -72,19 +74,13 @@ class GraphIndex(Index):
     (array([[0.2, 0.8]]), array([[41, 42]]))
     """
 
-    exact = False
+    distance: Distance
+    connectivity: int = 16
+    expansion: int = 64
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        distance: Distance,
-        connectivity: int = 16,
-        expansion: int = 64,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(distance, memory, n_jobs)
-        self.connectivity = connectivity
-        self.expansion = expansion
+    exact = False
 
     def arrange(self, X: Any) -> None:
         for name, least in (("connectivity", 2), ("expansion", 1)):
@@ -176,11 +172,7 @@ class GraphSearch:
                 pairs = sum(len(part[0]) for part in found)
                 self._check_room(2 * pairs, f"{radius=:g}")
                 rows, wanted = rows[full], min(2 * wanted, self.index.n_samples_fit_)
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
-        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
-        order = np.lexsort((j, i))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=n))))
-        return distances[order], j[order], starts
+        return by_query(found, n, self.dtype)
 
     def _compared(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Exact distances of the rows that the graph proposes, their numbers, and the starts."""

@@ -91,10 +91,7 @@ class Index(BaseEstimator, ABC):
     divisible: bool = False
 
     def __init__(
-        self,
-        distance: Distance,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
+        self, distance: Distance, memory: int | float | str | None = None, n_jobs: int | None = None
     ):
         self.distance = distance
         self.memory = memory

@@ -23,21 +23,10 @@ FIRST, FACTORS = 0x9E3779B97F4A7C15, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 def item_numbers(items: list) -> np.ndarray:
-    """The number of each item, (n,), uint32.
+    """The number of each item, (n,), uint32: texts and numbers are hashed all at once.
 
-    Parameters
-    ----------
-    items : list
-        Texts, bytes, numbers, None, or tuples and frozen sets of them.
-
-    Raises
-    ------
-    TypeError
-        An item is none of these.
-
-    Notes
-    -----
-    Texts and numbers are hashed all at once, other items one by one.
+    Items are texts, bytes, numbers, None, or tuples and frozen sets of them; others are a
+    TypeError.
 
     Examples
     --------

@@ -24,22 +24,12 @@ MANY = 2**12  # rows from which on queries are put in the order of their leaves,
 
 
 class BoxTree(VectorRows):
-    """Rows in the leaves of a tree of boxes.
+    """Rows in the leaves of a tree of boxes; their distance has p >= 1.
 
-    Parameters
-    ----------
-    normed : NormedRows
-        Rows whose distance has p >= 1.
-
-    Attributes
-    ----------
-    leaves : ndarray of shape (n_leaves, d, 16)
-        The rows of each leaf, column by column; the last leaf is filled up with its last row.
-    order : ndarray of shape (n,), int64
-        The number of each row of the leaves.
-    columns, bounds, box : ndarray
-        The column that each node divides, and how far its rows reach on either side; and
-        the box of all rows. See src/native/kd_tree.hpp.
+    ``leaves`` (n_leaves, d, 16) are the rows of each leaf, column by column; the last leaf is
+    filled up with its last row. ``order`` is the number of each row of the leaves; ``columns``,
+    ``bounds`` and ``box`` are the column that each node divides, and how far its rows reach on
+    either side, and the box of all rows. See src/native/kd_tree.hpp.
     """
 
     divisible = False

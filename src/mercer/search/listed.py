@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram import Place
-from mercer.search.rows import OrderedRows, refuse_beyond, slices
+from mercer.search.rows import OrderedRows, by_query, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
 STEP, TASKS = 1024, 16  # queries of a task at most, and tasks at least
@@ -22,15 +22,10 @@ LEAST = 2**16  # candidates that a piece may have, whatever the budget
 
 
 class ListedSearch:
-    """One question to an index that lists candidates.
+    """One question to a fitted index that lists candidates.
 
-    Parameters
-    ----------
-    index : LSHIndex
-        A fitted index.
-    queries, training : OrderedRows
-        The same object where the training rows ask for their own neighbours; a row is then no
-        neighbour of itself.
+    ``queries`` is ``training`` where the training rows ask for their own neighbours; a row is then
+    no neighbour of itself.
     """
 
     def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
@@ -67,12 +62,7 @@ class ListedSearch:
             query = np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))[near]
             return query, ids[near].astype(np.int64), D[near]
 
-        found = self._for_all(keep)
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
-        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
-        order = np.lexsort((j, i))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=self.n))))
-        return distances[order], j[order], starts
+        return by_query(self._for_all(keep), self.n, self.dtype)
 
     def _for_all(self, keep: Callable) -> list:
         """What ``keep`` makes of the queries, some of them at a time."""

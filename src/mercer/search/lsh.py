@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
+from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
@@ -32,21 +33,15 @@ OPERATION, TABLE, VISIT, FETCH = 0.3, 60.0, 4.0, 20.0
 
 
 class Sample(NamedTuple):
-    """Pairs by which the functions are chosen.
+    """Pairs by which the functions are chosen."""
 
-    Attributes
-    ----------
-    wanted, others : ndarray
-        Distances of pairs that should be found, and of pairs as they come.
-    pairs : tuple of two samples or None
-        Rows of pairs that should be found.
-    """
-
+    #: distances of pairs that should be found, and of pairs as they come
     wanted: np.ndarray
     others: np.ndarray
-    pairs: tuple[Any, Any] | None
+    pairs: tuple[Any, Any] | None  # rows of pairs that should be found
 
 
+@estimator
 class LSHIndex(Index):
     r"""An index of neighbours by hashing, which finds near rows with a wanted probability.
 
@@ -124,27 +119,17 @@ class LSHIndex(Index):
     array([ True,  True,  True])
     """
 
-    exact = False
+    distance: Distance
+    near: float | None = None
+    recall: float = 0.95
+    n_neighbors: int = 10
+    n_tables: int | None = None
+    n_hashes: int | None = None
+    random_state: Any = 0
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        distance: Distance,
-        near: float | None = None,
-        recall: float = 0.95,
-        n_neighbors: int = 10,
-        n_tables: int | None = None,
-        n_hashes: int | None = None,
-        random_state: Any = 0,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(distance, memory, n_jobs)
-        self.near = near
-        self.recall = recall
-        self.n_neighbors = n_neighbors
-        self.n_tables = n_tables
-        self.n_hashes = n_hashes
-        self.random_state = random_state
+    exact = False
 
     def collision(self, distance: Any) -> np.ndarray:
         """The probability that two rows at these distances are compared, the S-curve.

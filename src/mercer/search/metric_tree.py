@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Distance
+from mercer.estimator import estimator
 from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
@@ -21,6 +22,7 @@ LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
 
 
+@estimator
 class MetricTree(Index):
     """An index for any metric: of strings, sets, categories, tables, kernels.
 
@@ -74,15 +76,10 @@ class MetricTree(Index):
     (array([[1., 2.]]), array([[1, 0]]))
     """
 
-    def __init__(
-        self,
-        distance: Distance,
-        memory: int | float | str | None = None,
-        n_jobs: int | None = None,
-        leaf_size: int | None = None,
-    ):
-        super().__init__(distance, memory, n_jobs)
-        self.leaf_size = leaf_size
+    distance: Distance
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+    leaf_size: int | None = None
 
     def arrange(self, X: Any) -> np.ndarray:
         distance = self.distance_

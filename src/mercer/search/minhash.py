@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Jaccard
+from mercer.estimator import estimator
 from mercer.samples import Sets, is_whole
 from mercer.search.families import HashFamily
 from mercer.search.item_numbers import item_numbers
@@ -19,6 +20,7 @@ from mercer.search.item_numbers import item_numbers
 WORD = 2**32
 
 
+@estimator
 class MinHash(TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
 
@@ -79,17 +81,10 @@ class MinHash(TransformerMixin, HashFamily):
            [1, 0]], dtype=uint32)
     """
 
-    def __init__(
-        self,
-        n_hashes: int = 128,
-        separator: str | None = None,
-        permutations: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_hashes = n_hashes
-        self.separator = separator
-        self.permutations = permutations
-        self.random_state = random_state
+    n_hashes: int = 128
+    separator: str | None = None
+    permutations: Any = None
+    random_state: Any = 0
 
     # --- signatures ------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ columns, Mahalanobis' distance is that of whitened rows, and an angle is found f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,7 @@ from mercer.search.minhash import MinHash
 
 
 class Reading(ABC):
-    """Abstract: how samples are read for one distance.
-
-    Attributes
-    ----------
-    family : HashFamily
-    """
+    """Abstract: how samples are read for one distance."""
 
     family: HashFamily
 
@@ -59,25 +55,14 @@ class Reading(ABC):
         return None
 
 
+@dataclass(eq=False)
 class VectorReading(Reading):
-    """Vectors, compared by a norm of their difference.
+    """Vectors, compared by a norm of their difference."""
 
-    Parameters
-    ----------
-    distance : Distance
-        A bound distance.
-    norm : {"squares", "manhattan", "differences"}
-        The native loop.
-    family : HashFamily
-    weights : ndarray of shape (d,), optional
-        Weights of the columns, if differences are counted.
-    """
-
-    def __init__(self, distance: Distance, norm: str, family: HashFamily, weights: Any = None):
-        self.distance = distance
-        self.norm = norm
-        self.family = family
-        self.weights = weights
+    distance: Distance  # a bound one
+    norm: str  # the native loop: "squares", "manhattan" or "differences"
+    family: HashFamily
+    weights: Any = None  # those of the columns, (d,), if differences are counted
 
     def rows(self, X: Any) -> np.ndarray:
         return np.ascontiguousarray(_mapped(self.distance, X), X.dtype)

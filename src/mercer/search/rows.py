@@ -22,12 +22,8 @@ TASKS = 16  # tasks at least that a search is divided into, whatever the number 
 class OrderedRows:
     """Encoded samples in the order in which an index holds them.
 
-    Parameters
-    ----------
-    X : encoded samples
-        Samples in the order in which the user gave them.
-    order : ndarray of shape (n,), integers, optional
-        The row of X that comes first, the one that comes second ... None: the order of X.
+    ``order`` has the row of X that comes first, the one that comes second ...; None: the order of
+    X.
     """
 
     def __init__(self, X: Any, order: np.ndarray | None = None):
@@ -107,6 +103,20 @@ def merged(
     k = distances.shape[1]
     both = by_distance(np.hstack([distances, more]), np.hstack([indices, numbers]))
     return both[0][:, :k], both[1][:, :k]
+
+
+def by_query(
+    found: list[tuple[np.ndarray, ...]], n: int, dtype: np.dtype, both_ways: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of a query and a row, with their distances, as `Index.query_radius` returns them."""
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
+    i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
+    if both_ways:
+        i, j = np.concatenate([i, j]), np.concatenate([j, i])
+        distances = np.concatenate([distances, distances])
+    order = np.lexsort((j, i))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=n))))
+    return distances[order], j[order], starts
 
 
 def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -22,72 +23,37 @@ LONG = 1000  # items at least of a list (the words of an alphabet) that is taken
 PLAIN = {str, int, float, bool, type(None)}  # what such a list may hold
 
 
+@dataclass(eq=False)
 class Stored:
-    """The place of an array that was taken out.
+    """The place of an array that was taken out."""
 
-    Parameters
-    ----------
-    number : int
-    form : {"array", "list"}
-        What it was; a list is stored as its text in JSON.
-    """
-
-    def __init__(self, number: int, form: str):
-        self.number = number
-        self.form = form
+    number: int
+    form: str  # what it was: "array", or "list", which is stored as its text in JSON
 
 
+@dataclass(eq=False)
 class SparseRows:
-    """A ``scipy.sparse.csr_array`` as its arrays, which may be taken out.
+    """A ``scipy.sparse.csr_array`` as its arrays, which may be taken out."""
 
-    Parameters
-    ----------
-    shape : tuple
-    arrays : list of ndarray
-        The values, their columns, and where each row starts.
-    """
-
-    def __init__(self, shape: tuple, arrays: list):
-        self.shape = shape
-        self.arrays = arrays
+    shape: tuple
+    arrays: list  # the values, their columns, and where each row starts
 
 
+@dataclass(eq=False)
 class StoredRows:
-    """`OrderedRows` with what is prepared of them, which they leave out of other files.
+    """`OrderedRows` with what is prepared of them, which they leave out of other files."""
 
-    Parameters
-    ----------
-    parts : dict
-        Their attributes.
-    """
-
-    def __init__(self, parts: dict):
-        self.parts = parts
+    parts: dict  # their attributes
 
 
 class Skeleton:
-    """A dict without its large arrays.
+    """The attributes of an index without its large arrays; ``state`` has a `Stored` for each.
 
-    Parameters
-    ----------
-    parts : dict
-        The attributes of an index.
-
-    Attributes
-    ----------
-    state : dict
-        The same, with a `Stored` in place of each large array.
-    arrays : list of ndarray
-        Those arrays, in the order of their numbers.
-
-    Raises
-    ------
-    TypeError
-        There are samples that are Python objects.
+    Raises TypeError if there are samples that are Python objects.
     """
 
     def __init__(self, parts: dict):
-        self.arrays: list[np.ndarray] = []
+        self.arrays: list[np.ndarray] = []  # in the order of their numbers
         self.state = _replaced(parts, self._take_out, {})
 
     @staticmethod

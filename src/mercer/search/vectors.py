@@ -19,7 +19,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Coordinates
 from mercer.gram import Place
-from mercer.search.rows import merged, refuse_beyond, slices
+from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
 STEP, FEWEST = 2048, 32  # queries of a task, at most and at least
@@ -29,27 +29,14 @@ ROOM = 16  # neighbours of a query within a radius, as a first guess
 
 
 class NormedRows:
-    """Rows of numbers, and the norm of their differences.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n, d)
-    weights : ndarray of shape (d,)
-        Weights of the columns, in the precision of the rows.
-    p : float
-    largest : float
-        The largest absolute number of the rows.
-    """
+    """Rows of numbers, and the norm of their differences."""
 
     def __init__(self, coordinates: Coordinates):
         self.rows, self.p, weights = coordinates
         columns = self.rows.shape[1]
         dtype = self.rows.dtype
         self.weights = np.ones(columns, dtype) if weights is None else weights.astype(dtype)
+        #: the largest absolute number of the rows
         self.largest = float(max(self.rows.max(initial=0), -self.rows.min(initial=0)))
         with np.errstate(over="ignore"):
             heaviest = float(self.weights.max(initial=0))
@@ -123,12 +110,7 @@ class VectorRows(ABC):
 
 
 class AllRows(VectorRows):
-    """Rows that are all compared with each query.
-
-    Parameters
-    ----------
-    normed : NormedRows
-    """
+    """Rows that are all compared with each query."""
 
     divisible = True
 
@@ -182,16 +164,8 @@ class AllRows(VectorRows):
 class VectorSearch:
     """One question to an index of rows of numbers.
 
-    Parameters
-    ----------
-    source : VectorRows
-        The training rows.
-    queries : NormedRows
-    own : ndarray of shape (n,), int64, optional
-        The number of the training row that each query is, and which is no neighbour of it; the
-        results are in the order of these numbers. None: the queries are new rows.
-    memory, n_jobs
-        The same as for the index.
+    ``own`` has the number of the training row that each query is, and which is no neighbour of it;
+    the results are in the order of these numbers. None: the queries are new rows.
     """
 
     def __init__(
@@ -261,11 +235,7 @@ class VectorSearch:
             total += len(pairs[0])
             # a second copy, and a third of the numbers by which they are sorted
             self._check_room(3 * total, f"radius={radius:g}")
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.dtype)
-        i, j, distances = (np.concatenate(column) for column in zip(nothing, *found))
-        order = np.lexsort((j, i))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(i, minlength=len(self.own)))))
-        return distances[order], j[order], starts
+        return by_query(found, len(self.own), self.dtype)
 
     def _asked(self, rows: slice) -> Question:
         places = self.order[rows]

@@ -29,6 +29,8 @@ eigenpairs, ``clusters``. Its other fields stay, such as tolerances and limits.
 To compare your own solver with numpy's, use `mercer.testing.check_ridge_solver`.
 """
 
+from sklearn.exceptions import ConvergenceWarning
+
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.solvers.eigen import (
     Eigenpairs,
@@ -37,7 +39,7 @@ from mercer.solvers.eigen import (
     factor_eigenpairs,
     riccati,
 )
-from mercer.solvers.result import ConvergenceWarning, Reason, Result
+from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge import (
     CholeskyFactor,
     CholeskySolver,

@@ -13,9 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.callers import first_outside
 
-__all__ = ["ConvergenceWarning", "Reason", "Result", "worst"]
-
-
 R = TypeVar("R", bound="Result")
 
 

@@ -35,13 +35,7 @@ def words_of(text: str) -> list[str]:
 
 
 def as_texts(values: np.ndarray, name: Any) -> list[str]:
-    """A column as texts; a missing one is the empty text.
-
-    Raises
-    ------
-    TypeError
-        A cell is bytes, or a set or list.
-    """
+    """A column as texts; a missing one is the empty text. Bytes, sets and lists are a TypeError."""
     return [_text(value, i, name) for i, value in enumerate(_filled(values))]
 
 

@@ -47,26 +47,15 @@ MISSING = "\0missing"  # the level of a missing value
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the encoded matrix: its kind, and the column of the table that it is from.
+    """One column of the encoded matrix: its kind, and the column of the table that it is from."""
 
-    Attributes
-    ----------
-    source : str or int
-        Name of the column of the table.
-    label : str
-        The name, with the part of a date or "is missing".
-    kind : str
-        "rank", "scaled", "normal", "level" or "code"; of objects "characters", "words", "items", or
-        the name of a registered kind of sample. "level" is the code of a number that is there as
-        "rank", "scaled" and "normal" as well.
-    alike : int
-        The number of the columns of one range that a "scaled" one belongs to, or -1.
-    """
-
-    source: Any
-    label: str
+    source: Any  # name of the column of the table
+    label: str  # the name, with the part of a date or "is missing"
+    #: "rank", "scaled", "normal", "level" or "code"; of objects "characters", "words", "items", or
+    #: the name of a registered kind of sample. "level" is the code of a number that is there as
+    #: "rank", "scaled" and "normal" as well.
     kind: str
-    alike: int = -1
+    alike: int = -1  # the number of the columns of one range that a "scaled" one belongs to, or -1
 
     @property
     def holds_objects(self) -> bool:
@@ -87,11 +76,7 @@ def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
 class EncodedTable(ReadTable):
     """A table as it was read, and as a `TableEncoder` has encoded it.
 
-    Attributes
-    ----------
-    matrix : EncodedColumns
-    features : list of Feature
-        That of the encoder itself: by it the encoder knows the rows that it has encoded.
+    ``features`` are those of the encoder itself: by them it knows the rows that it has encoded.
     """
 
     def __init__(

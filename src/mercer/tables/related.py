@@ -17,17 +17,10 @@ LATEST = 0.25  # of the rows are the fold that is judged, where rows have times
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """What is known of each row beside its columns; the groups or the times.
+    """What is known of each row beside its columns; the groups or the times."""
 
-    Attributes
-    ----------
-    groups : ndarray of int, optional
-        The number of each row's group.
-    times : ndarray of int, optional
-        The rank of each row in time; rows of the same time have the same one.
-    """
-
-    groups: np.ndarray | None = None
+    groups: np.ndarray | None = None  # the number of each row's group
+    #: the rank of each row in time; rows of the same time have the same one
     times: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -42,10 +35,8 @@ class Related:
     def read(cls, groups: Any, times: Any, n: int) -> Related | None:
         """From one value for each of n rows; None if there are neither.
 
-        Raises
-        ------
-        ValueError
-            Both are given, values are missing or of another number, or all are the same.
+        Raises ValueError if both are given, if values are missing or of another number, or all the
+        same.
         """
         if groups is None and times is None:
             return None

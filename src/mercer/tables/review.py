@@ -40,21 +40,12 @@ FAR = 2.0  # times the range of the other values: a number that stands for a mis
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a user should look at.
+    """One thing that a user should look at."""
 
-    Attributes
-    ----------
-    kind : str
-        "leak", "time", "classes", "codes", "variants", "missing", "range", "duplicates" or
-        "shared".
-    column : str or int or None
-    text : str
-        What was found, and what to do.
-    """
-
+    #: "leak", "time", "classes", "codes", "variants", "missing", "range", "duplicates" or "shared"
     kind: str
     column: Any
-    text: str
+    text: str  # what was found, and what to do
 
 
 def review_target(

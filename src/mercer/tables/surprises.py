@@ -18,11 +18,7 @@ from mercer.tables.values import ReadTable, missing_values
 
 
 class Surprises:
-    """Counts of the values of new rows that a model may misread.
-
-    Parameters
-    ----------
-    encoder : fitted TableEncoder
+    """Counts of the values of new rows that the model of a fitted encoder may misread.
 
     Examples
     --------

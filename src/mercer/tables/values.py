@@ -21,10 +21,7 @@ from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_
 class ReadTable:
     """A table whose columns were read; what takes a table takes it, and does not read it again.
 
-    Attributes
-    ----------
-    columns : dict
-        Name -> values, as `read_columns` returns them.
+    ``columns`` are the values by name, as `read_columns` returns them.
 
     Examples
     --------

@@ -70,6 +70,7 @@ CASES = [
     (mercer.NuSVC(kernel="rbf", tol=1e-6, nu=0.2), "solver", SMO, CODES, "decision_function"),
     (mercer.SVR(kernel="rbf", tol=1e-6), "solver", SMO, Y, "predict"),
     (mercer.NuSVR(kernel="rbf", tol=1e-6), "solver", SMO, Y, "predict"),
+    (mercer.KernelQuantileRegression(kernel="rbf", tol=1e-6), "solver", SMO, Y, "predict"),
     (mercer.OneClassSVM(kernel="rbf", tol=1e-6), "solver", SMO, None, "decision_function"),
     (mercer.KernelRidge(0.1, kernel="rbf"), "solver", RIDGE, Y, "predict"),
     (mercer.KernelRidgeClassifier(0.1, kernel="rbf"), "solver", RIDGE, CODES, "decision_function"),

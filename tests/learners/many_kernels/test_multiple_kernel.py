@@ -375,7 +375,7 @@ def test_one_class_and_kernels_that_tell_nothing():
         MultipleKernelClassifier(KERNELS).fit(X, np.full(N, "a"))
     for method in ("align", "alignf", "easy"):
         model = MultipleKernelClassifier([RBF(), Linear()], method=method)
-        with pytest.warns(UserWarning, match="tells anything about y"):
+        with pytest.warns(UserWarning, match="is related to y"):
             model.fit(np.ones((N, 2)), y)
         assert_array_equal(model.weights_, [0.5, 0.5])
     one = MultipleKernelClassifier([RBF()], method="simple").fit(X, y)

@@ -163,7 +163,7 @@ def test_rows_that_share_no_known_number():
     A = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 1.5], [1.0, 1.0]])
     model = NearestNeighbors(n_neighbors=1, metric="nan_euclidean").fit(A)
     assert model.kneighbors()[1].ravel().tolist() == [3, 3, 0, 0]
-    with pytest.raises(ValueError, match="a known column in common are not there"):
+    with pytest.raises(ValueError, match="too few rows that have a known column in common"):
         model.kneighbors(n_neighbors=3)
     with pytest.raises(ValueError, match="row 1 of X has no known number: leave such rows out"):
         NearestNeighbors(metric="nan_euclidean").fit([[1.0, 2.0], [np.nan, np.nan]])

@@ -298,7 +298,7 @@ def test_wrong_data():
         KNeighborsClassifier().fit(X, NUMBERS)
     with pytest.raises(ValueError, match="negative value"):
         KNeighborsClassifier().fit(X, LABELS, -np.ones(50))
-    with pytest.raises(ValueError, match="X=None asks for the training rows"):
+    with pytest.raises(ValueError, match="X=None means the training rows"):
         KNeighborsClassifier(3).fit(X, LABELS, np.arange(50)).predict(None)
     with pytest.raises(ValueError, match="n_neighbors < n_samples_fit"):
         KNeighborsClassifier(50).fit(X, LABELS).predict(None)

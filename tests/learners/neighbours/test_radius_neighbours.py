@@ -144,7 +144,7 @@ def test_x_none_leaves_each_row_out():
         found = model.predict(None)
     assert_allclose(found[some], (near @ NUMBERS)[some] / near.sum(axis=1)[some])
     weighed = RadiusNeighborsClassifier(9.0).fit(X, LABELS, np.arange(60) % 2)
-    with pytest.raises(ValueError, match="some of which have weight 0"):
+    with pytest.raises(ValueError, match="some of them have weight 0"):
         weighed.predict(None)
 
 

@@ -299,7 +299,7 @@ def test_points_too_close_are_reported_with_the_rank_of_k():
     assert report.bound[0] == np.inf
     assert report.rank < 10
     assert "numerical rank of K is" in str(report)
-    assert "too alike" in str(report)
+    assert "too similar" in str(report)
 
 
 def test_what_is_not_separable_ends_and_says_so():

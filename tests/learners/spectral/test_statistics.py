@@ -32,7 +32,7 @@ def test_alignment_is_that_of_whole_matrices(memory):
         assert_allclose(alignment(RBF(0.3), labels, X, **options), cosine(C @ K @ C, C @ same @ C))
     with pytest.raises(ValueError, match="one target for each sample"):
         alignment(RBF(), y[:3], X)
-    with pytest.raises(ValueError, match="all its samples are alike"):
+    with pytest.raises(ValueError, match="all its samples are equal"):
         alignment(RBF(), np.ones(90), X)
 
 

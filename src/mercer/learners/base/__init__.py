@@ -4,33 +4,49 @@ The learners of the other rooms are made from kernel_learner.py and distance_lea
 """
 
 from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
-from mercer.learners.base.classes import check_labels, encode_classes, weigh_classes
+from mercer.learners.base.classes import (
+    OutputClassifier,
+    check_labels,
+    encode_classes,
+    weigh_classes,
+)
 from mercer.learners.base.distance_learner import DistanceLearner
 from mercer.learners.base.drawn_rows import different_rows
 from mercer.learners.base.finite import finite_fit, finite_values
-from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
     FitPath,
     KernelLearner,
+    NamedKernel,
     Training,
     check_training,
     encode_like_fitted,
+    remember_columns,
 )
 from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES, Limits
+from mercer.learners.base.linear_learner import LinearLearner
 from mercer.learners.base.metric_names import as_distance, effective_metric
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
-from mercer.learners.base.parameters import check_count, check_flag, check_positive, check_seed
+from mercer.learners.base.parameters import (
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+    drawn_seed,
+    is_auto,
+)
 from mercer.learners.base.placed import Placed, bound_gram
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.targets import check_targets, check_weights
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
-    "Limits", "Method", "Placed", "SoftmaxCalibration", "Training", "all_pairs", "as_distance",
-    "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_flag", "check_labels",
+    "Limits", "LinearLearner", "Method", "NamedKernel", "OutputClassifier", "Placed",
+    "SoftmaxCalibration", "Training", "all_pairs", "as_distance", "bound_gram", "by_class",
+    "by_pair", "calibrate", "check_count", "check_flag", "check_labels", "check_not_negative",
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
-    "check_weights", "different_rows", "effective_metric", "encode_classes", "encode_like_fitted",
-    "finite_fit", "finite_values", "fit_softmax", "is_value", "join_rows", "remember_columns",
-    "solver_name", "take_rows", "votes", "weigh_classes",
+    "check_weights", "different_rows", "drawn_seed", "effective_metric", "encode_classes",
+    "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value",
+    "join_rows", "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -21,10 +21,10 @@ Method: TypeAlias = Literal["sigmoid", "isotonic", "temperature"]
 LOGIT = 700.0  # exp(-700) is about 1e-304: no probability is 0, so no log-loss is infinite
 LARGEST = 1e300  # differences and sums of scores do not overflow
 BELOW_HALF = 0.5 - np.finfo(np.float64).eps / 2  # 1 minus this is the first number above 1/2
-LEANING = 20.0  # on each side of 0, the common slope counts as much as so many rows
+LEANING = 20.0  # on each side of 0, the common slope counts as much as this many rows
 ROWS_PER_BIAS = 10
-MOST_SCORES = 1_000_000  # that a fit reads: of a thousand classes, those of a thousand rows
-MANY_SCORES = 300_000  # from which on the last digits of slope and biases are not worth the time
+MOST_SCORES = 1_000_000  # most scores for a fit: with a thousand classes, those of a thousand rows
+MANY_SCORES = 300_000  # with more, the last digits of slope and biases are not worth the time
 FLATTEST = 1e-3  # smallest slope, for scores of average size 1: keeps the order of the scores
 
 
@@ -202,12 +202,11 @@ def fit_softmax(
 ) -> SoftmaxCalibration:
     """Fit a `SoftmaxCalibration`, with biases if ``with_bias``; arguments as in `calibrate`.
 
-    None means biases where there are ten rows for each: those of fewer rows follow chance. Of
-    more than a million scores, those of so many rows at random are used; a thousand classes and
-    all of their rows would take minutes.
+    None means biases if there are ten rows for each, because with fewer rows they would be random.
+    If there are more than a million scores, a random part of the rows is used, because a thousand
+    classes with all of their rows would take minutes.
 
-    A class without a row here has the mean of the other biases: that no row of it was judged does
-    not tell that it is rare.
+    A class without a row here gets the mean of the other biases, because it need not be rare.
     """
     scores, codes, weights = _rows(scores, codes, weights)
     if scores.size > MOST_SCORES:

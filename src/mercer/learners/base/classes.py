@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.samples import is_missing
+
+
+class OutputClassifier(ClassifierMixin):
+    """Abstract: a classifier by ``_outputs``, one for two classes, and else one for each class."""
+
+    classes_: np.ndarray
+
+    @abstractmethod
+    def _outputs(self, X: Any) -> np.ndarray:
+        """f at new samples, (n, outputs)."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
+        f = self._outputs(X)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest f for each row of X, (n,)."""
+        check_is_fitted(self)
+        f = self._outputs(X)
+        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
+        return self.classes_[best]
 
 
 def check_labels(y: np.ndarray) -> None:

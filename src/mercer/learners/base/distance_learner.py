@@ -6,6 +6,7 @@ learner does not ask what a sample is.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
+from mercer.estimator import estimator
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.learners.base.metric_names import as_distance
 from mercer.learners.base.placed import Placed
@@ -20,9 +22,9 @@ from mercer.samples import kind_named
 from mercer.threads import forget
 
 
+@estimator
 class DistanceLearner(Placed, BaseEstimator):
-    """Abstract: a learner with the parameters ``metric``, ``memory`` and ``n_jobs``, and perhaps
-    ``p`` and ``metric_params``.
+    """Abstract: a learner that compares samples by ``metric``; it may have the parameter ``p``.
 
     This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
     `keep_samples`, ``X_fit_`` (the encoded samples that predictions compare with).
@@ -36,8 +38,6 @@ class DistanceLearner(Placed, BaseEstimator):
         "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
         1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
         "precomputed"; or a symmetric function of two samples.
-    p : float >= 0
-        The power of "minkowski": 1 is "manhattan", 2 "euclidean".
     metric_params : dict, optional
         Further arguments of a named metric (w, V, VI) or of a function.
     algorithm : {"auto", "brute", ...} or Index
@@ -46,7 +46,10 @@ class DistanceLearner(Placed, BaseEstimator):
         is not exact may find fewer neighbours (`mercer.search.Index`).
     """
 
-    metric: Any
+    _: KW_ONLY
+    metric: Any = "minkowski"
+    metric_params: dict[str, Any] | None = None
+    algorithm: Any = "auto"
 
     def make_training(
         self,
@@ -81,9 +84,6 @@ class DistanceLearner(Placed, BaseEstimator):
     def keep_samples(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = X
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

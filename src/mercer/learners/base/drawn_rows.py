@@ -1,8 +1,8 @@
 """The different rows of a sample in random order, which copies and the order of rows do not change.
 
 A row's place is a hash of its numbers, its target and the seed. Equal rows have equal places, so
-that a row given twice is the same as a row of weight 2, and the order does not depend on that in
-which rows are given.
+that a row given twice is the same as a row of weight 2, and the result does not depend on the
+order of the rows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def different_rows(
 
     Notes
     -----
-    O(n d + n log n) operations, and a few numbers for each row. Of rows that differ, a pair has
-    one place with a probability of 2⁻⁶⁴; then they count as copies.
+    O(n d + n log n) operations, and a few numbers for each row. Two rows
+    that differ have the same place with a probability of 2⁻⁶⁴; then they count as copies.
 
     Examples
     --------

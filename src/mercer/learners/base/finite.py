@@ -1,10 +1,10 @@
-"""The door for numbers: what a fit stores and what a prediction returns is finite, or an error.
+"""What a fit stores and what a prediction returns is finite, or there is an error.
 
-Between the two ends of a fit nothing looks for overflow, so it costs nothing there. At the end the
-solution is checked, which is small beside K; and if it is not finite, or if a factorisation gave
-up on the way, the error names the number that is farthest from 1: a column of X, y, the weights or
-a parameter. Predictions go through the same door. Errors of a user's own code, such as a kernel's
-function, pass through it as they are.
+During a fit nothing checks for overflow, so this costs nothing. At the end the solution is checked,
+which is small compared with K. If it is not finite, or if a factorisation failed before, the error
+names the number that is farthest from 1: a column of X, y, the weights or a parameter. Predictions
+are checked in the same way. Errors of a user's own code, such as a kernel's function, are not
+replaced.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _scale(name: str, size: float, remedy: str) -> Iterator[tuple[str, float, st
 
 
 def _column_sizes(X: Any) -> np.ndarray:
-    """The largest size of the numbers in each column; nothing for samples that are no numbers."""
+    """The largest size of the numbers in each column; nothing for samples that are not numbers."""
     try:
         values = abs(X).max(axis=0).toarray() if sp.issparse(X) else np.asarray(X, np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Rows of raw samples that a learner of streams keeps, to encode them again beside new ones.
+"""Rows of raw samples that a learner of streams keeps, to encode them again with new ones.
 
 Encoded strings, sets and tables of two calls cannot be joined, because symbols that the first
 samples lack have other codes in each call. Raw samples can.

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import Comparison
-from mercer.gram import Columns, GramOperator, LowRankGram, gram
+from mercer.estimator import estimator
+from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
-from mercer.learners.base.input_columns import remember_columns
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import kind_named, same_rows
+from mercer.samples import MatrixRows, kind_named, kind_of, same_rows
+from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
 
@@ -61,6 +63,21 @@ class Training(NamedTuple):
             return self._replace(weights=weights)
         y = None if self.y is None else self.y[kept]
         return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
+
+
+def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
+    """Store (or check) column count and names, as scikit-learn does, for matrices."""
+    fitted = vars(estimator)
+    given: Any = X
+    plain = type(given) is np.ndarray and given.ndim == 2 and "feature_names_in_" not in fitted
+    if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
+        return  # as scikit-learn would find, in a tenth of the time
+    kind = kind_of(encoded)
+    if kind is not None and kind.counted and not isinstance(X, MatrixRows):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    elif reset:  # an earlier fit may have stored columns, but these samples have none
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
 
 
 def check_training(
@@ -131,6 +148,19 @@ class FitPath:
         return self._made[what]
 
 
+@estimator
+class NamedKernel(Placed):
+    """Abstract: a learner whose kernel may also be a name or a callable."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    random_state: Any = None
+
+
 class KernelLearner(Placed, BaseEstimator):
     """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
 
@@ -146,6 +176,8 @@ class KernelLearner(Placed, BaseEstimator):
 
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
+    #: whether the learner needs k(x, z) = k(z, x); it has a parameter gamma then
+    needs_symmetry: ClassVar[bool] = False
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
     #: ``X_fit_`` as predictions have prepared it
@@ -223,16 +255,13 @@ class KernelLearner(Placed, BaseEstimator):
             fit_path.keep(X, self.kernel_, training)
         return training
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
-
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
-        return kernel.bind(training.X, training.y)
+        """The kernel bound to the training samples, in the same way as ``fit`` does it.
 
-    def bind_symmetric(self, kernel: Kernel, training: Training) -> Kernel:
-        """The same for a learner that needs k(x, z) = k(z, x) and has a parameter gamma, which
-        uses the weights of the rows where it is "scale"."""
+        Where it must be symmetric, gamma="scale" uses the weights of the rows.
+        """
+        if not self.needs_symmetry:
+            return kernel.bind(training.X, training.y)
         if not kernel.symmetric:
             raise TypeError(
                 f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
@@ -257,7 +286,7 @@ class KernelLearner(Placed, BaseEstimator):
     ) -> GramOperator:
         """K between the training samples; sets ``gram_``.
 
-        K is kept in memory if so many ``matrices`` of its size fit where it lives.
+        K is kept in memory if this many ``matrices`` of its size fit where it lives.
         """
 
         def held() -> GramOperator:
@@ -268,6 +297,11 @@ class KernelLearner(Placed, BaseEstimator):
         self.gram_ = K.describe()
         return K
 
+    def rounded(self, X: Any) -> Any:
+        """Many vectors in float32, if that changes K by less than its rounding to float32."""
+        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
+        return in_single_precision(self.kernel_, X) if many else X
+
     def gram_between(self, X: Any, Z: Any = None) -> GramOperator:
         """K between given encoded samples; Z defaults to X. Entries are computed when used."""
         return self.gram_of(self.kernel_, X, Z)
@@ -277,8 +311,8 @@ class KernelLearner(Placed, BaseEstimator):
     ) -> LowRankGram:
         """K between the training samples as a factor of ``self.rank`` (or ``rank``) columns.
 
-        A default rank is as large as ``memory`` allows; with ``held`` so many matrices of the size
-        of the factor must fit too, in half of it.
+        A default rank is as large as ``memory`` allows; with ``held`` this many matrices of the
+        size of the factor must fit too, in half of it.
         """
         n, size = X.shape[0], X.dtype.itemsize
         rank = self._affordable_rank(min(self.rank or rank, n), 2 * n * size * held)
@@ -345,14 +379,11 @@ class KernelLearner(Placed, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        kernel = Precomputed() if _is_precomputed(self.kernel) else self.kernel
-        kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
+        kind = self.kernel.kind if isinstance(self.kernel, Kernel) else "vectors"
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            kind = Precomputed.kind
         kind_named(kind).tag(tags.input_tags)
         return tags
-
-
-def _is_precomputed(kernel: Any) -> bool:
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def _equal(value: Any, default: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Up to how many rows ``solver="auto"`` is exact, and how many centres a machine has beyond.
+"""For how many rows ``solver="auto"`` is exact, and how many centres it uses for more rows.
 
 Beyond some number of rows a fit to all of them takes longer than minutes. K is then approximated by
 a factor with few columns, and predictions compare new samples with its centres alone.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LEAF_ROWS = 2000  # most rows of a leaf, of which a local machine is exact
+LEAF_ROWS = 2000  # most rows of a leaf, within which a local machine is exact
 PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for one of more rows
 SQUARES = 80  # bytes for each pair of columns of a factor: some small matrices in float64
 
 
 class Limits(NamedTuple):
-    """Of one kind of fit.
+    """The limits of one kind of fit.
 
     Attributes
     ----------
     exact_rows : int
-        Up to so many rows it is exact.
+        Most rows for which it is exact.
     rank : int
-        Centres of a low-rank machine, where ``rank`` is not given.
+        Centres of a low-rank machine, if ``rank`` is not given.
     matrices : int
         n x n matrices that an exact fit holds, K among them.
     """
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 LIMITS = {
     # Cholesky, n³ / 3 operations: 30 s at 20,000 rows on 2 cores
     "ridge": Limits(20_000, 2000),
-    # exact inside leaves, with so many centres between them: 5 s at 100,000 rows on 2 cores
+    # exact inside leaves, with this many centres between them: 5 s at 100,000 rows on 2 cores
     "local ridge": Limits(0, 500),
     # as "ridge"; for classes the inverse of the factor too, which costs as much again
     "feature machine": Limits(20_000, 2000),
@@ -57,6 +57,6 @@ LIMITS = {
     "deep kernel machine": Limits(1000, 200),
     # about ten products with K: 3 minutes at 100,000 rows, within 1 GB
     "components": Limits(100_000, 1000, 4),
-    # rows of K as they are asked for: 35 s at 200,000 rows, within 2 GB
+    # rows of K when they are needed: 35 s at 200,000 rows, within 2 GB
     "support vectors": Limits(200_000, 2000),
 }

@@ -74,18 +74,18 @@ def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, columns: int
     metric : Distance, Kernel, str or callable
         A kernel stands for the distance in its feature space. A callable takes two samples.
     p : float
-        Of "minkowski"; the other names do not read it.
+        The power of "minkowski"; the other names do not read it.
     metric_params : dict, optional
         Further arguments, by scikit-learn's names: w, V, VI; or those of a callable.
     columns : int
-        Of the samples, of which "hamming" is the share that differs.
+        Number of columns of the samples; "hamming" is the share of these that differs.
 
     Raises
     ------
     ValueError
         The name is unknown, or an argument is given that the metric does not have.
     TypeError
-        The metric is none of these.
+        The metric is something else.
 
     Examples
     --------

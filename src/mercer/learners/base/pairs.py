@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-LARGEST = 1e290  # of a value, so that sums do not overflow
+LARGEST = 1e290  # largest value that is used, so that sums do not overflow
 
 
 def all_pairs(k: int) -> list[tuple[int, int]]:

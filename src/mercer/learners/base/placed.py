@@ -1,22 +1,32 @@
-"""Where the Gram matrices of a learner are made, and its one way to them."""
+"""The place where a learner makes its Gram matrices, and the method that makes them."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
+from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, Place, gram
 from mercer.kernels import Kernel, as_kernel
 
 
+@estimator
 class Placed:
-    """Abstract: a learner with the parameters ``memory`` and ``n_jobs``, or with one of them."""
+    """Abstract: a learner with the parameters ``memory`` and ``n_jobs``."""
 
+    _: KW_ONLY
     memory: int | float | str | None = None
     n_jobs: int | None = None
 
+    #: the attribute that a fit stores last: with it the learner is fitted
+    fitted_by: ClassVar[str] = "X_fit_"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted_by in vars(self)
+
     @property
     def place(self) -> Place:
-        """Where Gram matrices are made: ``memory`` and ``n_jobs``."""
+        """The place where Gram matrices are made, with ``memory`` and ``n_jobs``."""
         return Place(self.memory, self.n_jobs)
 
     def gram_of(

@@ -1,7 +1,7 @@
-"""What ``solver=`` of a learner takes: one of its names, or a solver value of anybody's.
+"""What ``solver=`` of a learner takes: one of its names, or a solver value, yours too.
 
-A value is a dataclass with ``solve``. What is in the learner's own equation, as λ or the number
-of clusters, is put in the place of the value's field of that name. All other fields stay as they
+A value is a dataclass with ``solve``. What is in the learner's own equation, such as λ or the
+number of clusters, replaces the value's field of that name. All other fields stay as they
 are, and the learner's parameters for its named solvers (``tol``, ``max_iter``) are not read.
 """
 
@@ -34,7 +34,7 @@ def check_solver(
     names : sequence of str
         The names that the learner knows.
     replaced : sequence of str
-        Fields of a value in whose place the learner puts its own numbers.
+        Fields of a value that the learner replaces by its own numbers.
     argument : str
         The name of the learner's parameter.
 

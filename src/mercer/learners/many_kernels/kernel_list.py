@@ -33,8 +33,8 @@ def read_kernels(kernels: Any, reserved: Collection[str] = ()) -> list[Item]:
     Parameters
     ----------
     kernels : list
-        Of (name, kernel, columns), (name, kernel) or kernels alone, which get the name of their
-        class, with a number where it is not the only one.
+        Items are (name, kernel, columns), (name, kernel), or kernels alone, which get the name of
+        their class, with a number if there are several of this class.
     reserved : collection of str
         Names that a kernel cannot have, because parameters have them.
 

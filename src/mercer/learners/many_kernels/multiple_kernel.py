@@ -46,19 +46,20 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         How the weights are found; all are >= 0 with the sum 1.
 
         - "average": all are 1/T.
-        - "align": :math:`\mu_t` is the centred alignment of :math:`K_t` with the classes. A kernel
-          that says what another one says keeps its weight.
+        - "align": :math:`\mu_t` is the centred alignment of :math:`K_t` with the classes. Two
+          similar kernels both get a large weight.
         - "alignf": the sum with the largest centred alignment.
         - "easy": EasyMKL, by the margin that each kernel has between the classes.
         - "simple": SimpleMKL, the sum with the best soft margin.
         - "one_norm": the problem of "simple" by updates in closed form.
-        - "unsupervised": the sum with which rows are best made again from their neighbours.
+        - "unsupervised": the sum with which rows are rebuilt best from their neighbours.
     estimator : KernelLearner, optional
         The learner for the sum, whose ``kernel`` is replaced. None: ``SVC(C=C)``.
     C : float > 0, default=1.0
-        Of the machines of "simple" and "one_norm", and of the default base learner.
+        Penalty of an error in "simple" and "one_norm", and in the default base learner.
     lam : float in [0, 1], default=0.1
-        Of "easy": 0 is the hard margin between the classes, 1 the distance of their means.
+        Only for "easy": 0 means the hard margin between the classes, 1 the distance between
+        their means.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         Certificate of the weights: the duality gap ("easy", "simple", "one_norm",
         "unsupervised"), or the violation of optimality ("alignf"). 0 for the other methods.
     objective_ : float
-        What the method made small: minus the alignment, the value of the machines ...
+        What the method minimised: minus the alignment, the value of the machines ...
     n_iter_ : int
         Steps of the solver of the weights.
     converged_ : bool
@@ -92,7 +93,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     "easy" and "unsupervised" about twice, in tiles.
 
     Equal kernels share their weight. A constant kernel has weight 0 (but 1/T in "average"). If no
-    kernel tells anything, all weights are equal, with a warning. Weights of rows mean repetition;
+    kernel is related to y, all weights are equal, with a warning. Weights of rows mean repetition;
     for "unsupervised" they are factors of the terms of its sum.
 
     References
@@ -113,18 +114,9 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
     (['size', 'text'], array([0.01, 0.99]))
     """
 
-    kernels: Any = None
     _: KW_ONLY
-    method: str = "align"
-    estimator: Any = None
     C: float = 1.0
     lam: float = 0.1
-    n_neighbors: int = 10
-    normalise: str | None = "auto"
-    tol: float = 1e-4
-    max_iter: int = 200
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     methods = ("average", "align", "alignf", "easy", "simple", "one_norm", "unsupervised")
 
@@ -141,7 +133,6 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
         return self.estimator_.classes_
 
     def base_learner(self) -> KernelLearner:
-        """A new base learner, whose kernel is not yet set."""
         return self._given_or(SVC(C=self.C))
 
     def _check_parameters(self) -> None:
@@ -225,17 +216,8 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
     array([1., 0.])
     """
 
-    kernels: Any = None
     _: KW_ONLY
-    method: str = "align"
-    estimator: Any = None
     alpha: float = 1.0
-    n_neighbors: int = 10
-    normalise: str | None = "auto"
-    tol: float = 1e-4
-    max_iter: int = 200
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     methods = ("average", "align", "alignf", "simple", "one_norm", "unsupervised")
 
@@ -247,7 +229,6 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
         return self
 
     def base_learner(self) -> KernelLearner:
-        """A new base learner, whose kernel is not yet set."""
         return self._given_or(KernelRidge(self.alpha))
 
     def _check_parameters(self) -> None:

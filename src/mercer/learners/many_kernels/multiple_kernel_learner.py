@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator, Place
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
@@ -43,8 +45,8 @@ from mercer.solvers.weights import equal_if_none
 from mercer.threads import blas_limit, forget
 
 NORMALISE = ("auto", "diagonal", "trace", None)
-JUDGED_ROWS = 300  # of a kernel of which it is not known whether it is positive semidefinite
-BESIDE = 3  # matrices beside those of the kernels, if all are kept
+JUDGED_ROWS = 300  # on which a kernel is tested that may not be positive semidefinite
+BESIDE = 3  # matrices in addition to those of the kernels, if all are kept
 
 
 def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
@@ -57,6 +59,7 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
     return check
 
 
+@estimator
 class MultipleKernelLearner(Placed, BaseEstimator):
     r"""Abstract: weights of many kernels, then a base learner with their sum.
 
@@ -67,8 +70,12 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         ``(name, kernel)`` or kernels, for kernels that read whole samples. None: for vectors, a
         linear kernel and Gaussian kernels of five widths. "precomputed": X is a list of matrices
         (n, n), for predictions (m, n); or one array (n, n, T), which cross-validation can split.
+    method : str
+        How the weights are found.
+    estimator : KernelLearner, optional
+        The learner for the sum, whose ``kernel`` is replaced.
     n_neighbors : int
-        Of "unsupervised": rows of which each row is made again.
+        Only for "unsupervised": number of neighbours that rebuild each row.
     normalise : {"auto", "diagonal", "trace", None}
         "diagonal": :math:`k(x, z) / \sqrt{k(x, x) k(z, z)}`. "trace": each kernel is divided by its
         mean k(x, x). "auto": "diagonal", but "trace" for precomputed matrices.
@@ -78,16 +85,19 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         Most steps of "simple" and "one_norm".
     """
 
-    kernels: Any
-    method: str
-    estimator: Any
-    normalise: str | None
-    n_neighbors: int
-    tol: float
-    max_iter: int
+    kernels: Any = None
+    _: KW_ONLY
+    method: str = "align"
+    estimator: Any = None
+    normalise: str | None = "auto"
+    n_neighbors: int = 10
+    tol: float = 1e-4
+    max_iter: int = 200
+
+    fitted_by = "estimator_"
 
     #: the methods that the learner has
-    methods: tuple[str, ...]
+    methods: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def base_learner(self) -> KernelLearner:
@@ -116,7 +126,7 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         weights, told = equal_if_none(result.coef)
         if not told:
             warnings.warn(
-                f"no kernel of {type(self).__name__} tells anything about y, so all have the same "
+                f"no kernel of {type(self).__name__} is related to y, so all have the same "
                 "weight: give other kernels.",
                 stacklevel=5,  # the caller of the decorated fit,
             )
@@ -322,9 +332,6 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         except (TypeError, ValueError):
             return {}
         return {item.name: item.kernel for item in items}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

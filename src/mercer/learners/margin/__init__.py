@@ -1,4 +1,4 @@
-"""Support vector machines: SVC, SVR and NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR."""
+"""Support vector machines: SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, quantiles."""
 
 from mercer.learners.margin.svc import SVC
 

@@ -6,26 +6,25 @@ addition to the samples, which are dense or CSR.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mercer.learners.base import check_seed, check_targets, check_weights, finite_values
+from mercer.estimator import estimator
+from mercer.learners.base import LinearLearner, check_seed, finite_values
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
-from mercer.threads import count_jobs, forget
+from mercer.threads import count_jobs
 
-FLOATS = [np.float64, np.float32]
 LinearFit = Callable[[], LinearResult]
 
 
-class LinearMachine(BaseEstimator):
+@estimator
+class LinearMachine(LinearLearner):
     """Abstract: the parts of LinearSVC and LinearSVR that are the same.
 
     Parameters
@@ -55,16 +54,34 @@ class LinearMachine(BaseEstimator):
         Threads; None means all cores. The result does not depend on it.
     """
 
-    C: float
-    tol: float
-    loss: str
-    dual: bool | str
-    fit_intercept: bool
-    intercept_scaling: float
-    max_iter: int
-    verbose: int
-    random_state: Any
-    n_jobs: int | None
+    _: KW_ONLY
+    dual: bool | str = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X and classes or numbers y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            float32 and float64 are not converted; CSR is not copied.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, two parameters cannot be used together, y has only one
+            class, or X, y and the weights do not match.
+        """
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""
@@ -86,24 +103,10 @@ class LinearMachine(BaseEstimator):
                     f"{name}={getattr(self, name)!r}: give one of {', '.join(map(repr, values))}."
                 )
 
-    def _samples(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool):
-        """The rows of positive weight, their targets and their weights."""
-        forget(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C")
-        y = check_targets(X, y, type(self).__name__, numeric=numeric)
-        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
-        if w is not None and not w.all():  # a row of weight 0 counts as absent
-            kept = np.flatnonzero(w)
-            X, y, w = X[kept], y[kept], w[kept]
-        return X, y, np.ones(X.shape[0]) if w is None else w
-
     def _rows(self, X: Any, used: np.ndarray, machines: int) -> LinearRows:
         """The rows with positive C. One machine uses all threads, several machines share them."""
         if not used.all():
             X = X[np.flatnonzero(used)]
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # do not change the caller's matrix
-            X.sum_duplicates()
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
 
@@ -131,9 +134,6 @@ class LinearMachine(BaseEstimator):
         self.solver_ = worst(results).solver
         self.coef_ = W[:, :-1].astype(dtype)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "coef_" in vars(self)
-
     def _conclude(self, results: list[LinearResult], X: Any) -> None:
         """Warn if the worst machine did not converge; it cannot if rows have infinite lengths."""
         last = worst(results)
@@ -145,12 +145,4 @@ class LinearMachine(BaseEstimator):
     @finite_values
     def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coef = self.coef_.reshape(len(self.intercept_), -1)
-        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        return self.values_of(self.new_rows(X))

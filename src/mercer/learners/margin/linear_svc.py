@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import encode_classes, finite_fit, weigh_classes
+from mercer.learners.base import (
+    OutputClassifier,
+    drawn_seed,
+    encode_classes,
+    finite_fit,
+    weigh_classes,
+)
 from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
 from mercer.solvers.linear import (
     ClassDual,
@@ -22,11 +26,11 @@ from mercer.solvers.linear import (
     LinearRows,
     solve_lasso,
 )
-from mercer.threads import fitting
+from mercer.threads import fitting, forget
 
 
 @estimator
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(OutputClassifier, LinearMachine):
     r"""Linear support vector classification, for many samples and many columns.
 
     For two classes, labelled y = ±1, minimise
@@ -51,7 +55,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (classes, d)
-        In X's dtype.
+        Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,) or (classes,)
     classes_, n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
     objective_ : float
@@ -93,36 +97,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     penalty: str = "l2"
     loss: str = "squared_hinge"
     _: KW_ONLY
-    dual: bool | str = "auto"
-    tol: float = 1e-4
-    C: float = 1.0
     multi_class: str = "ovr"
-    fit_intercept: bool = True
     intercept_scaling: float = 1
     class_weight: Any = None
-    verbose: Any = 0
-    random_state: Any = None
-    max_iter: int = 1000
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
-        """Fit to samples X and class labels y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are not converted; CSR is not copied.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, two parameters cannot be used together, y has only one
-            class, or X, y and the weights do not match.
-        """
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters(
             penalty=("l2", "l1"),
             loss=("squared_hinge", "hinge"),
@@ -139,10 +120,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 raise ValueError(
                     "penalty='l1' is not supported with dual=True: give dual=\"auto\" or False."
                 )
-        X, y, w = self._samples(X, y, sample_weight, numeric=False)
+        forget(self)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, codes = encode_classes(y)
         weighted = w if self.class_weight is None else weigh_classes(self.class_weight, y, w)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         own, others = self.C * weighted, self.C * (weighted if len(self.classes_) == 2 else w)
         if whole:
             results, W = self._fit_together(X, codes, own, seed)
@@ -194,19 +176,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
         return results, results[0].coef.reshape(k, -1)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """x w + intercept for each row: shape (n,) for two classes, (n, classes) for more.
-
-        For two classes, positive values mean ``classes_[1]``.
-        """
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row of X, shape (n,)."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self._values(X)
 
     def sparsify(self) -> LinearSVC:
         """Store ``coef_`` as a CSR matrix, to save memory if most weights are 0 (penalty l1)."""

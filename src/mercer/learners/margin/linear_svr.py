@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit
+from mercer.learners.base import drawn_seed, finite_fit
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
-from mercer.threads import fitting
+from mercer.threads import fitting, forget
 
 
 @estimator
@@ -33,7 +32,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     Attributes
     ----------
     coef_ : ndarray of shape (d,)
-        In X's dtype.
+        Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,)
     n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
     objective_, dual_gap_, converged_, solver_ : as in `LinearSVC`
@@ -60,40 +59,18 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     _: KW_ONLY
     epsilon: float = 0.0
-    tol: float = 1e-4
-    C: float = 1.0
     loss: str = "epsilon_insensitive"
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
-    dual: bool | str = "auto"
-    verbose: Any = 0
-    random_state: Any = None
-    max_iter: int = 1000
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Fit to samples X and targets y.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            float32 and float64 are not converted; CSR is not copied.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or X, y and the weights do not match.
-        """
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters(loss=("epsilon_insensitive", "squared_epsilon_insensitive"))
-        X, y, w = self._samples(X, y, sample_weight, numeric=True)
+        forget(self)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=True)
         rows = self._rows(X, w > 0, 1)
         squared = self.loss == "squared_epsilon_insensitive"
         dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         results = self._run([lambda: self._solver(seed).solve(rows, dual)])
         self._store(results, results[0].coef[None], X.dtype)
         self.coef_ = self.coef_[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
     Method,
@@ -42,11 +43,11 @@ from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
 
-METHODS = get_args(Method)  # of calibration
+METHODS = get_args(Method)  # methods of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
 TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
-MANY_PAIRS = 10  # with so many pairs, machines stop within the tolerance and are not made exact
+MANY_PAIRS = 10  # with this many pairs, machines stop within the tolerance and are not made exact
 
 
 def _with_probability(learner: ManyClasses) -> bool:
@@ -57,6 +58,7 @@ def _with_probability(learner: ManyClasses) -> bool:
     )
 
 
+@estimator
 class ManyClasses(ClassifierMixin, SupportVectorMachine):
     """Abstract: what SVC and NuSVC share; they differ in the dual of a pair.
 
@@ -77,11 +79,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
     """
 
-    probability: bool | str
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
-    multi_class: str
+    _: KW_ONLY
+    probability: bool | str = False
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    multi_class: str = "ovo"
 
     @abstractmethod
     def _penalties(self, w: np.ndarray) -> np.ndarray:

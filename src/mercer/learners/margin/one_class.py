@@ -53,22 +53,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-3
     nu: float = 0.5
-    shrinking: bool = True
-    cache_size: float = 200
-    verbose: Any = False
-    max_iter: int = -1
-    warm_start: bool = False
-    solver: Any = "auto"
-    rank: int | None = None
-    random_state: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     path_parameter = "nu"
 

@@ -1,14 +1,15 @@
-"""What all support vector machines share: solver, support vectors, certificate, predictions.
+"""What support vector machines have in common: solver, support vectors, certificate, predictions.
 
-`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py) and
-OneClassSVM (one_class.py). A subclass defines its dual problems; this class chooses the Gram
-operator, solves the problems and keeps what predictions need.
+`SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py),
+KernelQuantileRegression (quantiles.py) and OneClassSVM (one_class.py). A subclass defines its dual
+problems; this class chooses the Gram operator, solves the problems and keeps what predictions need.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,12 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import (
-    GramOperator,
-    LowRankGram,
-    in_single_precision,
-)
-from mercer.kernels import Kernel
+from mercer.estimator import estimator
+from mercer.gram import GramOperator, LowRankGram, in_single_precision
 from mercer.learners.base import (
     LIMITS,
     FitPath,
@@ -37,13 +34,14 @@ from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
-MOST_ROUNDS = 10_000  # of the solver, if max_iter is -1
+MOST_ROUNDS = 10_000  # most rounds of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
 CONTINUED = "A fit with warm_start=True can be continued"
 
 
+@estimator
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.
 
@@ -73,33 +71,31 @@ class SupportVectorMachine(KernelLearner, ABC):
     solver : {"auto", "exact", "low_rank"} or solver value
         "low_rank" replaces K by a factor of ``rank`` columns; "auto" does so for 200,000 rows or
         more. A value, with ``solve(K, problem, alpha) -> SmoResult`` for a `DualProblem`, solves
-        on K itself; its ``tol`` is read in the place of the learner's, and ``max_iter``,
+        on K itself; its ``tol`` replaces that of the learner, and ``max_iter``,
         ``shrinking`` and ``verbose`` are not read.
     rank : int, optional
         Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
     """
 
-    gamma: float | str
-    degree: int
-    coef0: float
-    tol: float
-    shrinking: bool
-    verbose: bool | int
-    max_iter: int
-    warm_start: bool
-    solver: Any
-    rank: int | None
-    random_state: Any
-    _n_support: np.ndarray
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    verbose: Any = False
+    max_iter: int = -1
+    warm_start: bool = False
+    solver: Any = "auto"
+    rank: int | None = None
+    random_state: Any = None
+
+    needs_symmetry = True
+    _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:
-        """Make the object that fits share if they differ only in ``path_parameter``.
-
-        Parameters
-        ----------
-        values : list
-            The values of ``path_parameter``, in the order of the fits.
-        """
         return WarmStarts(self, values)
 
     @abstractmethod
@@ -160,10 +156,6 @@ class SupportVectorMachine(KernelLearner, ABC):
         check_solver(self.solver, SOLVERS, ["tol"])
         if self.rank is not None and not (is_whole(self.rank) and self.rank >= 1):
             raise ValueError(f"rank={self.rank!r}: give a positive number of centres, or None.")
-
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
 
     @abstractmethod
     def _bounds(self, training: Training) -> np.ndarray:
@@ -348,9 +340,6 @@ class SupportVectorMachine(KernelLearner, ABC):
         check_is_fitted(self)
         return self._n_support
 
-    def _linear_weights(self) -> np.ndarray:
-        return np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
-
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, only for ``kernel="linear"``; a read-only array."""
@@ -358,7 +347,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         if not (self.kernel == "linear" if fitted is None else fitted.linear):
             raise AttributeError('coef_ is only available with kernel="linear".')
         check_is_fitted(self)
-        weights = self._linear_weights()
+        weights = np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
         weights.flags.writeable = False
         return weights
 

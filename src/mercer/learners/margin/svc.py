@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from mercer.learners.margin.many_classes import ManyClasses
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
 
-SHARPENED = 3  # at most so many times NuSVC solves again with a smaller tolerance
+SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
 
 
@@ -78,26 +77,6 @@ class SVC(ManyClasses):
 
     _: KW_ONLY
     C: float = 1.0
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    probability: Any = False
-    tol: float = 1e-3
-    cache_size: float = 200
-    class_weight: Any = None
-    verbose: Any = False
-    max_iter: int = -1
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
-    random_state: Any = None
-    multi_class: str = "ovo"
-    warm_start: bool = False
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     path_parameter = "C"
 
@@ -145,26 +124,6 @@ class NuSVC(ManyClasses):
 
     _: KW_ONLY
     nu: float = 0.5
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    probability: Any = False
-    tol: float = 1e-3
-    cache_size: float = 200
-    class_weight: Any = None
-    verbose: Any = False
-    max_iter: int = -1
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
-    random_state: Any = None
-    multi_class: str = "ovo"
-    warm_start: bool = False
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     path_parameter = "nu"
 

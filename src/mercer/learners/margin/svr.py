@@ -94,23 +94,8 @@ class SVR(_SupportVectorRegressor):
     """
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-3
     C: float = 1.0
     epsilon: float = 0.1
-    shrinking: bool = True
-    cache_size: float = 200
-    verbose: Any = False
-    max_iter: int = -1
-    warm_start: bool = False
-    solver: Any = "auto"
-    rank: int | None = None
-    random_state: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     path_parameter = "C"
 
@@ -157,21 +142,6 @@ class NuSVR(_SupportVectorRegressor):
     _: KW_ONLY
     nu: float = 0.5
     C: float = 1.0
-    kernel: Any = "rbf"
-    degree: float = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    tol: float = 1e-3
-    cache_size: float = 200
-    verbose: Any = False
-    max_iter: int = -1
-    warm_start: bool = False
-    solver: Any = "auto"
-    rank: int | None = None
-    random_state: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     path_parameter = "C"
 

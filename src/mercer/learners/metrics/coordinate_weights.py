@@ -17,16 +17,11 @@ from sklearn.utils import check_random_state
 from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
 from mercer.estimator import estimator
 from mercer.gram import Place
-from mercer.learners.base import (
-    check_count,
-    check_seed,
-    check_targets,
-    remember_columns,
-)
+from mercer.learners.base import Placed, check_count, check_seed, check_targets, remember_columns
 from mercer.samples import kind_named
-from mercer.threads import count_jobs, fitting, forget
+from mercer.threads import fitting, forget
 
-FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # of a weight, or of the mean weight where it is 0
+FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # tried for a weight, or for the mean weight if it is 0
 
 
 class WeightedTerms(NamedTuple):
@@ -58,7 +53,7 @@ def weighted_terms(
 ) -> WeightedTerms:
     """Encode at most ``most`` rows, drawn at random, and the weights of a distance on them.
 
-    Weights that are not given make all terms alike in the mean.
+    If no weights are given, all terms count equally on average.
     """
     if not isinstance(distance, Distance):
         raise TypeError(f"distance={distance!r}: give a distance, such as Minkowski(2).")
@@ -87,7 +82,7 @@ def weighted_terms(
 
 
 @estimator
-class CoordinateDescentWeights(BaseEstimator):
+class CoordinateDescentWeights(Placed, BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
     One weight after the other takes the best of some values; a weight of 0 leaves a feature out.
@@ -95,23 +90,23 @@ class CoordinateDescentWeights(BaseEstimator):
     Parameters
     ----------
     distance : Distance, default=None
-        Minkowski with p < inf, `Match` or `Mixed`, whose weights are where the descent starts;
-        where it has none, they make all features alike in the mean. None: Minkowski(2).
+        Minkowski with p < inf, `Match` or `Mixed`. The descent starts with its weights; if it has
+        none, with weights for which all features count equally on average. None: Minkowski(2).
     n_neighbors : int, default=5
     max_iter : int, default=10
         Most rounds over all weights.
     max_samples : int, default=2000
-        Of more rows so many, drawn at random, judge the weights: the distances of all their pairs
-        are held.
+        If there are more rows, the weights are judged on this many, drawn at random. The distances
+        of all their pairs are kept in memory.
     random_state : int, RandomState or None
-        Of ``max_samples``.
+        Seed for drawing ``max_samples`` rows.
 
     Attributes
     ----------
     weights_ : ndarray of shape (d,)
-        With a mean of 1.
+        The weights, divided by their mean.
     distance_ : Distance
-        With these weights, for ``metric=`` of any learner.
+        The distance with these weights, for ``metric=`` of any learner.
     error_ : float
         The leave-one-out error: the share of wrong rows for classes (ties between classes count in
         part), the mean squared error for numbers.
@@ -145,9 +140,9 @@ class CoordinateDescentWeights(BaseEstimator):
     _: KW_ONLY
     max_iter: int = 10
     max_samples: int = 2000
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
+
+    fitted_by = "distance_"
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
@@ -156,7 +151,7 @@ class CoordinateDescentWeights(BaseEstimator):
         for name in ("n_neighbors", "max_iter", "max_samples"):
             check_count(name, getattr(self, name), optional=False)
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
+        _ = self.place  # which checks its parameters
         distance = Minkowski(2) if self.distance is None else self.distance
         problem = weighted_terms(
             X, y, distance, self.n_neighbors, self.max_samples, self.random_state, self.memory,
@@ -206,9 +201,6 @@ class CoordinateDescentWeights(BaseEstimator):
             len(D), self.n_neighbors, self.n_jobs,
         )  # fmt: skip
         return [float(problem.answers.errors(nearest).mean()) for nearest in found]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "distance_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

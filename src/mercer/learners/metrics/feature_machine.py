@@ -50,8 +50,8 @@ from mercer.threads import blas_limit, count_jobs, fitting
 SOLVERS = ("auto", "cholesky", "low_rank")
 METRICS = ("auto", "diagonal", "full")
 FEWEST_ROWS = 20  # with fewer different rows nothing is learnt, and all of them choose the penalty
-SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and what stands beside
-FOLDS = 5  # that stand for leaving out one row, where the solver is a value
+SQUARES = 48  # bytes for each pair of learning rows: K, its factor, slopes and temporary arrays
+FOLDS = 5  # folds that replace leaving out one row, if the solver is a value
 ROWS = 64  # bytes for each entry of the learning rows
 
 
@@ -76,14 +76,14 @@ class FeatureMachine(KernelLearner):
     steps : int >= 0
         Most steps of learning; it ends with the first one that gains less than a fiftieth.
     learning_rows : int
-        The metric is learnt on at most so many different rows, drawn at random, and judged on at
+        The metric is learnt on at most this many different rows, drawn at random, and judged on at
         most as many others. A diagonal metric needs 300 rows, a full one 600 to 1,200.
     solver : {"auto", "cholesky", "low_rank"} or solver value
         Solver of the machine for all rows. "cholesky" is exact; "low_rank" restricts f to ``rank``
         centres; "auto" is exact up to 20,000 rows where K and its factor fit ``memory``. A value
         is one for `KernelRidge`; probabilities then come from five folds.
     rank : int, optional
-        Centres of the low-rank machine; None means 2000, or fewer where ``memory`` holds fewer.
+        Centres of the low-rank machine; None means 2000, or fewer if ``memory`` is too small.
     random_state : int, RandomState or None
         Seed for choosing the rows that the metric is learnt on, and the centres.
     """
@@ -98,12 +98,11 @@ class FeatureMachine(KernelLearner):
     learning_rows: int = 1200
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
 
     #: the form of the kernel; what it is for the training samples is learnt
     kernel = ExponentialPower()
+    fitted_by = "residual_"
     intercept_: np.ndarray = field(init=False)
 
     @abstractmethod
@@ -124,7 +123,7 @@ class FeatureMachine(KernelLearner):
         return Training(training.X[rows], y[rows], weights, training.rows[rows], training.shape)
 
     def _learn(self, training: Training, Y: np.ndarray) -> None:
-        """Set ``kernel_`` and what is known of it."""
+        """Set ``kernel_`` and the attributes that describe it."""
         d = training.X.shape[1]
         forms = self._forms(d)
         m = self._affordable_rows(training.X, forms)
@@ -220,9 +219,6 @@ class FeatureMachine(KernelLearner):
         """Outputs for new samples, (n, outputs)."""
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "residual_" in vars(self)  # which is stored last of what predictions need
-
     # --- parameters -------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -250,7 +246,7 @@ class FeatureMachine(KernelLearner):
         check_solver(self.solver, SOLVERS, ["penalty"])
 
     def _forms(self, d: int) -> list[Form]:
-        """Those of `FORMS` that the parameters leave, with the power that is asked for."""
+        """The forms that the parameters allow, with the given power."""
         norms = (1, 2) if self.norm == "auto" else (self.norm,)
         kinds = {"auto": (False, True), "diagonal": (False,), "full": (True,)}[self.metric]
         if self.metric == "auto" and not 1 < d <= FULL_COLUMNS:
@@ -261,7 +257,7 @@ class FeatureMachine(KernelLearner):
         return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
 
     def _affordable_rows(self, X: Any, forms: list[Form]) -> int:
-        """``learning_rows``, or as many as there are, or as ``memory`` has room for."""
+        """``learning_rows``, or fewer if there are fewer rows or ``memory`` holds fewer."""
         d, full = X.shape[1], any(form.full for form in forms)
         at_once = min(len(forms), count_jobs(self.n_jobs))
 
@@ -290,9 +286,6 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     standard deviation. Columns that matter little shrink; a full W finds the directions that
     matter.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
     metric_ : ndarray of shape (d,) or (d, d)
@@ -309,12 +302,12 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     step_ : int
         The step that was kept.
     dual_coef_ : ndarray of shape (n, outputs)
-        Of the different rows of positive weight, or of the centres, in random order.
+        Coefficients of the different rows of positive weight, or of the centres, in random order.
     intercept_ : ndarray of shape (outputs,)
     X_fit_ : ndarray or sparse matrix
         The samples that ``dual_coef_`` belongs to.
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words.
+        Descriptions of the solver and of the Gram matrix.
     residual_ : float
         Certificate: backward error ("cholesky") or relative residual ("low_rank").
 
@@ -371,16 +364,13 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
     All classes share one kernel, one metric and one factorisation, so that many classes cost
-    hardly more than two.
-
-    Parameters
-    ----------
+    little more than two.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     calibration_ : function
-        From the outputs, a score for each class, to probabilities.
+        Makes probabilities from the scores of the classes.
     metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_,
     intercept_, X_fit_, solver_, gram_, residual_
         As in `FeatureMachineRegressor`, with one output for each class, or one for two classes.
@@ -401,6 +391,8 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     >>> model.predict_proba(X[:1]).shape
     (1, 2)
     """
+
+    fitted_by = "calibration_"
 
     @fitting
     @finite_fit
@@ -435,10 +427,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "calibration_" in vars(self)
-
 
 def _scores(outputs: np.ndarray) -> np.ndarray:
-    """A score for each class, (n, classes), from outputs of which two classes share one."""
+    """A score for each class, (n, classes); two classes share one output."""
     return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs

@@ -27,11 +27,11 @@ MOVES = ((0, -1), (0, 1), (1, 0), (-1, 0))  # in the grid of both
 FINER, FINER_STEPS = 10**0.5, 6  # factors of λ that are tried at the end, up and down
 GAIN = 0.98  # a step that leaves more than this share of the error is the last one
 FARTHEST = 1e9  # deviations from the mean
-SMALLEST_DEVIATION = 1e-150  # of a column
+SMALLEST_DEVIATION = 1e-150  # standard deviation of a column, below which it counts as constant
 FULL_GAIN = (
     0.75  # a full metric is kept if its error is less than that of a diagonal one times this
 )
-FULL_COLUMNS = 400  # with more columns a full metric is not tried without being asked for
+FULL_COLUMNS = 400  # with more columns, a full metric is only tried if metric="full" is given
 
 
 class Form(NamedTuple):
@@ -63,7 +63,7 @@ class FeatureMetric:
     Attributes
     ----------
     kernel : ExponentialPower
-        With the learnt map as its metric, for the columns of X as they were given.
+        The kernel whose metric is the learnt map, for the columns of X as they were given.
     penalty : float
         λ. Fits to more rows need the same one, as the noise of a Gaussian process is the same.
     error : float
@@ -172,7 +172,7 @@ def learn_metric(
     a choice, like a bandwidth. A step solves about 5 to 12 systems of the learning rows m, O(m³)
     each, and O(m² d outputs) for the gradients: 0.2 to 0.5 s for 1,200 rows on one core. BLAS has
     one thread: the factorisations are so small that two threads gain a third when nothing else
-    runs, and were 50 times slower beside other processes. Memory: about 6 m² floats.
+    runs, and were 50 times slower when other processes were running. Memory: about 6 m² floats.
 
     References
     ----------
@@ -191,7 +191,7 @@ def learn_metric(
     held = n // 5 if held is None else held
     w = np.ones(n) if weights is None else np.asarray(weights, np.float64)
     origin, scale = _location_and_scale(X, w)
-    # a row of hardly any weight may be so far away that float32 has no square of it
+    # a row of almost no weight may be so far away that its square overflows in float32
     U = np.clip((X - origin) * scale, -FARTHEST, FARTHEST).astype(np.float32)
     problem = _Problem(U, _unit_targets(Y, w, n - held), w, n - held, form)
     bandwidths = BANDWIDTHS if bandwidth == "auto" else (float(bandwidth),)
@@ -320,7 +320,7 @@ class _Problem:
         return G
 
     def _strips(self, outputs: int) -> Iterator[slice]:
-        """As many outputs at once as their gradients take no more memory than K."""
+        """Parts of the outputs whose gradients take no more memory than K."""
         most = max(1, self.U.shape[0] // self.U.shape[1])
         return (slice(s, s + most) for s in range(0, outputs, most))
 

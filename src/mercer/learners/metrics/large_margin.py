@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import check_count
 from mercer.learners.metrics.linear_metric import LinearMetric
 from mercer.samples import is_number
-from mercer.threads import fitting
 
 
 @estimator
@@ -47,7 +46,7 @@ class LargeMarginNeighbours(LinearMetric):
     Notes
     -----
     A step costs O(n² (d + n_components + n_neighbors)) operations; n x n matrices are never held.
-    Columns should be scaled alike first. In a class with fewer rows all others are targets.
+    Columns should have similar scales. In a class with fewer rows all others are targets.
 
     References
     ----------
@@ -70,17 +69,13 @@ class LargeMarginNeighbours(LinearMetric):
     init: Any = "auto"
     max_iter: int = 50
     tol: float = 1e-5
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
 
-    @fitting
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn A from vectors X (n) and classes y (n,)."""
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_count("n_neighbors", self.n_neighbors, optional=False)
         if not (is_number(self.push) and 0 < self.push < 1):
             raise ValueError(f"push={self.push!r}: give a number in (0, 1).")
-        return self._learn(X, y)
 
     def _prepare(self, X: np.ndarray, y: np.ndarray) -> None:
         """Find the targets of each row, (n, k); a row itself stands for one that is missing."""

@@ -22,15 +22,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, squared_euclidean
-from mercer.gram import Place
-from mercer.learners.base import check_count, check_labels, check_positive, check_seed
-from mercer.threads import count_jobs, forget, ordered_map, raise_if_stopped
+from mercer.learners.base import Placed, check_count, check_labels, check_positive, check_seed
+from mercer.threads import count_jobs, fitting, forget, ordered_map, raise_if_stopped
 
 INITS = ("auto", "pca", "lda", "identity", "random")
 STRIP = 512  # rows at a time, at most
 
 
-class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, BaseEstimator):
     """Abstract: a transformer x -> A x that is learnt from classes.
 
     Parameters
@@ -52,9 +51,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     init: Any
     max_iter: int
     tol: float
-    memory: Any
-    n_jobs: Any
     random_state: Any
+
+    fitted_by = "components_"
 
     @abstractmethod
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
@@ -78,10 +77,11 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _prepare(self, X: np.ndarray, y: np.ndarray) -> None:
         """What the loss needs before the first step."""
 
-    def _learn(self, X: Any, y: Any) -> Self:
-        """Learn ``components_``; X and y as the user gave them."""
+    @fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn A from vectors X (n) and classes y (n,)."""
+        self._check_parameters()
         forget(self)
-        self._check_common()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -96,8 +96,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         start = self._start(X, codes)
         self._prepare(X @ start.T, codes)
         shape, n = start.shape, len(X)
-        place = Place(self.memory, self.n_jobs)
-        room = place.budget(8 * 6 * STRIP * n * place.jobs)
+        room = self.place.budget(8 * 6 * STRIP * n * self.place.jobs)
         step = int(np.clip(room // (8 * 6 * n * count_jobs(self.n_jobs)), 1, STRIP))
 
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -135,7 +134,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"{type(self).__name__} took all {self.max_iter} steps, with a loss of "
                 f"{self.loss_:.4g}: give a larger max_iter, or a larger tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return self
 
@@ -145,20 +144,16 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "components_" in vars(self)
-
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def _check_common(self) -> None:
+    def _check_parameters(self) -> None:
         check_count("n_components", self.n_components)
         check_count("max_iter", self.max_iter, optional=False)
         check_positive("tol", self.tol)
         check_seed(self.random_state)
-        count_jobs(self.n_jobs)
-        Place(self.memory, self.n_jobs)  # which checks them
+        _ = self.place  # which checks its parameters
         if isinstance(self.init, str) and self.init not in INITS:
             raise ValueError(
                 f"init={self.init!r}: give one of {list(INITS)}, or a matrix of shape "

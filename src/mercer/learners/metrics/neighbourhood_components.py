@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from mercer.estimator import estimator
 from mercer.learners.metrics.linear_metric import LinearMetric
-from mercer.threads import fitting
 
 
 @estimator
@@ -19,28 +18,19 @@ class NeighbourhoodComponents(LinearMetric):
     .. math:: \max_A \sum_i \sum_{j: y_j = y_i} p_{ij}, \quad
         p_{ij} = \frac{\exp(-\|A (x_i - x_j)\|^2)}{\sum_{l \ne i} \exp(-\|A (x_i - x_l)\|^2)}.
 
-    The parameters of scikit-learn's NeighborhoodComponentsAnalysis mean what they mean there.
-
-    Parameters
-    ----------
+    Parameters of scikit-learn's NeighborhoodComponentsAnalysis have the same meaning here.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, d)
-        A.
-    distance_ : MappedMinkowski
-        :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
-    classes_ : ndarray
+    components_, distance_, classes_, n_iter_, converged_, n_features_in_
+        As in `LargeMarginNeighbours`.
     loss_ : float
         Minus the expected number of rows whose neighbour has the same class.
-    n_iter_ : int
-    converged_ : bool
-    n_features_in_ : int
 
     Notes
     -----
     A step costs O(n² (d + n_components)) operations; n x n matrices are never held. Columns should
-    be scaled alike first.
+    have similar scales.
 
     References
     ----------
@@ -61,14 +51,7 @@ class NeighbourhoodComponents(LinearMetric):
     init: Any = "auto"
     max_iter: int = 50
     tol: float = 1e-5
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
     random_state: Any = None
-
-    @fitting
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn A from vectors X (n) and classes y (n,)."""
-        return self._learn(X, y)
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
         own = np.arange(len(rows)), rows

@@ -20,7 +20,7 @@ class NoiseFeatures:
     Attributes
     ----------
     names : list of str
-        Of the features; for `Mixed`, of its parts.
+        Names of the features; for `Mixed`, of its parts.
     error : float
         Leave-one-out error with all features: the share of wrong rows for classes, the mean squared
         error for numbers.
@@ -81,11 +81,12 @@ def noise_features(
     y : array-like of shape (n,)
         Classes or numbers.
     distance : Distance, optional
-        Minkowski with p < inf, `Match` or `Mixed`. Where it has no weights, all features are alike
-        in the mean. None: Minkowski(2).
+        Minkowski with p < inf, `Match` or `Mixed`. If it has no weights, all features count equally
+        on average. None: Minkowski(2).
     n_neighbors : int, default=5
     max_samples : int, default=2000
-        Of more rows so many, drawn at random, are used: the distances of all their pairs are held.
+        If there are more rows, this many are used, drawn at random: the distances of all their
+        pairs are kept in memory.
     memory : int, str or None
     n_jobs : int or None
     random_state : int, RandomState or None
@@ -97,8 +98,8 @@ def noise_features(
     Notes
     -----
     The distances without feature j are D - w_j t_j, so that it costs d passes over n² distances.
-    Of two features that tell the same, each seems to be noise while the other is there: leave one
-    out and ask again.
+    If two features contain the same information, each of them looks like noise while the other is
+    there: leave one out and call this function again.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def noise_features(
 
 
 def _names(X: Any, distance: Distance, count: int) -> list[str]:
-    """Of the terms: columns, or the columns of each part."""
+    """Names of the terms: columns, or the columns of each part."""
     groups = [columns for _, columns in distance.column_groups()]
     if groups:
         return [", ".join(str(c) for c in columns) for columns in groups]

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import check_count, check_flag, finite_fit, finite_values
+from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import is_number
 from mercer.threads import fitting
@@ -52,9 +52,10 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     Parameters
     ----------
     n_neighbors : int >= 1, default=20
-        k. Of fewer rows all others are neighbours, with a warning.
+        k. If there are fewer rows, all others are neighbours, with a warning.
     contamination : "auto" or float in (0, 0.5], default="auto"
-        The share of the training rows that are outliers. "auto": those of a factor above 1.5.
+        The share of the training rows that are outliers. "auto" means those with a factor above
+        1.5.
     novelty : bool, default=False
         Whether new samples are judged (``predict``, ``score_samples`` and ``decision_function``),
         instead of the training rows (``fit_predict``).
@@ -62,13 +63,12 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     Attributes
     ----------
     negative_outlier_factor_ : ndarray of shape (n,)
-        -LOF of the training rows.
+        The value -LOF of each training row.
     n_neighbors_ : int
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
@@ -90,15 +90,10 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     n_neighbors: int = 20
     _: KW_ONLY
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
     contamination: Any = "auto"
     novelty: bool = False
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
+
+    fitted_by = "offset_"
 
     @fitting
     @finite_fit
@@ -124,8 +119,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         self.negative_outlier_factor_ = -self._ratios(self._density, indices)
         if not np.isfinite(self.negative_outlier_factor_).all():
             raise FloatingPointError("a sum of distances is not finite")
-        automatic, offset = isinstance(self.contamination, str), USUAL
-        if not automatic:
+        offset = USUAL
+        if not is_auto(self.contamination):
             share = 100.0 * self.contamination
             offset = float(np.percentile(self.negative_outlier_factor_, share))
         if self.negative_outlier_factor_.min() < -1e7 and not self.novelty:
@@ -137,9 +132,6 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
             )
         self.offset_ = offset
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "offset_" in vars(self)
 
     def _neighbours(self, Z: Any) -> tuple[np.ndarray, np.ndarray]:
         distances, indices = self.nearest(Z, self.n_neighbors_)
@@ -154,8 +146,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_flag("novelty", self.novelty)
         share = self.contamination
-        automatic = isinstance(share, str) and share == "auto"
-        if not (automatic or (is_number(share) and 0 < share <= 0.5)):
+        if not (is_auto(share) or (is_number(share) and 0 < share <= 0.5)):
             raise ValueError(f'contamination={share!r}: give "auto" or a number in (0, 0.5].')
 
     def _densities(self, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import Neighbourhoods, Weighing
 from mercer.threads import ordered_map
 
-ALL = 25  # up to so many neighbours every number is tried, then about every tenth more
+ALL = 25  # up to this many neighbours each number is tried, beyond it about 10% more each time
 LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
 WIDTHS = 12
 STRIP = 1024  # rows whose answers are compared at a time, at most
@@ -43,7 +43,7 @@ def some_widths(distances: np.ndarray) -> list[float]:
     Parameters
     ----------
     distances : ndarray of shape (n, k)
-        Of the nearest rows of each row, ascending.
+        Distances from each row to its nearest rows, ascending.
     """
     positive = np.where(distances > 0, distances, np.inf).min(axis=1)
     positive = positive[np.isfinite(positive)].astype(np.float64)
@@ -66,12 +66,12 @@ def left_out_scores(
     Parameters
     ----------
     found : Neighbourhoods
-        Of the training rows, none of which is its own neighbour.
+        Neighbours of the training rows; no row is its own neighbour.
     targets : Classes or Numbers
     weighings : sequence of Weighing
     numbers : sequence of int
     weights : ndarray of shape (n,) or None
-        Of the rows, as those that are left out.
+        Weights of the rows that are left out.
 
     Notes
     -----

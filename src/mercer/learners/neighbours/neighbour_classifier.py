@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
-from mercer.learners.neighbours.class_columns import ClassColumns
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
+from mercer.learners.neighbours.predictor import ClassColumns
 from mercer.threads import fitting
 
 
@@ -38,18 +38,17 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         k, of each width, or of each pair (k, width).
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
     -----
-    Of equally near rows those of smaller index are the neighbours. Of classes with equal votes the
-    first in the order of ``classes_`` wins, and of equal scores those of the smallest width, then
-    of the smallest k. Where a window is empty, or a function gives weight 0 to all, the nearest row
-    decides. A row of weight 2 is two neighbours; leave-one-out leaves it out with all of its
-    weight. Predictions cost one search; without ``n_neighbors``, q n distances.
+    If rows are equally near, those with the smallest index are the neighbours. If classes have
+    equal votes, the first one in the order of ``classes_`` wins. If scores are equal, the smallest
+    width wins, then the smallest k. If a window is empty, or a function gives weight 0 to all rows,
+    the nearest row decides. A row of weight 2 counts as two neighbours; leave-one-out leaves it out
+    with all of its weight. Predictions cost one search; without ``n_neighbors``, q n distances.
 
     See Also
     --------
@@ -73,18 +72,8 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     array([[0.17, 0.83]])
     """
 
-    n_neighbors: Any = 5
     _: KW_ONLY
-    weights: Any = "uniform"
-    width: Any = None
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
     class_weight: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -114,25 +103,10 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     @finite_values
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class in the votes of the neighbours.
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-
-        Returns
-        -------
-        ndarray of shape (q, n_classes), or a list of them for several outputs
-        """
         check_is_fitted(self)
         shares = [v / v.sum(axis=1, keepdims=True) for v in self._targets.split(self.sums(X))]
         return shares if self.outputs_2d_ else shares[0]
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.labels(self._answers(X))
-
-    @finite_values
-    def _answers(self, X: Any) -> np.ndarray:
-        return self._targets.answers(self.sums(X))
+        return self.labels(self._targets.answers(self.sums(X)))

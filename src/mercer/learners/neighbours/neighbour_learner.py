@@ -1,30 +1,33 @@
 """What all learners on neighbours share: the metric, the samples, the index and its questions.
 
-`NeighboursLearner` builds an index of `mercer.search` and asks it, and `CountSearch` answers who
-the k nearest are; who is within a radius is in radius_search.py. The distance and the samples are
-the part of `DistanceLearner`.
+`NeighboursLearner` builds an index of `mercer.search` and asks it, `CountSearch` answers who the k
+nearest are, and `RadiusSearch` who is within a radius. The distance and the samples are the part of
+`DistanceLearner`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, field
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, Training, check_count, effective_metric
-from mercer.samples import largest_column
+from mercer.samples import is_number, largest_column
 from mercer.search import Index, fit_index
 
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
-QUERIES, PAIRS = 256, 2**22  # queries at a time: at least so many, and about so many neighbours
+QUERIES, PAIRS = 256, 2**22  # fewest queries at a time, and about how many neighbours at a time
 
 
+@estimator
 class NeighboursLearner(DistanceLearner):
-    """Abstract: a learner that also has ``algorithm`` and ``leaf_size``; its ``fit`` calls
-    `make_training`, `make_index` and, at the end, `keep_index`.
+    """Abstract: a learner that searches with an index; its ``fit`` calls `make_training`,
+    `make_index` and, at the end, `keep_index`.
 
     Parameters
     ----------
@@ -33,12 +36,12 @@ class NeighboursLearner(DistanceLearner):
         their own size.
     """
 
-    algorithm: Any
-    leaf_size: int | None
-    p: Any
-    metric_params: Any
+    _: KW_ONLY
+    p: float = 2
+    leaf_size: int | None = None
 
-    index_: Index
+    fitted_by = "index_"
+    index_: Index = field(init=False)
 
     def make_index(self, training: Training) -> tuple[Index, str]:
         """An index of the training rows, and the name of its algorithm."""
@@ -57,9 +60,6 @@ class NeighboursLearner(DistanceLearner):
         self._rows = None if len(training.rows) == training.shape[0] else training.rows
         self.keep_samples(training.X)
         self.index_ = index
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "index_" in vars(self)
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -90,8 +90,8 @@ class NeighboursLearner(DistanceLearner):
         message = "a distance is not finite"
         if self.distance_.reads_missing:
             raise ValueError(
-                f"{message}: so many rows that have a known column in common are not there. Ask "
-                "for fewer neighbours, or fill missing numbers in."
+                f"{message}: there are too few rows that have a known column in common. Ask for "
+                "fewer neighbours, or fill missing numbers in."
             )
         if not self.distance_.reads.coordinates:
             raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
@@ -104,7 +104,7 @@ class NeighboursLearner(DistanceLearner):
         )
 
     def strips(self, n: int, k: int) -> Iterator[slice]:
-        """So many of n queries at a time that k neighbours of each fit ``memory``."""
+        """Parts of n queries that are so small that k neighbours of each query fit ``memory``."""
         wanted = max(QUERIES, PAIRS // k)
         step = max(1, min(wanted, self.place.budget(PAIR * k * wanted) // (PAIR * k)))
         for start in range(0, n, step):
@@ -141,7 +141,7 @@ class CountSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         n_neighbors : int, optional
             None: as the learner has it.
         return_distance : bool, default=True
@@ -151,12 +151,12 @@ class CountSearch(NeighboursLearner):
         distances : ndarray of shape (n, k)
             Ascending in each row; only with ``return_distance``.
         indices : ndarray of shape (n, k)
-            Of equally near rows the one of smaller index comes first.
+            If several rows are equally near, the one with the smallest index comes first.
 
         Raises
         ------
         ValueError
-            There are fewer than ``n_neighbors`` training rows, beside the row itself.
+            There are fewer than ``n_neighbors`` training rows, not counting the row itself.
         """
         check_is_fitted(self)
         Z = None if X is None else self.encode_new(X)
@@ -174,7 +174,7 @@ class CountSearch(NeighboursLearner):
         Parameters
         ----------
         X : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
         n_neighbors : int, optional
             None: as the learner has it.
         mode : {"connectivity", "distance"}, default="connectivity"
@@ -195,7 +195,104 @@ class CountSearch(NeighboursLearner):
         return int(k)
 
 
+class RadiusSearch(NeighboursLearner):
+    """Abstract: a learner that also has ``radius``."""
+
+    radius: Any
+
+    def radius_neighbors(
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
+    ) -> Any:
+        """All training rows within a distance of each row of X.
+
+        Parameters
+        ----------
+        X : samples, optional
+            None means the training rows; no row is its own neighbour.
+        radius : float >= 0, optional
+            None: as the learner has it.
+        return_distance : bool, default=True
+        sort_results : bool, default=False
+            Sort the rows by distance; otherwise they are sorted by index.
+
+        Returns
+        -------
+        distances : ndarray of shape (n,) of arrays
+            Only with ``return_distance``.
+        indices : ndarray of shape (n,) of arrays
+
+        Raises
+        ------
+        ValueError
+            The radius is not a number >= 0, or the results exceed ``memory``.
+        """
+        if sort_results and not return_distance:
+            raise ValueError(
+                "sort_results=True sorts by distance, so return_distance must be True as well."
+            )
+        distances, indices, starts = self._within(X, radius, sort_results)
+        split = _arrays(indices, starts)
+        return (_arrays(distances, starts), split) if return_distance else split
+
+    def radius_neighbors_graph(
+        self,
+        X: Any = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
+    ) -> sp.csr_array:
+        """The graph of the rows within a distance as sparse rows, one column for each training row.
+
+        Parameters
+        ----------
+        X : samples, optional
+            None means the training rows; no row is its own neighbour.
+        radius : float >= 0, optional
+            None: as the learner has it.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether an edge is 1 or the distance.
+        sort_results : bool, default=False
+            Sort the entries of a row by distance; otherwise they are sorted by index.
+        """
+        check_mode(mode)
+        distances, indices, starts = self._within(X, radius, sort_results)
+        values = distances if mode == "distance" else np.ones(len(indices))
+        return sp.csr_array((values, indices, starts), shape=(len(starts) - 1, self.n_samples_fit_))
+
+    def _within(
+        self, X: Any, radius: Any, by_distance: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        radius = self.radius if radius is None else radius
+        check_radius(radius)
+        Z = None if X is None else self.encode_new(X)
+        distances, indices, starts = self.index_.query_radius(Z, radius)
+        indices = self.given_rows(indices)
+        if by_distance:
+            queries = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            order = np.lexsort((indices, distances, queries))
+            distances, indices = distances[order], indices[order]
+        return distances, indices, starts
+
+
 def check_mode(mode: Any) -> None:
     """Raise an error if edges of this kind are unknown."""
     if mode not in ("connectivity", "distance"):
         raise ValueError(f'mode={mode!r}: give one of "connectivity" or "distance".')
+
+
+def check_radius(radius: Any) -> None:
+    """Raise an error if it is not a number >= 0."""
+    if not (is_number(radius) and radius >= 0):
+        raise ValueError(f"radius={radius!r}: give a number >= 0.")
+
+
+def _arrays(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """One array for each query, as an array of objects."""
+    parts = np.empty(len(starts) - 1, dtype=object)
+    parts[:] = np.split(values, starts[1:-1])
+    return parts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
-from mercer.learners.base import Training, check_count
+from mercer.estimator import estimator
+from mercer.learners.base import Training, check_count, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_choice import (
     left_out_scores,
     some_neighbours,
@@ -20,6 +22,7 @@ from mercer.learners.windows import window_sums
 from mercer.search import Index
 
 
+@estimator
 class NeighbourPredictor(Predictor, CountSearch):
     """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.
 
@@ -29,8 +32,8 @@ class NeighbourPredictor(Predictor, CountSearch):
         k. "auto" takes the one of the best leave-one-out score (R² in regression), up to 2 √n but
         200 at most. None means all rows, for a window of a known ``width``.
     weights : {"uniform", "distance", "rank"}, a window's name or callable
-        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; "rank" is
-        (k + 1 - i) / k; a window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
+        "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. "rank" is
+        (k + 1 - i) / k. A window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
         "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
         weights >= 0 for them.
     width : float > 0, "auto" or None
@@ -38,21 +41,21 @@ class NeighbourPredictor(Predictor, CountSearch):
         chosen by the leave-one-out score.
     """
 
-    width: Any
+    n_neighbors: Any = 5
+    _: KW_ONLY
+    width: Any = None
 
     # --- a fit ----------------------------------------------------------------------------------
 
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning, or none together."""
-        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
+        if not is_auto(self.n_neighbors):
             check_count("n_neighbors", self.n_neighbors)
         check_weighing(self.weights, self.width, self.n_neighbors)
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
-        """Build the index, choose what is to be chosen, and keep everything."""
         index, algorithm = self.make_index(training)
         self._targets, self._weights = targets, training.weights
-        auto_k, auto_width = (_is_auto(value) for value in (self.n_neighbors, self.width))
+        auto_k, auto_width = (is_auto(value) for value in (self.n_neighbors, self.width))
         k, width = self.n_neighbors, self.width
         if k is None and not index.exact:
             raise ValueError(
@@ -160,8 +163,8 @@ class NeighbourPredictor(Predictor, CountSearch):
             counts = np.where(missing, 0.0, 1.0 if counts is None else counts)
         return Neighbourhoods(distances, indices, counts)
 
+    @finite_values
     def sums(self, X: Any) -> np.ndarray:
-        """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
         Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)
@@ -196,7 +199,3 @@ class NeighbourPredictor(Predictor, CountSearch):
         if self._weights is not None:
             T *= self._weights[:, None]
         return window_sums(self.distance_, Z, X, T, self._rule, widths, reduce, place=self.place)
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"

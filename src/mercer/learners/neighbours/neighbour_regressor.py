@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.base import finite_values
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.learners.neighbours.predictor import NumberColumns
-from mercer.threads import fitting
 
 
 @estimator
@@ -22,24 +20,20 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
     can be chosen by leaving each row out, from one search.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
-    n_neighbors_, width_ : int or None, float or None
-        The values that were given or chosen.
+    n_neighbors_, width_
+        As in `KNeighborsClassifier`.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
     -----
-    Of equally near rows those of smaller index are the neighbours. Where a window is empty, the
-    nearest row decides. A row of weight 2 is two neighbours.
+    If rows are equally near, those with the smallest index are the neighbours. If a window is
+    empty, the nearest row decides. A row of weight 2 counts as two neighbours.
 
     Examples
     --------
@@ -48,26 +42,6 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     >>> model.predict([[0.4], [5.0]])
     array([ 5., 15.])
     """
-
-    n_neighbors: Any = 5
-    _: KW_ONLY
-    weights: Any = "uniform"
-    width: Any = None
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    metric: Any = "minkowski"
-    p: float = 2
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-
-    @fitting
-    @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self.check_parameters()
-        training = self.make_training(X, y, sample_weight)
-        self.learn(training, self.keep_numbers(training.y))
-        return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.learners.base import is_auto
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import is_number
 
@@ -46,7 +47,7 @@ class Weighing(NamedTuple):
     ----------
     weights : {"uniform", "distance", "rank"}, a window's name or callable
     width : float or None
-        Of a window; None is the distance to the (k + 1)-th neighbour.
+        Width of a window; None means the distance to the (k + 1)-th neighbour.
     """
 
     weights: str | Callable
@@ -63,7 +64,7 @@ class Weighing(NamedTuple):
         return not self.adaptive and self.weights != "rank"
 
     def reach(self, found: Neighbourhoods) -> int:
-        """So many of the nearest may have a weight that is not 0; at least one."""
+        """How many of the nearest may have a weight that is not 0; at least one."""
         m = found.distances.shape[1]
         if self.weights not in WINDOWS or self.weights == "gaussian" or self.width is None:
             return m
@@ -128,8 +129,7 @@ def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
             f"width={width!r} belongs to a window, but weights={weights!r}: leave width out, or "
             f"give weights as one of {', '.join(map(repr, WINDOWS))}."
         )
-    automatic = isinstance(width, str) and width == "auto"
-    if not (width is None or automatic or (is_number(width) and 0 < width < np.inf)):
+    if not (width is None or is_auto(width) or (is_number(width) and 0 < width < np.inf)):
         raise ValueError(f'width={width!r}: give a finite number > 0, "auto" or None.')
     if n_neighbors is None and width is None:
         raise ValueError(

@@ -1,17 +1,24 @@
-"""What predictions by a number of neighbours and by those within a radius have in common."""
+"""What predictions by a number of neighbours and by those within a radius have in common: the form
+of their answers, numbers or classes of one output or of several."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import column_or_1d
 
+from mercer.estimator import estimator
+from mercer.learners.base import Training, check_labels, finite_fit
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
-from mercer.learners.neighbours.neighbour_targets import Numbers
+from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
+from mercer.threads import fitting
 
 
+@estimator
 class Predictor(NeighboursLearner):
     """Abstract: a learner that also has ``weights``, and predicts from sums over neighbours.
 
@@ -19,9 +26,10 @@ class Predictor(NeighboursLearner):
     the targets, and calls `learn`. Then `sums` answers for new samples.
     """
 
-    weights: Any
+    _: KW_ONLY
+    weights: Any = "uniform"
 
-    _targets: Any
+    _targets: Any = field(init=False)
 
     @abstractmethod
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -50,12 +58,24 @@ class Predictor(NeighboursLearner):
         Parameters
         ----------
         X : samples, or None
-            None: the training rows, none of which is its own neighbour.
+            None means the training rows; no row is its own neighbour.
 
         Returns
         -------
         ndarray of shape (q,) or (q, outputs)
         """
+
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that have no meaning, or none together."""
+
+    @abstractmethod
+    def learn(self, training: Training, targets: Classes | Numbers) -> None:
+        """Build the index, choose what is to be chosen, and keep everything."""
+
+    @abstractmethod
+    def sums(self, X: Any) -> np.ndarray:
+        """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
 
     def queries(self, X: Any) -> Any:
         """New samples, encoded; or None for the training rows."""
@@ -63,21 +83,79 @@ class Predictor(NeighboursLearner):
             return self.encode_new(X)
         if self._rows is not None:
             raise ValueError(
-                "X=None asks for the training rows, some of which have weight 0 and were left out: "
+                "X=None means the training rows, but some of them have weight 0 and were left out: "
                 "give X."
             )
         return None
 
 
-class NumberColumns(MultiOutputMixin, RegressorMixin):
+class NumberColumns(MultiOutputMixin, RegressorMixin, Predictor):
     """Abstract: a regressor of one or more outputs."""
 
-    def keep_numbers(self, y: np.ndarray) -> Numbers:
-        """The targets as columns; keeps of what shape and precision they were."""
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight)
+        y = training.y
         self._one, self._dtype = y.ndim == 1, y.dtype.name
-        return Numbers(y.reshape(len(y), -1))
+        self.learn(training, Numbers(y.reshape(len(y), -1)))
+        return self
 
     def numbers(self, answers: np.ndarray) -> np.ndarray:
         """Answers (q, outputs) as y was: (q,) or (q, outputs)."""
         answers = answers.astype(self._dtype, copy=False)
         return answers[:, 0] if self._one else answers
+
+
+class ClassColumns(MultiOutputMixin, ClassifierMixin):
+    """Abstract: a classifier of one or more outputs. It sets ``classes_`` and ``outputs_2d_``."""
+
+    classes_: Any
+    outputs_2d_: bool
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> Any:
+        """The share of each class in the votes of the neighbours.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None means the training rows; no row is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q, n_classes), or a list of them for several outputs
+            Samples without neighbours have 1 for their outlier label, or 0 for all classes.
+        """
+
+    def check_classes(self, training: Training) -> Training:
+        """The training samples with their classes, (n,) or (n, outputs)."""
+        self.outputs_2d_ = training.y.ndim == 2 and training.y.shape[1] > 1
+        if not self.outputs_2d_:
+            training = training._replace(y=column_or_1d(training.y, warn=True))
+        check_labels(training.y)
+        return training
+
+    def keep_classes(self, y: np.ndarray, votes: np.ndarray | None = None) -> Classes:
+        """The classes as numbers, and how many votes each row has."""
+        Y = y if self.outputs_2d_ else y[:, None]
+        found = [np.unique(column, return_inverse=True) for column in Y.T]
+        levels = [classes for classes, _ in found]
+        self.classes_ = levels if self.outputs_2d_ else levels[0]
+        codes = np.column_stack([code for _, code in found])
+        return Classes(codes, [len(classes) for classes in levels], votes)
+
+    def levels(self) -> list[np.ndarray]:
+        """The classes of each output."""
+        return self.classes_ if self.outputs_2d_ else [self.classes_]
+
+    def labels(self, answers: np.ndarray) -> np.ndarray:
+        """Classes from their numbers (q, outputs): (q,) or (q, outputs)."""
+        columns = [c[code] for c, code in zip(self.levels(), answers.T)]
+        return np.column_stack(columns) if self.outputs_2d_ else columns[0]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

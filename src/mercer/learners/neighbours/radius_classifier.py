@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit, finite_values
-from mercer.learners.neighbours.class_columns import ClassColumns
+from mercer.learners.base import finite_fit
 from mercer.learners.neighbours.neighbour_targets import Classes
+from mercer.learners.neighbours.predictor import ClassColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
 from mercer.threads import fitting
 
@@ -28,30 +28,29 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     Parameters
     ----------
     outlier_label : label, "most_frequent", list of labels or None, default=None
-        The answer where no row within the radius counts; a list has one for each output. A label
-        that is no class of y has probability 0, with a warning. None: an error.
+        The answer for samples without neighbours; a list has one for each output. A label that is
+        not a class of y has probability 0, with a warning. None means an error.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
     outlier_label_ : list or None
-        For each output.
+        The label of outliers for each output.
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Raises
     ------
     ValueError
-        In predictions: samples without neighbours, and no ``outlier_label``.
+        A prediction has samples without neighbours, and there is no ``outlier_label``.
 
     Notes
     -----
-    Of classes with equal votes the first in the order of ``classes_`` wins. A row of weight 2 is
-    two neighbours.
+    If classes have equal votes, the first one in the order of ``classes_`` wins. A row of weight 2
+    counts as two neighbours.
 
     See Also
     --------
@@ -68,17 +67,8 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     ['de', 'en', '?']
     """
 
-    radius: float = 1.0
     _: KW_ONLY
-    weights: Any = "uniform"
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    p: float = 2
-    metric: Any = "minkowski"
     outlier_label: Any = None
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -116,18 +106,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
         return labels
 
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class in the votes of the rows within the radius.
-
-        Parameters
-        ----------
-        X : samples, or None
-            None: the training rows, none of which is its own neighbour.
-
-        Returns
-        -------
-        ndarray of shape (q, n_classes), or a list of them for several outputs
-            Outliers have 1 for their label, or 0 for all classes.
-        """
         votes, outliers = self._votes(X)
         shares = []
         for j, share in enumerate(self._targets.split(votes)):
@@ -157,7 +135,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     def _votes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The votes for each class of each output, and the samples without any."""
         check_is_fitted(self)
-        votes = self._finite_sums(X)
+        votes = self.sums(X)
         outliers = np.flatnonzero(self._targets.empty(votes))
         if len(outliers) and self.outlier_label_ is None:
             raise ValueError(
@@ -167,10 +145,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
                 "leave these samples out."
             )
         return votes, outliers
-
-    @finite_values
-    def _finite_sums(self, X: Any) -> np.ndarray:
-        return self.sums(X)
 
     def _outlier_label(self, output: int) -> Any:
         assert self.outlier_label_ is not None

@@ -7,30 +7,33 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.learners.base import Training
+from mercer.estimator import estimator
+from mercer.learners.base import Training, finite_values
+from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
 from mercer.learners.neighbours.predictor import Predictor
-from mercer.learners.neighbours.radius_search import RadiusSearch, check_radius
 from mercer.learners.windows import WINDOWS, window
 
 
+@estimator
 class RadiusPredictor(Predictor, RadiusSearch):
     """Abstract: a predictor that also has the parameter ``radius``.
 
     Parameters
     ----------
     radius : float >= 0
-        r, in units of the distance. A row at this very distance is within it.
+        r, in units of the distance. Rows at exactly this distance are included.
     weights : {"uniform", "distance"}, a window's name or callable
-        "distance" is 1 / ρ, where rows at distance 0 leave nothing to the others; a window K(ρ / r)
-        is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube". A
-        function takes the distances of all neighbours of some samples, as one array, and returns a
-        weight >= 0 for each.
+        "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. A window
+        K(ρ / r) is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube".
+        A function takes the distances of all neighbours of some samples, as one array, and returns
+        a weight >= 0 for each.
     """
 
+    radius: float = 1.0
+
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning."""
         check_radius(self.radius)
         names = ["uniform", "distance", *WINDOWS]
         known = self.weights is None or callable(self.weights)
@@ -41,13 +44,11 @@ class RadiusPredictor(Predictor, RadiusSearch):
             )
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
-        """Build the index, and keep everything."""
         self._targets, self._weights = targets, training.weights
         self.keep_index(training, *self.make_index(training))
 
+    @finite_values
     def sums(self, X: Any) -> np.ndarray:
-        """What the rows within the radius of each row of X sum up to, (q, columns); 0 where there
-        are none. X may be None."""
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)
@@ -70,7 +71,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
             return called(self.weights, D)
         if self.weights != "distance":
             return window(self.weights, D, float(self.radius))
-        # 1 / d, in units of the nearest; rows at distance 0 leave nothing to the others
+        # 1 / d, in units of the nearest; rows at distance 0 get all the weight
         counts = np.diff(starts)
         least = np.minimum.reduceat(D, starts[:-1][counts > 0]) if len(D) else D
         least = np.repeat(least, counts[counts > 0])

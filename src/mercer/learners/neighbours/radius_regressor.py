@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import finite_fit, finite_values
+from mercer.learners.base import finite_values
 from mercer.learners.neighbours.predictor import NumberColumns
 from mercer.learners.neighbours.radius_predictor import RadiusPredictor
-from mercer.threads import fitting
 
 
 @estimator
@@ -23,14 +21,10 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
 
     Samples are of any kind, with any distance or kernel between them.
 
-    Parameters
-    ----------
-
     Attributes
     ----------
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_
-        The same as in `NearestNeighbors`.
-    effective_metric_, effective_metric_params_
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
         The same as in `NearestNeighbors`.
 
     Notes
@@ -49,25 +43,6 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     >>> model.predict([[0.5], [8.0]])
     array([ 5., 90.])
     """
-
-    radius: float = 1.0
-    _: KW_ONLY
-    weights: Any = "uniform"
-    algorithm: Any = "auto"
-    leaf_size: int | None = None
-    p: float = 2
-    metric: Any = "minkowski"
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-
-    @fitting
-    @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self.check_parameters()
-        training = self.make_training(X, y, sample_weight)
-        self.learn(training, self.keep_numbers(training.y))
-        return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

@@ -28,16 +28,17 @@ class Stolp(DistanceLearner):
     where a is the distance to the k-th nearest other row of its own class, and b to the k-th
     nearest row of another class. Rows of a margin below ``outlier_margin`` among all rows are left
     out. The prototypes are then the row of the largest margin of each class, and, one after the
-    other, the row of the least margin among the prototypes (of which the nearest counts), until few
-    enough rows are misclassified.
+    other, the row of the least margin among the prototypes (where only the nearest one counts),
+    until few enough rows are misclassified.
 
     Parameters
     ----------
     n_neighbors : int >= 1, default=5
-        k of the margins among all rows; of a smaller class, its size. With 1, the neighbours of an
-        outlier look like outliers themselves.
+        k of the margins among all rows, or the size of a class that is smaller. With 1, the
+        neighbours of an outlier look like outliers too.
     outlier_margin : float in [-1, 1], default=0.0
-        Rows of a smaller margin are outliers; -1 keeps all. One row of each class stays.
+        Rows with a smaller margin are outliers; -1 keeps all rows. At least one row of each class
+        is kept.
     max_error : float in [0, 1), default=0.0
         The share of the rows without outliers that may be misclassified at the end.
 
@@ -48,14 +49,14 @@ class Stolp(DistanceLearner):
     outliers_ : ndarray
         Row numbers of the outliers.
     margins_ : ndarray of shape (n,)
-        Among all rows.
+        The margin of each row among all rows.
     classes_ : ndarray of shape (n_classes,)
     kept_share_ : float
         m / n.
     error_before_ : float
-        Share of all rows that the nearest of all others misclassifies.
+        Share of all rows that are misclassified by the nearest other row.
     error_after_ : float
-        Share of all rows, outliers too, that the nearest prototype misclassifies.
+        Share of all rows, outliers too, that are misclassified by the nearest prototype.
     errors_ : ndarray
         Share of the rows without outliers that are misclassified, from the first prototypes of all
         classes on, after each further one.
@@ -64,9 +65,9 @@ class Stolp(DistanceLearner):
 
     Notes
     -----
-    Of rows with equal margins the one of smaller index comes first. A row that is equally near to
-    prototypes of two classes counts as misclassified. O(n²) distances for the margins, and O(n m)
-    for m prototypes.
+    If rows have equal margins, the one with the smallest index comes first. A row that is equally
+    near to prototypes of two classes counts as misclassified. O(n²) distances for the margins, and
+    O(n m) for m prototypes.
 
     References
     ----------
@@ -92,12 +93,9 @@ class Stolp(DistanceLearner):
     _: KW_ONLY
     outlier_margin: float = 0.0
     max_error: float = 0.0
-    algorithm: Any = "auto"
-    metric: Any = "minkowski"
     p: float = 2
-    metric_params: dict[str, Any] | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
+
+    fitted_by = "indices_"
 
     @fitting
     @finite_fit
@@ -194,9 +192,6 @@ class Stolp(DistanceLearner):
         if self.distance_.reads.pairwise:
             rows = np.asarray(rows)[:, self.indices_]
         return rows, np.asarray(y)[self.indices_]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "indices_" in vars(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

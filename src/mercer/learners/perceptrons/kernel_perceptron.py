@@ -9,14 +9,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, in_single_precision
-from mercer.kernels import Kernel
+from mercer.gram import GramOperator
 from mercer.learners.base import (
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_targets,
     check_weights,
+    drawn_seed,
     encode_classes,
     finite_fit,
     finite_values,
@@ -32,16 +33,14 @@ from mercer.learners.perceptrons.perceptron_learner import (
 )
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
-from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.threads import fitting
 
-ROOM = 1e-5  # largest relative error of K's entries, where K is computed in float32
 STRIP = 256  # new samples whose votes are counted at a time
 
 
 @estimator
-class KernelPerceptron(PerceptronClassifier, KernelLearner):
+class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 
     After each mistake, a sample with :math:`y_i f(x_i) \le 0`, :math:`α_i` += η y_i and
@@ -52,8 +51,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     Parameters
     ----------
     budget : int, optional
-        Most support vectors of each machine. Before one more is kept, that with the least
-        :math:`α_i^2 k(x_i, x_i)` is dropped, the oldest of equals; only with ``combine="last"``.
+        Most support vectors of each machine. Before another one is kept, the one with the smallest
+        :math:`α_i^2 k(x_i, x_i)` is dropped (the oldest if several are equal); only with
+        ``combine="last"``.
 
     Attributes
     ----------
@@ -65,16 +65,10 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         The support vectors: samples of mistakes.
     support_ : ndarray of shape (support,)
         Their row numbers; only after ``fit``.
-    mistakes_ : list of ndarray
-        Mistakes of each machine in each of its epochs.
-    converged_ : bool
-        Whether an epoch of each machine had no mistakes.
-    reason_ : str
-        Why the fit stopped.
-    n_iter_ : int
-        Epochs.
+    mistakes_, converged_, reason_, n_iter_
+        As in `Perceptron`.
     kernel_, gram_
-        The kernel, bound to the training samples, and the Gram matrix in words.
+        The kernel, bound to the training samples, and a description of the Gram matrix.
 
     Notes
     -----
@@ -101,24 +95,10 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     kernel: Any = "rbf"
     _: KW_ONLY
     gamma: Any = "scale"
-    degree: float = 3
     coef0: float = 0.0
-    kernel_params: dict[str, Any] | None = None
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: Any = "auto"
-    shuffle: bool = True
-    verbose: Any = 0
-    eta0: float = 1.0
-    random_state: Any = 0
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    class_weight: Any = None
-    combine: str = "last"
     budget: Any = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
+
+    needs_symmetry = True
 
     @fitting
     @finite_fit
@@ -150,14 +130,14 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         labels = self._labels(y)
         sizes = self._sizes(y, training.all_weights, labels)
         machines = self._first(training, labels.shape[1], dual_coef_init, intercept_init)
-        K = self.make_gram(self._rounded(training.X))
+        K = self.make_gram(self.rounded(training.X))
         self._start, self._votes = machines.copied(), [Votes() for _ in machines.bias]
         self._start_lengths = _lengths(K, machines)
         # α_i += η y_i at each sample with y_i f(x_i) <= 0
         result = self._solver(K).solve(K, labels, sizes, machines, self._held_out(y))
         self._count([made[made >= 0] for made in result.mistakes.T])
         self.reason_ = result.reason.value
-        self._store(machines, sizes * labels, training.X, self._raw(X, training))
+        self._store(machines, sizes * labels, self._raw(X, training))
         self.support_ = training.rows[self._kept]
         self.keep_support(training.X[self._kept])
         if result.reason is not Reason.LIMIT or self.tol is not None:
@@ -167,17 +147,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     @fitting
     @finite_fit
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the samples once, in their order; the first call names all classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            Not a precomputed matrix, which knows no other samples.
-        y : array-like of shape (n,)
-        classes : array-like, optional
-            All classes; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-        """
         self._check_parameters()
         self._check_stream()
         known = self.__sklearn_is_fitted__()
@@ -207,7 +176,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         result = self._solver(K).stream(K, labels, sizes, machines, np.arange(old, n))
         self._count([np.append(a, b) for a, b in zip(self.mistakes_, result.mistakes[-1])])
         self.reason_ = "one pass over the samples"
-        self._store(machines, sizes * labels, training.X, raw)
+        self._store(machines, sizes * labels, raw)
         self.keep_support(training.X[self._kept])
         return self
 
@@ -222,22 +191,14 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
                 'does not keep: give combine="last", or budget=None.'
             )
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
-
     def _solver(self, K: GramOperator) -> PerceptronSolver:
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
         tol = self._tolerance(self.budget is None)
         return PerceptronSolver(
-            self.max_iter, tol, self.n_iter_no_change, bool(self.shuffle), self._seed(),
-            self.budget, max(K.place.budget(rows) // 2, 1), self.n_jobs,
+            self.max_iter, tol, self.n_iter_no_change, bool(self.shuffle),
+            drawn_seed(self.random_state), self.budget, max(K.place.budget(rows) // 2, 1),
+            self.n_jobs,
         )  # fmt: skip
-
-    def _rounded(self, X: Any) -> Any:
-        """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
-        return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _zero(self, alpha: np.ndarray) -> Machines:
         return Machines(
@@ -267,7 +228,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             machines.state[:, 0] = given.ravel()
         return machines
 
-    def _store(self, machines: Machines, changes: np.ndarray, X: Any, raw: Any) -> None:
+    def _store(self, machines: Machines, changes: np.ndarray, raw: Any) -> None:
         """Keep the support vectors: coefficients, votes and raw samples."""
         used = np.asarray(machines.alpha.any(axis=0))
         if self.combine == "average":
@@ -275,7 +236,8 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         made = [machines.mistakes_of(m) for m in range(len(machines.bias))]
         if self.combine == "vote":  # all earlier votes need the support vectors that there are
             used |= self._start.alpha.any(axis=0)
-            used[: self._known()] = True
+            if self.__sklearn_is_fitted__():  # those before this pass come first
+                used[: len(self._kept)] = True
             used[np.concatenate([rows for rows, _, _ in made])] = True
         kept = np.flatnonzero(used) if used.any() else np.zeros(1, np.intp)
         for m, (rows, _, times) in enumerate(made):
@@ -285,10 +247,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         self._machines, self._start = machines.taken(kept), self._start.taken(kept)
         found = machines.average() if self.combine == "average" else (machines.alpha, machines.bias)
         self.dual_coef_, self.intercept_ = found[0][:, kept], found[1].copy()
-
-    def _known(self) -> int:
-        """Support vectors before a pass over more samples."""
-        return len(self._kept) if "X_fit_" in vars(self) else 0
 
     # --- streams --------------------------------------------------------------------------------
 
@@ -300,7 +258,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         return plain_rows(training.X) if kind.coordinates else take_rows(X, training.rows)
 
     def _joined(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
-        """The support vectors and new samples, of which those of weight 0 are left out."""
+        """The support vectors and the new samples of positive weight."""
         if self.kernel_.reads.pairwise:
             raise TypeError(
                 'partial_fit compares new samples with earlier ones, which kernel="precomputed" '
@@ -318,17 +276,9 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             joined = self.kernel_.encode(raw, self.X_fit_)
         return training._replace(X=joined, weights=training.all_weights), raw
 
-    # --- what it knows --------------------------------------------------------------------------
+    # --- the report -----------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
-        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or samples of the kernel's kind
-            The samples of the fit.
-        y : array-like of shape (n,)
-        """
         check_is_fitted(self)
         given = self.kernel_.reads.pairwise
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)

@@ -1,4 +1,4 @@
-"""The bound on the mistakes of a perceptron (Novikoff 1962), and what it rests on.
+"""The bound on the mistakes of a perceptron (Novikoff 1962), and the margin behind it.
 
 With κ = k, or k + 1 if b is learnt at the same rate, the samples lie in a ball of radius R around
 the origin of κ's feature space, and γ is the largest margin of a plane through this origin. Each
@@ -16,8 +16,8 @@ from scipy.linalg import eigvalsh
 from mercer.gram import GramOperator, LabelledGram
 from mercer.solvers.smo import DualProblem, Machines, PerceptronSolver, SmoSolver
 
-CLOSE = 1e-3  # the margin may be below the largest one by this part of it
-ROUNDING = 10  # units of the last digit that a margin is above 0 at least
+CLOSE = 1e-3  # relative difference that is allowed between the margin and the largest one
+ROUNDING = 10  # a margin of fewer units of the last digit counts as 0
 RANKED = 3000  # rows of the largest matrix whose eigenvalues are computed
 
 
@@ -48,7 +48,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class MarginReport:
-    """What `Perceptron.margin_report` found, with one entry for each machine.
+    """The result of `Perceptron.margin_report`, with one entry for each machine.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class MarginReport:
     margin : ndarray of shape (machines,)
         γ, the margin of a plane that was found; 0 if none separates the classes.
     best_margin : ndarray of shape (machines,)
-        No plane has a larger one.
+        Upper bound of the margin of any plane.
     bound : ndarray of shape (machines,)
         Most mistakes that the fit can make, from its own start and with its own weights; infinite
         if the classes are not separable.
     mistakes : ndarray of shape (machines,)
-        Those that the fit made.
+        Number of mistakes that the fit made.
     online : ndarray of shape (machines,)
-        Mistakes in one pass over the rows, from 0, in the order that they are given in.
+        Mistakes in one pass over the rows, from 0, in the given order.
     rank : int or None
         The numerical rank of K; None if the classes are separable or there are over 3,000 rows.
     proofs : list of Proof
@@ -106,7 +106,7 @@ class MarginReport:
             lines.append(
                 f"The numerical rank of K is {self.rank:,}: "
                 + ("the classes overlap for this kernel." if self.rank == self.rows else
-                   f"below {self.rows:,} rows, some are too alike to be told apart in this "
+                   f"below {self.rows:,} rows, some are too similar to be told apart in this "
                    "precision. Give a larger gamma, or remove rows that are nearly equal.")
             )  # fmt: skip
         return "\n".join(lines)
@@ -141,7 +141,7 @@ def margin_report(
     mistakes : list of ndarray
         Mistakes of each machine in each epoch.
     shuffle, seed, epochs
-        Of the fit.
+        Settings of the fit.
 
     Notes
     -----

@@ -7,18 +7,17 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Linear
 from mercer.learners.base import (
-    Placed,
+    LinearLearner,
+    bound_gram,
     check_flag,
-    check_targets,
-    check_weights,
+    drawn_seed,
     encode_classes,
     finite_fit,
     finite_values,
@@ -36,24 +35,24 @@ from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
 from mercer.threads import fitting, forget, ordered_map
 
-FLOATS = [np.float64, np.float32]
 PENALTIES = (None, "l2", "l1", "elasticnet")
 STRIP = 1024  # rows whose votes are counted at a time
 
 
 @estimator
-class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
+class Perceptron(PerceptronClassifier, LinearLearner):
     r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
     at most (R/γ)² of them, in any order of the rows; `margin_report` computes this bound. The
-    parameters of scikit-learn's Perceptron mean what they mean there; its default of ``tol`` is
+    parameters of scikit-learn's Perceptron have the same meaning here; its default of ``tol`` is
     0.001, with which a fit can end before it separates the classes.
 
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
-        What makes w smaller at each row; None for the plain perceptron.
+        What makes w smaller at each row; None for the plain perceptron, which
+        ``combine="vote"`` needs.
     alpha : float >= 0, default=0.0001
         Factor of the penalty.
     l1_ratio : float in [0, 1], default=0.15
@@ -62,17 +61,13 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
         Threads for the machines of several classes; None means all cores.
     warm_start : bool, default=False
         Start from the weights of the last fit.
-    combine : {"last", "average", "vote"}, default="last"
-        What predicts: the last machine, the mean of the machines after each row, or all of them,
-        each with as many votes as rows were visited with it (which keeps the rows of mistakes, and
-        takes no penalty).
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, d) or (n_classes, d)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Of the last machine, or of the mean.
+        b of the last machine, or of the mean.
     mistakes_ : list of ndarray
         Mistakes of each machine in each of its epochs.
     converged_ : bool
@@ -80,15 +75,16 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     reason_ : str
         Why the fit stopped.
     n_iter_ : int
-        Epochs, of the machine with most.
+        Number of epochs of the machine that needed most.
     t_ : float
-        Rows visited by the machine with most, plus 1.
+        Number of rows that this machine visited, plus 1.
 
     Notes
     -----
     O(d) operations for a row. A weight of a row is a factor of its η, as in scikit-learn: weight 2
-    is not quite the row twice. Rows of weight 0 are left out. If the classes are not separable the
-    fit ends by ``max_iter`` with a warning, or by a number in ``tol``: ``converged_`` is False.
+    is not exactly the row twice. Rows of weight 0 are left out. If the classes are not separable
+    the fit still ends, by ``max_iter`` with a warning, or by a number in ``tol``; ``converged_`` is
+    then False.
 
     References
     ----------
@@ -109,20 +105,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     penalty: Any = None
     alpha: Any = 0.0001
     l1_ratio: float = 0.15
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: Any = "auto"
-    shuffle: bool = True
-    verbose: Any = 0
-    eta0: float = 1.0
-    n_jobs: int | None = None
-    random_state: Any = 0
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    class_weight: Any = None
     warm_start: bool = False
-    combine: str = "last"
 
     @fitting
     @finite_fit
@@ -151,9 +134,11 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
             A parameter is out of range, y has only one class, or X, y and the weights do not match.
         """
         self._check_parameters()
-        before = self._before() if self.warm_start else None
+        before = None  # (w, b) of the last fit
+        if self.warm_start and self.__sklearn_is_fitted__():
+            before = np.stack([machine.weights for machine in self._machines])
         forget(self)
-        X, y, w = self._rows(X, y, sample_weight, reset=True)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False)
         self.classes_, _ = encode_classes(y)
         labels = self._labels(y)
         starts = self._first(labels.shape[1], X.shape[1], before, coef_init, intercept_init)
@@ -172,22 +157,12 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
     @fitting
     @finite_fit
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows once, in their order; the first call names all classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-        classes : array-like, optional
-            All classes; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-        """
         self._check_parameters()
         self._check_stream()
         known = self._machines if self.__sklearn_is_fitted__() else None
         if known is None:
             forget(self)
-        X, y, w = self._rows(X, y, sample_weight, reset=known is None)
+        X, y, w = self.read_rows(X, y, sample_weight, numeric=False, reset=known is None)
         found = partial_classes(None if known is None else self.classes_, classes, y)
         self.classes_ = found
         labels = self._labels(y)
@@ -215,25 +190,6 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
                 f'penalty={self.penalty!r} changes w at each row: give combine="average", or '
                 "penalty=None."
             )
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple:
-        """Rows of positive weight, their classes and their weights."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
-        y = check_targets(X, y, type(self).__name__, numeric=False)
-        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # do not change the caller's matrix
-            X.sum_duplicates()
-        if w is not None and not w.all():
-            kept = np.flatnonzero(w)
-            X, y, w = X[kept], y[kept], w[kept]
-        return X, y, np.ones(X.shape[0]) if w is None else w
-
-    def _before(self) -> np.ndarray | None:
-        """(w, b) of the last fit."""
-        if not self.__sklearn_is_fitted__():
-            return None
-        return np.stack([machine.weights for machine in self._machines])
 
     def _first(self, count, d, before, coef_init, intercept_init) -> np.ndarray:
         """(w, b) of each machine at first, (machines, d + 1)."""
@@ -270,7 +226,7 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
         strength = 0.0 if self.penalty is None else float(self.eta0) * self.alpha
         tol = self._tolerance(self.penalty is None)
         solver = LinearPerceptronSolver(
-            epochs, tol, self.n_iter_no_change, bool(shuffle), self._seed(),
+            epochs, tol, self.n_iter_no_change, bool(shuffle), drawn_seed(self.random_state),
             bool(self.fit_intercept), max(0.0, 1 - (1 - ratio) * strength), ratio * strength,
             self.combine == "vote",
         )  # fmt: skip
@@ -316,31 +272,19 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
             certificate="number of mistakes in the last epoch",
         ).conclude(HINT)  # fmt: skip
 
-    # --- what it knows --------------------------------------------------------------------------
+    # --- the report -----------------------------------------------------------------------------
 
     def margin_report(self, X: Any, y: Any) -> MarginReport:
-        """The bound on the mistakes, the best margin that it rests on, and the mistakes made.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows of the fit.
-        y : array-like of shape (n,)
-        """
         check_is_fitted(self)
-        X, y, w = self._rows(X, y, None, reset=False)
-        K = self.gram_of(Linear(), X)
+        X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
+        K = bound_gram(Linear(), X, Place(None, self.n_jobs))
         return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "coef_" in vars(self)
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = self.new_rows(X)
         if self.combine != "vote":
-            return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            return self.values_of(X)
         kept, votes = self._voters
         strips = []
         for s in range(0, X.shape[0], STRIP):
@@ -351,11 +295,6 @@ class Perceptron(PerceptronClassifier, Placed, BaseEstimator):
                 [v.cast(G, self.fit_intercept, starts[:, m]) for m, v in enumerate(votes)]
             )
         return np.concatenate([np.stack(strip, axis=1) for strip in strips])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _held_out_error(X: Any, labels: np.ndarray) -> Callable[[np.ndarray], float]:

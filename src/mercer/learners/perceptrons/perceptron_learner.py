@@ -7,17 +7,25 @@ class against the rest, as in scikit-learn.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
+from mercer.estimator import estimator
 from mercer.gram import GramOperator
-from mercer.learners.base import check_count, check_flag, check_positive, check_seed, weigh_classes
+from mercer.learners.base import (
+    OutputClassifier,
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+    drawn_seed,
+    weigh_classes,
+)
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
 from mercer.samples import is_number
 from mercer.threads import count_jobs
@@ -35,11 +43,11 @@ class Votes(NamedTuple):
     place : ndarray of shape (changes,), int
         The support vector of each change.
     change : ndarray of shape (changes,)
-        What was added to its coefficient, and to b if it is learnt.
+        Number that was added to its coefficient, and to b if b is learnt.
     times : ndarray of shape (changes,)
         How many samples were visited before each change.
     total : float
-        How many were visited in all.
+        Number of samples that were visited in total.
     """
 
     place: np.ndarray = np.empty(0, np.int64)
@@ -68,7 +76,8 @@ class Votes(NamedTuple):
         return out / max(self.total, 1.0)
 
 
-class PerceptronClassifier(ClassifierMixin, ABC):
+@estimator
+class PerceptronClassifier(OutputClassifier, ABC):
     """Abstract: the parts of the two perceptrons that are the same.
 
     Parameters
@@ -78,20 +87,21 @@ class PerceptronClassifier(ClassifierMixin, ABC):
     max_iter : int >= 1
         Most epochs.
     tol : float >= 0, None or "auto"
-        Stop where the mean of max(0, -y f) did not fall by so much in ``n_iter_no_change`` epochs,
-        also if more epochs would end without mistakes. None: only an epoch without mistakes, or
-        ``max_iter``, ends the fit. "auto" is None where the bound on the mistakes holds, and warns
-        at ``max_iter``; with a penalty, a budget or ``early_stopping`` it is 0.001.
+        Stop if the mean of max(0, -y f) falls by less than this in ``n_iter_no_change`` epochs,
+        even if more epochs would end without mistakes. None means that only an epoch without
+        mistakes, or ``max_iter``, ends the fit. "auto" means None if the bound on the mistakes
+        holds, and warns at ``max_iter``; with a penalty, a budget or ``early_stopping`` it means
+        0.001.
     shuffle : bool
-        A new order of the rows in each epoch; False for the given one.
+        Visit the rows in a new order in each epoch; False keeps the given order.
     verbose : int
         Print the mistakes of each machine at the end.
     eta0 : float > 0
-        η. Without a penalty and a start it changes only the length of w.
+        Learning rate η. Without a penalty and without a start it only changes the length of w.
     random_state : int, RandomState or None
-        Seed of the orders and of the rows held out.
+        Seed for the orders of the rows and for the rows held out.
     early_stopping : bool
-        Hold out rows, and stop where the accuracy on them no longer rises.
+        Hold out rows, and stop when the accuracy on them no longer rises.
     validation_fraction : float in (0, 1)
         Share of the rows that is held out.
     n_iter_no_change : int >= 1
@@ -100,39 +110,62 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         Factor of η for the rows of each class.
     combine : {"last", "average", "vote"}
         What predicts: the last machine, the mean of the machines after each sample, or all of
-        them, each with as many votes as samples were visited with it.
+        them, each with as many votes as samples were visited with it. The votes need the samples of
+        all mistakes, which are kept; f is then the votes for a class less those against it, from
+        -1 to 1.
     """
 
-    fit_intercept: bool
-    max_iter: int
-    tol: float | str | None
-    shuffle: bool
-    verbose: int
-    eta0: float
-    n_jobs: int | None
-    random_state: Any
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    class_weight: Any
-    combine: str
-    classes_: np.ndarray
-    mistakes_: list[np.ndarray]
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: Any = "auto"
+    shuffle: bool = True
+    verbose: int = 0
+    eta0: float = 1.0
+    random_state: Any = 0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    class_weight: Any = None
+    combine: str = "last"
+    n_jobs: int | None = None
+
+    mistakes_: list[np.ndarray] = field(init=False)
 
     @abstractmethod
-    def _outputs(self, X: Any) -> np.ndarray:
-        """f of each machine, (n, machines)."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the samples once, in their order; the first call names all classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            A precomputed matrix is an error, because it has no values for later samples.
+        y : array-like of shape (n,)
+        classes : array-like, optional
+            All classes; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+        """
+
+    @abstractmethod
+    def margin_report(self, X: Any, y: Any) -> MarginReport:
+        """The bound on the mistakes, the best margin behind it, and the mistakes that were made.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or samples of the kernel's kind
+            The samples of the fit.
+        y : array-like of shape (n,)
+        """
 
     def _check_steps(self) -> None:
-        """Check the parameters of both."""
+        """Check the parameters that both perceptrons have."""
         check_positive("eta0", self.eta0)
         for name in ("max_iter", "n_iter_no_change"):
             check_count(name, getattr(self, name), optional=False)
         for name in ("fit_intercept", "shuffle", "early_stopping"):
             check_flag(name, getattr(self, name))
-        tol: Any = self.tol
-        if not (tol is None or tol == "auto" or (is_number(tol) and 0 <= tol < np.inf)):
-            raise ValueError(f'tol={tol!r}: give a finite number >= 0, None or "auto".')
+        if self.tol != "auto" and self.tol is not None:
+            check_not_negative("tol", self.tol, ', None or "auto"')
         fraction = self.validation_fraction
         if not (is_number(fraction) and 0 < fraction < 1):
             raise ValueError(f"validation_fraction={fraction!r}: give a number between 0 and 1.")
@@ -142,7 +175,7 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         count_jobs(self.n_jobs)
 
     def _check_stream(self) -> None:
-        """Refuse what needs to see all rows."""
+        """Refuse parameters that need all rows."""
         if self.early_stopping:
             raise ValueError(
                 "early_stopping=True needs all rows: use fit, or early_stopping=False."
@@ -157,9 +190,6 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         if self.tol != "auto":
             return self.tol
         return None if bounded and not self.early_stopping else LEAST_FALL
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """+1 and -1 for each machine, (n, machines)."""
@@ -195,7 +225,7 @@ class PerceptronClassifier(ClassifierMixin, ABC):
             ) from None
 
     def _count(self, mistakes: list[np.ndarray]) -> None:
-        """Keep the mistakes of each machine in each epoch, and what follows from them."""
+        """Store the mistakes of each machine in each epoch, and what is computed from them."""
         self.mistakes_ = mistakes
         self.n_iter_ = max(len(made) for made in mistakes)
         self.converged_ = all(made[-1] == 0 for made in mistakes)
@@ -212,23 +242,8 @@ class PerceptronClassifier(ClassifierMixin, ABC):
         return margin_report(
             K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
             bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
-            seed=self._seed(), epochs=self.max_iter,
+            seed=drawn_seed(self.random_state), epochs=self.max_iter,
         )  # fmt: skip
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes).
-
-        With ``combine="vote"``, the votes for a class less those against it, from -1 to 1.
-        """
-        values = self._outputs(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, (n,)."""
-        check_is_fitted(self)
-        f = self._outputs(X)
-        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
-        return self.classes_[best]
 
 
 def partial_classes(known: np.ndarray | None, classes: Any, y: np.ndarray) -> np.ndarray:

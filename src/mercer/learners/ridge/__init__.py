@@ -1,6 +1,5 @@
 """Kernel ridge regression, classification by it, and kernel logistic regression."""
 
-from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.kernel_ridge import KernelRidge
 from mercer.learners.ridge.local import affordable_leaf
 from mercer.learners.ridge.penalty import (
@@ -8,6 +7,7 @@ from mercer.learners.ridge.penalty import (
     affordable,
     least_left_out,
     mixed_outputs,
+    solve_by_value,
     unit_of,
 )
 

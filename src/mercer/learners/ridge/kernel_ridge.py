@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -21,52 +20,51 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     .. math:: α = \arg\min \sum_i w_i (y_i - f(x_i))^2 + λ α^\top K α
                 = (K + λ W^{-1})^{-1} y.
 
-    The parameters of scikit-learn's KernelRidge mean what they mean there.
-
-    Parameters
-    ----------
+    Parameters of scikit-learn's KernelRidge have the same meaning here.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n,) or (n, n_targets)
         α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
     leaves_ : Leaves
-        With ``solver_ == "local"``, the tree: which rows are in which leaf.
+        The tree, which says which rows are in which leaf; only with ``solver_ == "local"``.
     leaf_coef_ : ndarray of shape (leaves, rank) or (leaves, rank, n_targets)
-        With ``solver_ == "local"``, for each leaf the coefficients at the centres, which are beside
-        those of its own rows.
+        Coefficients of each leaf at the centres, in addition to those of its own rows; only with
+        ``solver_ == "local"``.
     X_fit_ : encoded samples
-        That ``dual_coef_`` belongs to: the training samples, or the centres.
+        The samples that ``dual_coef_`` belongs to: the training samples, or the centres.
     centres_ : ndarray of shape (rank,)
-        With ``solver_`` "low_rank" or "local", the numbers of the rows of positive weight that are
-        centres.
+        Numbers of the centres among the rows of positive weight; only with ``solver_`` "low_rank"
+        or "local".
     kernel_ : Kernel
-        As bound to the training samples.
+        The kernel, bound to the training samples.
     alpha_ : float
-        With ``alpha="auto"``, the penalty that was chosen.
+        The penalty that was chosen; only with ``alpha="auto"``.
     left_out_ : ndarray of the shape of y
-        With ``alpha="auto"``, for each row of positive weight the prediction of the fit without it.
+        Prediction for each row of positive weight by the fit without it; only with
+        ``alpha="auto"``.
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words.
+        Descriptions of the solver and of the Gram matrix.
     residual_ : float
         Certificate: backward error (Cholesky) or relative residual (the others).
     n_iter_ : int
 
     Notes
     -----
-    Weights mean repetition: weight 2 is the row twice, weight 0 its absence. A singular system
-    (alpha=0 and duplicate rows, say) gets the solution of minimum norm and a ConvergenceWarning.
-    There is no intercept: centre y, or add a constant kernel. `mercer.solvers.EigenSolver` has
-    leave-one-out predictions for many λ. Fits that differ in alpha alone share their work by
-    ``path = model.new_path(alphas)`` and ``fit(X, y, fit_path=path)``, which `KernelSearchCV` does.
+    Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. A singular
+    system (for example alpha=0 and duplicate rows) gets the solution of minimum norm and a
+    ConvergenceWarning. There is no intercept: centre y, or add a constant kernel.
+    `mercer.solvers.EigenSolver` has leave-one-out predictions for many λ. Fits that differ in alpha
+    alone share their work by ``path = model.new_path(alphas)`` and ``fit(X, y, fit_path=path)``,
+    which `KernelSearchCV` does.
 
     The local machine replaces K by K̂, which is K for rows of one leaf and its low-rank
     approximation for rows of different ones (Snelson & Ghahramani, "Local and global sparse
     Gaussian process approximations", AISTATS 2007). The leaves halve the rows again and again along
     the direction in which the kernel's features of the centres vary most. With leaves of p rows a
-    fit takes O(n p² / 3 + 2 n p · rank) operations: it grows with n, as that of low rank, and where
-    near rows tell most, its error is near the exact one. A prediction compares a sample with the
-    centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
+    fit takes O(n p² / 3 + 2 n p · rank) operations: it grows with n, as that of low rank, and if
+    near rows matter most, its error is close to the exact one. A prediction compares a sample with
+    the centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
 
     Examples
     --------
@@ -78,20 +76,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     """
 
     alpha: Any = 1
-    _: KW_ONLY
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    solver: Any = "auto"
-    tol: float = 1e-6
-    max_iter: int | None = None
-    rank: int | None = None
-    leaf_rows: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
     @fitting
     @finite_fit

@@ -22,8 +22,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
 
     Two classes give one regression, more give one for each class; the class of the largest
-    output wins. The counterpart of scikit-learn's RidgeClassifier, and far cheaper to fit than a
-    support vector machine: all classes share one factorisation.
+    output wins. It is the counterpart of scikit-learn's RidgeClassifier, and far cheaper to fit
+    than a support vector machine: all classes share one factorisation.
 
     Parameters
     ----------
@@ -50,23 +50,11 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     array(['other', 'same'], dtype='<U5')
     """
 
-    alpha: Any = 1.0
     _: KW_ONLY
-    kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     fit_intercept: bool = True
     class_weight: Any = None
-    solver: Any = "auto"
-    tol: float = 1e-6
-    max_iter: int | None = None
-    rank: int | None = None
-    leaf_rows: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+
+    fitted_by = "intercept_"
 
     @fitting
     @finite_fit
@@ -126,9 +114,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
                 self.left_out_ = self.left_out_[:, 0]
         self.intercept_ = b if outputs > 1 else float(b[0])  # last: the classifier is fitted now
         return result
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "intercept_" in vars(self)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
@@ -15,6 +14,8 @@ from mercer.learners.base import (
     LIMITS,
     FitPath,
     KernelLearner,
+    NamedKernel,
+    OutputClassifier,
     check_count,
     check_flag,
     check_positive,
@@ -34,7 +35,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 
 
 @estimator
-class KernelLogisticRegression(ClassifierMixin, KernelLearner):
+class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
     .. math:: \min_{α, b}\; C \sum_i w_i \left(-\log p_{y_i}(x_i)\right) + \tfrac12 α^\top K α,
@@ -45,18 +46,17 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
     C : float > 0, default=1.0
         Weight of the data against the penalty, as in scikit-learn's LogisticRegression.
     class_weight : dict or "balanced", optional
-        A factor of the row weights. Note that probabilities then answer for the weighted classes.
+        A factor of the row weights. Note that the probabilities are then those of the weighted
+        classes.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" takes an eigendecomposition of K, "low_rank" restricts f to ``rank`` centres.
         "auto" is exact up to 3000 rows where four matrices of the size of K fit ``memory``.
         A value solves as `mercer.solvers.NewtonLogistic` does, on the factor that "auto" takes; C
-        and ``fit_intercept`` are put in the place of its fields.
+        and ``fit_intercept`` replace its fields.
     tol : float, default=1e-10
-        On what a Newton step still promises, relative to the objective.
+        Stop if a Newton step would improve the objective by less, relative to its value.
     max_iter : int, default=100
-        Newton steps.
-    rank : int, optional
-        Centres; None means 1000, or as many as fit ``memory``.
+        Most Newton steps.
 
     Attributes
     ----------
@@ -80,21 +80,14 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
 
     C: float = 1.0
     _: KW_ONLY
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     fit_intercept: bool = True
     class_weight: Any = None
     solver: Any = "auto"
     tol: float = 1e-10
     max_iter: int = 100
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
 
+    fitted_by = "dual_coef_"
     path_parameter = "C"
 
     @fitting
@@ -136,21 +129,10 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         result.conclude()
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """f at the rows of X: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
-        f = self._outputs(X)
-        return f[:, 0] if f.shape[1] == 1 else f
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, (n, n_classes)."""
         p = probabilities(self._outputs(X))
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        f = self._outputs(X)
-        best = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
-        return self.classes_[best]
 
     def _exact_gram(self, training, fit_path) -> GramOperator | None:
         """K in memory, or None if the fit is of low rank."""
@@ -189,9 +171,6 @@ class KernelLogisticRegression(ClassifierMixin, KernelLearner):
         factor = LowRankSolver().factorise(K)
         result = solver.solve(factor.features(), Y, training.weights)
         return result, factor.lift(result.coef)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in vars(self)  # which is stored after the samples
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

@@ -1,8 +1,9 @@
 """The penalty λ of ridge learners: which ones are tried, which one the leave-one-out error chooses
-(`least_left_out`), and what fits share that differ in it."""
+(`least_left_out`), what fits share that differ in it, and the solution for one or for several."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from mercer.solvers import (
     LowRankFactor,
     Result,
     RidgeSweep,
+    worst,
 )
 
-PENALTIES = np.logspace(-8, 1, 19)  # that alpha="auto" chooses from, relative to the rows
-MOST_OUTPUTS = 64  # by which a penalty is judged
+PENALTIES = np.logspace(-8, 1, 19)  # choices of alpha="auto", relative to the number of rows
+MOST_OUTPUTS = 64  # most outputs on which a penalty is judged
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
 
 
@@ -30,7 +32,7 @@ class PenaltyPath(FitPath):
     Parameters
     ----------
     values : list
-        Of ``alpha``; those that are no numbers >= 0 are solved on their own, or refused.
+        Values of ``alpha``. Those that are not numbers >= 0 are solved alone, or refused.
     """
 
     def __init__(self, values: list):
@@ -53,6 +55,40 @@ def solve_densely(K: GramOperator, y, w, penalty) -> Result:
     """The solution for one λ or one for each target, by the cheapest exact factorisation."""
     many = np.size(np.unique(penalty)) > FACTORISATIONS
     return (EigenSolver if many else CholeskySolver)(penalty).solve(K, y, w)
+
+
+def solve_by_value(
+    solver: Any, K: GramOperator, y: np.ndarray, weights: np.ndarray | None, penalty: Any
+) -> Result:
+    """The solution by a solver value of the user's, with one λ or one for each target instead of
+    its ``penalty``.
+
+    A solver with ``several = False`` gets one target after the other.
+    """
+    if y.ndim == 1 or getattr(solver, "several", True):
+        return _checked(solver, replace(solver, penalty=penalty).solve(K, y, weights), y)
+    results = [
+        _checked(solver, replace(solver, penalty=float(λ)).solve(K, target, weights), target)
+        for λ, target in zip(np.broadcast_to(penalty, y.shape[1]), y.T)
+    ]
+    return replace(
+        worst(results),
+        coef=np.column_stack([result.coef for result in results]),
+        objective=sum(result.objective for result in results),
+        iterations=max(result.iterations for result in results),
+    )
+
+
+def _checked(solver: Any, result: Any, y: np.ndarray) -> Result:
+    """The result, if it is one with coefficients for y."""
+    coef = result.coef if isinstance(result, Result) else None
+    if coef is None or coef.shape != y.shape:
+        found = "" if coef is None else f" with coef of shape {coef.shape}"
+        raise ValueError(
+            f"solver={solver!r}: solve() returned a {type(result).__name__}{found}, but it must "
+            f"return a mercer.solvers.Result with coef of shape {y.shape}."
+        )
+    return result
 
 
 def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
@@ -103,7 +139,7 @@ def least_left_out(
 
 
 def mixed_outputs(Y: np.ndarray) -> np.ndarray:
-    """Y, or of more than 64 targets 64 random sums Y R, whose squared errors tell as much.
+    """Y, or for more than 64 targets 64 random sums Y R, which have about the same squared errors.
 
     With independent signs over √64 in R, E ‖E R‖² = ‖E‖² for any errors E, with a relative variance
     of at most 2 / 64; and all penalties are judged by the same R. A thousand classes would take
@@ -116,7 +152,7 @@ def mixed_outputs(Y: np.ndarray) -> np.ndarray:
 
 
 def affordable(penalties: np.ndarray, y: np.ndarray, budget: int) -> np.ndarray:
-    """As many of the penalties, spread over their range, as outputs for all rows can be held."""
+    """Some of the penalties, spread over their range, whose outputs for all rows fit the budget."""
     most = max(2, int(budget / 4 / (8 * y.size)))
     if len(penalties) <= most:
         return penalties

@@ -9,33 +9,37 @@ closed form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, field
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.estimator import estimator
 from mercer.gram import GramOperator, Leaves, LocalGram
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
     FitPath,
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_positive,
     check_solver,
     finite_values,
+    is_auto,
     is_value,
     solver_name,
 )
-from mercer.learners.ridge.by_value import solve_by_value
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
     check_penalty,
     least_left_out,
     mixed_outputs,
+    solve_by_value,
     solve_densely,
     unit_of,
 )
@@ -52,7 +56,7 @@ from mercer.threads import blas_limit
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
 SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
-JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and at most so many factors of √10
+JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and the most factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
 
 
@@ -65,8 +69,9 @@ class Expansion(NamedTuple):
     coef: np.ndarray
 
 
-class RidgeLearner(KernelLearner):
-    """Abstract: (K + λ W⁻¹) a = y by the solver that is asked for or fits.
+@estimator
+class RidgeLearner(NamedKernel, KernelLearner):
+    """Abstract: (K + λ W⁻¹) a = y, by the given solver or by one that suits.
 
     Parameters
     ----------
@@ -79,13 +84,13 @@ class RidgeLearner(KernelLearner):
         "cholesky" is exact and holds K and its factor; "conjugate_gradient" is exact to ``tol`` and
         holds n · 10 √n numbers, or as many as fit ``memory``; "low_rank" restricts f to ``rank``
         centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
-        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" takes the
-        first that suits: up to 20,000 rows Cholesky where both matrices fit ``memory``, else
-        conjugate gradients; beyond, low rank.
-        Another solver that does not fit ``memory`` is a MemoryError, which names the bytes that it
-        needs.
+        low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" means
+        Cholesky up to 20,000 rows if both matrices fit ``memory``, otherwise conjugate gradients;
+        and low rank for more rows.
+        A named solver raises MemoryError if it does not fit ``memory``; the message says how many
+        bytes it needs.
         A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
-        solves for all rows: ``alpha`` takes the place of its ``penalty``, its other fields stay,
+        solves for all rows: ``alpha`` replaces its ``penalty``, its other fields stay as they are,
         and ``tol``, ``max_iter`` and ``rank`` are not read.
     tol : float
         Relative residual at which conjugate gradients stop.
@@ -95,20 +100,25 @@ class RidgeLearner(KernelLearner):
         Centres of the low-rank machine (None: 2000), of the local one (None: 500) or of the
         preconditioner (None: 10 √n), fewer by default where ``memory`` holds fewer.
     leaf_rows : int >= 2, optional
-        Most rows of a leaf of the local machine; None means 2000, or fewer where ``memory`` is
-        short.
+        Most rows of a leaf of the local machine; None means 2000, or fewer if ``memory`` is
+        too small.
     """
 
-    alpha: Any
-    solver: Any
-    tol: float
-    max_iter: int | None
-    leaf_rows: int | None
-    dual_coef_: Any
-    leaf_coef_: np.ndarray
-    leaves_: Leaves
+    alpha: Any = 1.0
+    _: KW_ONLY
+    kernel: Any = "linear"
+    solver: Any = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    rank: int | None = None
+    leaf_rows: int | None = None
+
+    dual_coef_: Any = field(init=False)
+    leaf_coef_: np.ndarray = field(init=False)
+    leaves_: Leaves = field(init=False)
     _pairwise_callable = True
     path_parameter = "alpha"
+    fitted_by = "dual_coef_"
 
     def new_path(self, values: list) -> PenaltyPath:
         return PenaltyPath(values)
@@ -124,7 +134,7 @@ class RidgeLearner(KernelLearner):
         self._check_solver()
         for name in SOMETIMES:  # of an earlier fit
             vars(self).pop(name, None)
-        choose = isinstance(self.alpha, str) and self.alpha == "auto"
+        choose = is_auto(self.alpha)
         penalty = np.nan if choose else check_penalty(self.alpha, y)
         n, unit = training.X.shape[0], unit_of(y)
         y = y / unit
@@ -326,9 +336,6 @@ class RidgeLearner(KernelLearner):
         rows = np.concatenate([rows for rows, _ in parts])
         return np.concatenate([values for _, values in parts])[np.argsort(rows)]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in vars(self)  # which is stored after the samples
-
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
@@ -337,7 +344,7 @@ class RidgeLearner(KernelLearner):
         check_solver(self.solver, SOLVERS, ["penalty"])
         if self.solver in ("low_rank", "local"):
             self._refuse_indefinite(self.solver)
-        if is_value(self.solver) and isinstance(self.alpha, str) and self.alpha == "auto":
+        if is_value(self.solver) and is_auto(self.alpha):
             raise ValueError(
                 f'alpha="auto" chooses the penalty by a factorisation, which '
                 f"solver={self.solver!r} is not: give a number for alpha, or search with "

@@ -16,13 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
-from mercer.learners.base import LIMITS, check_count, check_seed, finite_fit, finite_values
+from mercer.learners.base import (
+    LIMITS,
+    NamedKernel,
+    check_count,
+    check_not_negative,
+    check_seed,
+    finite_fit,
+    finite_values,
+    is_auto,
+)
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
-from mercer.samples import is_number
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
-PENALTIES = np.logspace(-6, 0, 7)  # that alpha="auto" chooses from, relative to the trace
+PENALTIES = np.logspace(-6, 0, 7)  # choices of alpha="auto", relative to the trace
 FOLDS = 5
 ROUNDING = 1e-12  # a direction with less than this part of the largest variance has none
 
@@ -36,22 +44,8 @@ def _said_of(name: str) -> Iterator[None]:
         raise type(error)(f"{name}: {error}") from error
 
 
-@estimator
 class View(PrincipalLearner):
     """One of the two views: its samples, its kernel, and its canonical functions."""
-
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    _pairwise_callable = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the training samples, and bind the kernel to them."""
@@ -110,7 +104,7 @@ class Whitened(NamedTuple):
 
 
 @estimator
-class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, BaseEstimator):
     r"""Canonical correlation in feature space: functions f and g of two views that maximise
 
     .. math:: \frac{\operatorname{cov}(f, g)}{\sqrt{(\operatorname{var} f + κ_1 \|f\|^2 / n)
@@ -129,25 +123,25 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         of full rank have all correlations 1, which means nothing. "auto" takes, of seven values
         from 1e-6 to 1, the one with the largest correlations in five folds held out.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        Of the first view.
+        Kernel of the first view.
     kernel_y : the same, optional
-        Of the second view; None means ``kernel``.
+        Kernel of the second view; None means ``kernel``.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "exact" decomposes both Gram matrices; "low_rank" approximates them by ``rank`` centres.
         "auto" is exact up to 1,000 rows where five n x n matrices fit half of ``memory``.
         A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
     rank : int, optional
-        Centres of "low_rank"; None means 400, or fewer where ``memory`` holds fewer.
+        Centres of "low_rank"; None means 400, or fewer if ``memory`` is too small.
     random_state : int, RandomState or None
-        Of the folds and of the centres.
+        Seed for drawing the folds and the centres.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components,)
-        Of the pairs of functions on the training rows.
+        Correlations of the pairs of functions on the training rows.
     held_out_correlations_ : ndarray of shape (n_components,)
-        On rows that the functions were not fitted to: the mean over five folds; NaN with fewer
-        than ten rows. If they are far below ``correlations_``, the penalty is too small.
+        The same on rows that the functions were not fitted to: the mean over five folds, or NaN
+        with fewer than ten rows. If they are far below ``correlations_``, the penalty is too small.
     alpha_ : float
         The penalty that was used.
     view_x_, view_y_ : View
@@ -180,17 +174,11 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_components: int = 2
     _: KW_ONLY
     alpha: Any = "auto"
-    kernel: Any = "rbf"
     kernel_y: Any = None
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+
+    fitted_by = "view_x_"
 
     @fitting
     @finite_fit
@@ -203,8 +191,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "KernelCCA requires y to be passed, but the target y is None: give the second view."
             )
         one = self._view(self.kernel).fit(X)
-        two = self._view(self._second_kernel())
-        self._check_second(two)
+        two = self._view(self.kernel if self.kernel_y is None else self.kernel_y)
+        with _said_of("kernel_y"):
+            two.resolve_kernel().validate()
         with _said_of("y, the second view"):
             two.fit(self._columns(y, two))
         n = one.samples.shape[0]
@@ -261,9 +250,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return len(self.correlations_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "view_x_" in vars(self)  # which is stored last
-
     def _held_out(self, T: np.ndarray, S: np.ndarray, count: int) -> float:
         """The penalty; sets ``held_out_correlations_``, of the features T and S of both views."""
         n, choose = len(T), self.alpha == "auto"
@@ -292,7 +278,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         named = not isinstance(kernel, Kernel)
         half = Place(self.memory).budget() // 2
         return View(
-            kernel,
+            kernel=kernel,
             gamma=self.gamma if named else None,
             degree=self.degree if named else 3,
             coef0=self.coef0 if named else 1,
@@ -303,14 +289,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-
-    def _second_kernel(self) -> Any:
-        return self.kernel if self.kernel_y is None else self.kernel_y
-
-    @staticmethod
-    def _check_second(view: View) -> None:
-        with _said_of("kernel_y"):
-            view.resolve_kernel().validate()
 
     @staticmethod
     def _columns(y: Any, view: View) -> Any:
@@ -327,9 +305,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_count("rank", self.rank)
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        auto = isinstance(self.alpha, str) and self.alpha == "auto"
-        if not (auto or (is_number(self.alpha) and 0 <= self.alpha < np.inf)):
-            raise ValueError(f'alpha={self.alpha!r}: give a finite number >= 0, or "auto".')
+        if not is_auto(self.alpha):
+            check_not_negative("alpha", self.alpha, ', or "auto"')
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

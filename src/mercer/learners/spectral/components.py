@@ -1,4 +1,4 @@
-"""The principal components of a centred Gram matrix, found by whichever way suits.
+"""The principal components of a centred Gram matrix, found in the way that suits it.
 
 All ways end in the same form. With K̃ the Gram matrix of the features minus their mean φ̄, and
 K̃ v = λ v, the score of a sample is y(x) = Σ_i a_i k(x, x_i) + b with a = v / √λ: as K̃ has rows that
@@ -29,7 +29,7 @@ class Components(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (count,)
-        Eigenvalues λ of K̃, of which those within rounding of 0 are 0.
+        Eigenvalues λ of K̃; those within rounding of 0 are 0.
     vectors : ndarray of shape (m, count)
         Entries of the unit eigenvectors that belong to the m samples.
     coef : ndarray of shape (m, count)
@@ -67,7 +67,7 @@ class Components(NamedTuple):
 
 
 def components_of_matrix(K: GramOperator, count: int) -> Components:
-    """From all of K̃: O(n³) operations and, beside K, three matrices of its size."""
+    """Components from all of K̃: O(n³) operations, and three more matrices of the size of K."""
     centred = CentredGram(K)
     return _of_all_rows(centred, dense_eigenpairs(centred, count))
 
@@ -75,7 +75,7 @@ def components_of_matrix(K: GramOperator, count: int) -> Components:
 def components_by_products(
     K: GramOperator, solver: TopEigenSolver, single: GramOperator | None = None
 ) -> Components:
-    """By products with K̃; if ``single`` is K in float32, few of them are with K itself.
+    """Components by products with K̃; if ``single`` is K in float32, few of them are with K itself.
 
     A solver with ``tol`` = 0, which asks for a number of products, gets no start from some rows.
     """
@@ -91,7 +91,7 @@ def components_by_products(
 
 
 def components_by_value(K: GramOperator, solver: TopEigenSolver) -> Components:
-    """By this solver, or another with ``solve(K) -> Eigenpairs``."""
+    """Components by this solver, or by another one with ``solve(K) -> Eigenpairs``."""
     centred = CentredGram(K)
     return _of_all_rows(centred, solver.solve(centred))
 
@@ -116,7 +116,7 @@ def _start(K: GramOperator, solver: TopEigenSolver) -> np.ndarray | None:
 
 
 def components_of_factor(K: FactoredGram, count: int) -> Components:
-    """From the features F of all rows, K = F Fᵀ: O(n m²) operations."""
+    """Components from the features F of all rows, K = F Fᵀ: O(n m²) operations."""
     pairs, mean = factor_eigenpairs(K)
     count = min(count, len(pairs.values))
     values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
@@ -127,14 +127,14 @@ def components_of_factor(K: FactoredGram, count: int) -> Components:
     signs = _signs(vectors)
     vectors *= signs
     n, coef = K.shape[0], _centred(vectors * roots)
-    # Fᵀ a is Q, but for rounding, which cancels in (f(x) - mean) Fᵀ a
+    # Fᵀ a is Q, up to rounding, which cancels in (f(x) - mean) Fᵀ a
     directions = sum(F.T @ coef[rows].astype(F.dtype) for rows, F in K.strips())
     mean_coef, square = np.full(n, 1 / n), float(mean @ mean)
     return Components(values, vectors, coef, -(mean @ directions), mean_coef, square, lowest, pairs)
 
 
 def components_of_low_rank(K: LowRankGram, count: int) -> Components:
-    """From a factor on m centres, which are all that new samples are compared with."""
+    """Components from a factor on m centres; new samples are only compared with these."""
     pairs, mean = factor_eigenpairs(K)
     values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
     Q = pairs.coef[:, : len(values)] * (values > 0)
@@ -196,7 +196,7 @@ def _inverse_roots(values: np.ndarray) -> np.ndarray:
 
 
 def _centred(coef: np.ndarray) -> np.ndarray:
-    """Columns that sum to 0, as they do but for rounding."""
+    """The same columns, which sum to 0 now without rounding errors."""
     return coef - coef.mean(axis=0)
 
 

@@ -16,14 +16,16 @@ from mercer.estimator import estimator
 from mercer.learners.base import (
     LIMITS,
     check_count,
+    check_not_negative,
     encode_classes,
     finite_fit,
     finite_values,
     fit_softmax,
+    is_auto,
 )
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
-from mercer.samples import float_array, is_number
+from mercer.samples import float_array
 from mercer.threads import blas_limit, fitting
 
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
@@ -55,8 +57,6 @@ class KernelDiscriminant(
         "exact" decomposes K; "low_rank" approximates it by ``rank`` centres. "auto" is exact up to
         3,000 rows where four n x n matrices fit ``memory``.
         A value, such as ``mercer.solvers.TopEigenSolver(50)``, finds the components to work with.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class KernelDiscriminant(
     Penalised discriminant analysis is a ridge regression of the class indicators, followed by an
     eigenproblem of the size of the classes (Hastie, Buja & Tibshirani). Scores are scaled so that
     :math:`(S_W + α I) / n` is the identity on the directions; a sample belongs to the class of the
-    nearest mean, but for the logarithm of its prior. So probabilities are those of Gaussian classes
-    with one covariance.
+    nearest mean, corrected by the logarithm of its prior. So probabilities are those of Gaussian
+    classes with one covariance.
 
     With a narrow kernel the training samples lie nearer to the means of their classes than new
-    ones do, and such probabilities are far too sure. With ``alpha="auto"`` the leave-one-out
+    ones do, and such probabilities are too near to 0 and 1. With ``alpha="auto"`` the leave-one-out
     scores, which are known by then, give the log-probabilities the slope that is most likely on
     them; the classes that are predicted stay the same.
 
@@ -110,20 +110,8 @@ class KernelDiscriminant(
 
     alpha: Any = "auto"
     _: KW_ONLY
-    kernel: Any = "rbf"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     n_components: Any = None
     priors: Any = None
-    solver: Any = "auto"
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    _pairwise_callable = True
 
     @fitting
     @finite_fit
@@ -225,11 +213,8 @@ class KernelDiscriminant(
         return most if self.n_components is None else min(self.n_components, most)
 
     def _check_parameters(self) -> None:
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(f'alpha={self.alpha!r}: give a number >= 0, or "auto".')
-        elif not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
-            raise ValueError(f'alpha={self.alpha!r}: give a finite number >= 0, or "auto".')
+        if not is_auto(self.alpha):
+            check_not_negative("alpha", self.alpha, ', or "auto"')
         check_count("n_components", self.n_components)
         check_count("rank", self.rank)
 

@@ -10,23 +10,18 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import (
-    CentredGram,
-    GramOperator,
-    ShiftedGram,
-    in_single_precision,
-)
-from mercer.kernels import Kernel
+from mercer.gram import CentredGram, GramOperator, ShiftedGram
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
+    NamedKernel,
     Training,
     check_count,
     check_solver,
+    drawn_seed,
     finite_fit,
     finite_values,
     is_value,
@@ -35,23 +30,22 @@ from mercer.learners.base import (
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
-from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import fitting
 
 SOLVERS = ("auto", "exact", "low_rank", "mini_batch")
 ROUNDING = 16  # units of the last digit of k(x, x), below which a squared distance is 0
 NUMBERS = ("eigengap", "silhouette")
-FEW = 500  # up to so many rows all eigenvalues are computed
+FEW = 500  # up to this many rows all eigenvalues are computed
 SHARP = 1e-7  # relative error of eigenvalues of more rows
-ROOM = 1e-5  # largest error of K's entries, where K is computed in float32
 
 
 @estimator
-class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
+class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to
-    look at, but ``medoids_``: the training sample of each cluster that is nearest to its centre.
+    look at, but there are ``medoids_``: the training sample of each cluster that is nearest to its
+    centre.
 
     Parameters
     ----------
@@ -60,7 +54,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         eigenvalues of D⁻¹K, where D has the sums of K's rows, or with the largest mean of
         1 - (distance to the own centre) / (distance to the nearest other one).
     n_init : int >= 1, default=3
-        Starts, of which the one with the least inertia is kept.
+        Number of starts; the one with the least inertia is kept.
     max_iter : int >= 1, default=300
         Most iterations of each start.
     max_clusters : int >= 2, default=10
@@ -74,7 +68,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         linear kernel is always solved in the space of its samples. A value, with
         ``solve(K, weights)`` and the field ``clusters``, has its own number of starts and steps.
     rank : int, optional
-        Columns of the factor (None: 300, or fewer where ``memory`` holds fewer).
+        Columns of the factor (None: 300, or fewer if ``memory`` is too small).
     batch_size : int, default=4096
         Samples of a step of "mini_batch", which has ``max_iter`` steps.
     random_state : int, RandomState or None
@@ -87,7 +81,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     medoids_ : ndarray of shape (n_clusters,)
         Row numbers of the medoids.
     inertia_ : float
-        Of K without its correction.
+        Weighted sum of the squared distances to the centres, for K without its correction.
     n_clusters_ : int
         Clusters that have samples.
     scores_ : dict
@@ -99,8 +93,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     n_iter_ : int
     converged_ : bool
     X_fit_, kernel_, gram_, solver_
-        The samples that new ones are compared with, the bound kernel, and in words the Gram matrix
-        and the method.
+        The samples that new ones are compared with, the bound kernel, and descriptions of the Gram
+        matrix and of the method.
 
     Notes
     -----
@@ -130,11 +124,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
 
     n_clusters: int | str = 8
     _: KW_ONLY
-    kernel: Any = "rbf"
     gamma: Any = "scale"
-    degree: float = 3
     coef0: float = 0.0
-    kernel_params: dict[str, Any] | None = None
     n_init: int = 3
     max_iter: int = 300
     max_clusters: int = 10
@@ -142,9 +133,8 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
     solver: Any = "auto"
     rank: int | None = None
     batch_size: int = 4096
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+
+    needs_symmetry = True
 
     @fitting
     @finite_fit
@@ -165,7 +155,7 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
                 f"n_samples={n} should be >= n_clusters={self.n_clusters}: give fewer clusters, or "
                 "more samples of positive weight."
             )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         K, factored = self._operator(training)
         numbers = self._numbers(K, n)
         found: dict[int, KMeansResult] = {}
@@ -186,7 +176,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         if len(training.rows) < training.shape[0]:  # rows of weight 0 belong somewhere, too
             self.labels_ = self.predict(X)
         result.conclude()
-        self._say_missing(result)
+        if self.n_clusters_ < len(result.sizes):
+            warnings.warn(
+                f"There are {self.n_clusters_} distinct clusters, fewer than n_clusters="
+                f"{len(result.sizes)}, because too few samples differ: give fewer clusters.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return self
 
     # --- a fit ----------------------------------------------------------------------------------
@@ -211,10 +207,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
                 f'solver={self.solver!r} cannot correct K: give solver="exact", or correction=None.'
             )
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples; gamma="scale" uses the weights of the rows."""
-        return self.bind_symmetric(kernel, training)
-
     def _operator(self, training: Training) -> tuple[Any, bool]:
         """K, and whether it is solved by its factor."""
         n, limits = len(training.rows), LIMITS["k-means"]
@@ -227,18 +219,13 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         if not exact and not self.correction:
             self.solver_ = "Lloyd, low rank" if self._batch() is None else "mini-batches, low rank"
             return self.make_low_rank_gram(training.X, limits.rank), True
-        K = self.make_gram(self._rounded(training.X))
+        K = self.make_gram(self.rounded(training.X))
         self.solver_ = solver_name(self.solver) if is_value(self.solver) else "Lloyd"
         if self.correction:
             self.correction_ = _lingoes(K, training.all_weights)
             if self.correction_ > 0:
                 K = ShiftedGram(K, self.correction_ / training.all_weights)
         return K, False
-
-    def _rounded(self, X: Any) -> Any:
-        """Many vectors in float32, if that changes K by less than its rounding to float32."""
-        many = X.shape[0] >= ROUNDED_ROWS and self.kernel_.reads.coordinates
-        return in_single_precision(self.kernel_, X, ROOM) if many else X
 
     def _batch(self) -> int | None:
         return self.batch_size if self.solver == "mini_batch" else None
@@ -282,15 +269,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
             self._coef[np.arange(n), result.labels] = share
         self.keep_support(kept)
 
-    def _say_missing(self, result: KMeansResult) -> None:
-        if self.n_clusters_ < len(result.sizes):
-            warnings.warn(
-                f"There are {self.n_clusters_} distinct clusters, fewer than n_clusters="
-                f"{len(result.sizes)}, because too few samples differ: give fewer clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
     # --- new samples ----------------------------------------------------------------------------
 
     @finite_values
@@ -325,9 +303,6 @@ class KernelKMeans(ClusterMixin, TransformerMixin, KernelLearner):
         nearest = self.transform(X).min(axis=1)
         w = np.ones(len(nearest)) if sample_weight is None else np.asarray(sample_weight)
         return -float(w @ nearest**2)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
 
 
 def _silhouette(result: KMeansResult, weights: np.ndarray) -> float:

@@ -18,9 +18,11 @@ from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     check_count,
     check_flag,
+    check_not_negative,
     check_solver,
     finite_fit,
     finite_values,
+    is_auto,
     is_value,
 )
 from mercer.learners.ridge import KernelRidge
@@ -38,7 +40,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     .. math:: \tilde K = H K H, \quad H = I - \tfrac1n 1 1^\top, \quad \tilde K v_k = λ_k v_k,
         \qquad y_k(x) = \tfrac1{\sqrt{λ_k}} \sum_i v_{ik} \tilde k(x, x_i).
 
-    The parameters and attributes of scikit-learn's KernelPCA mean what they mean there.
+    Parameters and attributes of scikit-learn's KernelPCA have the same meaning here.
 
     Parameters
     ----------
@@ -58,22 +60,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         centres. "auto" is exact up to 100,000 rows, beyond them of low rank. A value, such as
         ``mercer.solvers.TopEigenSolver(1)``, finds as many eigenpairs as there are components.
     tol : float >= 0, default=0
-        Of "krylov": largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0 means 1e-6.
-        Eigenvalues are then right to about its square.
+        Only for "krylov": the largest residual :math:`\|\tilde K v - λ v\|`, relative to λ₁; 0
+        means 1e-6. The error of the eigenvalues is about its square.
     max_iter : int, optional
-        Of "krylov": most products with K; None means 300.
+        Only for "krylov": most products with K; None means 300.
     iterated_power : int >= 0 or "auto", default="auto"
-        Of "randomized": products with K after the first; "auto" is 7, or 4 if a tenth of all
-        components or more are asked for.
+        Only for "randomized": products with K after the first; "auto" is 7, or 4 if at least a
+        tenth of all components is needed.
     remove_zero_eig : bool, default=False
         Whether components with eigenvalue 0 are left out, as they always are if ``n_components``
         is None.
     random_state : int, RandomState or None
-        Of the first block, and of the centres.
+        Seed for the first block of vectors and for choosing the centres.
     copy_X : bool, default=True
         Whether ``X_fit_`` is a copy; if not, X must not be changed afterwards.
-    rank : int, optional
-        Centres of "low_rank"; None means 1000, or fewer where ``memory`` holds fewer.
     memory : int, str or None
         Budget in bytes or as "4GB"; None means half of what is free. Where K does not fit, it is
         computed again for each product.
@@ -97,11 +97,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     gamma_ : float
         The γ of a named kernel.
     kernel_ : Kernel
-        As bound to the training samples.
+        The kernel, bound to the training samples.
     n_samples_ : int
     solver_, gram_ : str
-        The solver, and the Gram matrix that it was given, in words. The linear kernel with few
-        columns is solved in the "primal".
+        Descriptions of the solver and of the Gram matrix. The linear kernel with few columns is
+        solved in the "primal".
     residual_ : float
         Certificate: the largest residual :math:`\|\tilde K v - λ v\| / λ_1`; 0 for what LAPACK
         decomposed.
@@ -142,24 +142,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     n_components: Any = None
     _: KW_ONLY
     kernel: Any = "linear"
-    gamma: Any = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, Any] | None = None
     alpha: float = 1.0
     fit_inverse_transform: bool = False
-    eigen_solver: Any = "auto"
-    tol: float = 0
-    max_iter: int | None = None
-    iterated_power: Any = "auto"
     remove_zero_eig: bool = False
-    random_state: Any = None
     copy_X: bool = True
-    rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-
-    _pairwise_callable = True
 
     @fitting
     @finite_fit
@@ -167,7 +153,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         """Find the components of samples X (n); y is not used."""
         self._check_parameters()
         X = self.make_training(X, targets=False).X
-        self._refuse_inverse(X)
+        if self.fit_inverse_transform and not isinstance(X, np.ndarray):
+            raise ValueError(
+                "fit_inverse_transform=True needs samples that are dense vectors, not sparse rows "
+                "or other objects: leave it out, or give X.toarray()."
+            )
         n = self.n_samples_ = X.shape[0]
         with blas_limit(n):
             found, support = self._components(X, min(self.n_components or n, n))
@@ -333,26 +323,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):
             check_flag(name, getattr(self, name))
         for name in ("tol", "alpha"):
-            value = getattr(self, name)
-            if not (is_number(value) and 0 <= value < np.inf):
-                raise ValueError(f"{name}={value!r}: give a finite number >= 0.")
+            check_not_negative(name, getattr(self, name))
         power = self.iterated_power
-        if not (is_whole(power) and power >= 0) and not (
-            isinstance(power, str) and power == "auto"
-        ):
+        if not ((is_whole(power) and power >= 0) or is_auto(power)):
             raise ValueError(f'iterated_power={power!r}: give a whole number >= 0, or "auto".')
         if self.fit_inverse_transform and self.resolve_kernel().reads.pairwise:
             raise ValueError(
                 "Cannot fit_inverse_transform with a precomputed kernel: give a kernel object and "
                 "the samples themselves."
-            )
-
-    def _refuse_inverse(self, X: Any) -> None:
-        """Raise ValueError if the inverse is to be learnt, and these samples have none."""
-        if self.fit_inverse_transform and not isinstance(X, np.ndarray):
-            raise ValueError(
-                "fit_inverse_transform=True needs samples that are dense vectors, not sparse rows "
-                "or other objects: leave it out, or give X.toarray()."
             )
 
     def __sklearn_tags__(self):

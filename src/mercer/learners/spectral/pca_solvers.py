@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, cast
 
-from mercer.gram import (
-    FactoredGram,
-    GramOperator,
-    held_for_products,
-    in_single_precision,
-)
-from mercer.learners.base import LIMITS, SQUARES, KernelLearner, is_value, solver_name
+from mercer.estimator import estimator
+from mercer.gram import FactoredGram, GramOperator, held_for_products, in_single_precision
+from mercer.learners.base import LIMITS, SQUARES, KernelLearner, NamedKernel, is_value, solver_name
 from mercer.learners.spectral.components import (
     Components,
     components_by_products,
@@ -23,19 +19,24 @@ from mercer.learners.spectral.components import (
 from mercer.solvers import TopEigenSolver
 
 SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
-ROUGH = 1e-3  # most error of a kernel value in float32, which only has to give a good start
+ROUGH = 1e-3  # largest error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed
 FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
-TOL, MOST = 1e-6, 300  # of the Krylov method, where the parameters say nothing
+TOL, MOST = 1e-6, 300  # defaults of the Krylov method
 
 
-class ComponentLearner(KernelLearner):
-    """Abstract: components by the ``eigen_solver`` that is asked for or suits."""
+@estimator
+class ComponentLearner(NamedKernel, KernelLearner):
+    """Abstract: components by the given ``eigen_solver``, or by one that suits."""
 
-    eigen_solver: Any
-    tol: float
-    max_iter: int | None
-    iterated_power: Any
+    _: KW_ONLY
+    eigen_solver: Any = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    rank: int | None = None
+
+    _pairwise_callable = True
 
     def _components(self, X: Any, count: int) -> tuple[Components, Any]:
         """The components, and the samples that they are functions of."""

@@ -8,12 +8,21 @@ are compared. All n components where K̃ can be decomposed, or those of a low-ra
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from mercer.estimator import estimator
 from mercer.gram import FactoredGram
-from mercer.learners.base import KernelLearner, Limits, check_solver, is_value, solver_name
+from mercer.learners.base import (
+    KernelLearner,
+    Limits,
+    NamedKernel,
+    check_solver,
+    is_value,
+    solver_name,
+)
 from mercer.learners.spectral.components import (
     Components,
     components_by_value,
@@ -51,10 +60,15 @@ class PrincipalFeatures(NamedTuple):
         return self.components.coef @ beta, self.components.offset @ beta
 
 
-class PrincipalLearner(KernelLearner):
-    """Abstract: a learner that works on principal features. It has the parameter ``solver``."""
+@estimator
+class PrincipalLearner(NamedKernel, KernelLearner):
+    """Abstract: a learner that works on principal features."""
 
-    solver: Any
+    _: KW_ONLY
+    solver: Any = "auto"
+    rank: int | None = None
+
+    _pairwise_callable = True
 
     def principal_features(self, X: Any, limits: Limits) -> PrincipalFeatures:
         """The features of encoded training samples; sets ``solver_`` and ``gram_``."""

@@ -9,18 +9,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator, ScaledGram
-from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
-    Training,
+    NamedKernel,
     check_count,
     check_solver,
+    drawn_seed,
     finite_fit,
     finite_values,
     is_value,
@@ -34,11 +33,11 @@ from mercer.threads import fitting
 
 SHARP = 1e-6  # residual of the eigenpairs, relative to the largest eigenvalue, which is 1
 SOLVERS = ("auto", "exact", "low_rank")
-ITERATIONS = 300  # of k-means
+ITERATIONS = 300  # most iterations of k-means
 
 
 @estimator
-class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
+class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
     It minimises approximately the normalised cut, the similarity that a cluster has with the other
@@ -50,18 +49,16 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         "eigengap" chooses from 2 to ``max_clusters`` the number before the largest gap between
         two eigenvalues.
     kernel : kernel object, name, "precomputed" or callable, default="rbf"
-        Similarities that are not negative.
+        The similarities must not be negative.
     n_components : int, optional
         Eigenvectors that the clusters are found from; None means as many as clusters.
     n_init : int >= 1, default=10
-        Starts of k-means, of which the best is kept.
+        Number of starts of k-means; the best one is kept.
     max_clusters : int >= 2, default=10
         Most clusters, where their number is chosen.
     solver : {"auto", "exact", "low_rank"} or solver value, default="auto"
         "low_rank" approximates K by ``rank`` centres; "auto" is exact up to 100,000 rows.
         A value, such as ``mercer.solvers.TopEigenSolver(1)``, finds the eigenvectors.
-    rank : int, optional
-        Of "low_rank".
     random_state : int, RandomState or None
         Seed of the eigensolver and of k-means.
 
@@ -70,20 +67,21 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
     labels_ : ndarray of shape (n,)
         The cluster of each sample; 0 is the largest.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of D⁻¹ K, from 1 downwards. As many are near 1 as there are clusters that are far apart.
+        Eigenvalues of D⁻¹ K, from 1 downwards. As many are near 1 as there are clusters that are
+        far apart.
     embedding_ : ndarray of shape (n, n_components)
         The eigenvectors e of D⁻¹ K, scaled to Σ_i d_i e_i² = 1.
     scores_ : dict
         If the number was chosen: the gap behind each number of clusters.
     X_fit_, kernel_, gram_, solver_
-        The samples, the bound kernel, and in words the Gram matrix and the method.
+        The samples, the bound kernel, and descriptions of the Gram matrix and of the method.
 
     Notes
     -----
     k-means in the space of the eigenvectors weighs a sample by its degree d_i = Σ_j k(x_i, x_j):
     the normalised cut is a weighted k-means, of which this is the relaxation (Dhillon, Guan &
-    Kulis). A new sample gets Σ_j k(x, x_j) e_j / (λ d(x)), as its neighbours have it. About ten
-    products with K; memory n (10 n_components + 60) numbers beside K.
+    Kulis). A new sample gets Σ_j k(x, x_j) e_j / (λ d(x)), a weighted mean of its neighbours. About
+    ten products with K; memory n (10 n_components + 60) numbers in addition to K.
 
     References
     ----------
@@ -102,19 +100,15 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
 
     n_clusters: int | str = 8
     _: KW_ONLY
-    kernel: Any = "rbf"
     gamma: Any = 1.0
-    degree: float = 3
     coef0: float = 1.0
-    kernel_params: dict[str, Any] | None = None
     n_components: Any = None
     n_init: int = 10
     max_clusters: int = 10
     solver: Any = "auto"
     rank: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-    random_state: Any = None
+
+    needs_symmetry = True
 
     @fitting
     @finite_fit
@@ -128,7 +122,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
                 f"n_samples={n} should be >= n_clusters={self.n_clusters}: give fewer clusters, or "
                 "more samples."
             )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = drawn_seed(self.random_state)
         exact = limits.exact(self.solver, n)
         K = (
             self.make_gram(training.X)
@@ -146,7 +140,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         m = min(k if self.n_components is None else self.n_components, told)
         E = pairs.coef[:, :m] * _inverse_root(degrees)[:, None]
         E *= np.where((E**3).sum(axis=0) < 0, -1.0, 1.0)  # else the signs would be those of chance
-        unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, by which k-means tells no samples
+        unit = SHARP * np.abs(E).max(axis=0)  # less is rounding, which must not separate samples
         cache = max(self.place.budget(8 * E.size) // 2, 1)
         rows = np.flatnonzero(degrees > 0)  # a sample that is not even like itself is in no cut
         means = KMeansSolver(
@@ -166,7 +160,7 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
                 f"There are {self._kept.sum()} distinct clusters, fewer than n_clusters={k}, "
                 "because too few samples differ: give fewer clusters, or a narrower kernel.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
@@ -197,10 +191,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
             )
         return None, min(n, max(wanted, most + 1))
 
-    def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the samples."""
-        return self.bind_symmetric(kernel, training)
-
     @finite_values
     def _embed(self, X: Any) -> np.ndarray:
         K = self.cross_gram(X)
@@ -226,9 +216,6 @@ class SpectralClustering(ClusterMixin, TransformerMixin, KernelLearner):
         D = (C**2).sum(axis=1) - 2 * E @ C.T
         D[:, ~self._kept] = np.inf
         return D.argmin(axis=1).astype(np.int32)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "X_fit_" in vars(self)
 
 
 def normalised_eigenpairs(

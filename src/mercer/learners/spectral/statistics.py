@@ -90,7 +90,7 @@ def alignment(
         twice = 1 if i == j or not K.symmetric else 2
         sums += twice * np.array([(a * b).sum(), (a * a).sum(), (b * b).sum()])
     if not sums[1:].all():
-        raise ValueError("One of the matrices is 0 after centring: all its samples are alike.")
+        raise ValueError("One of the matrices is 0 after centring: all its samples are equal.")
     return float(sums[0] / np.sqrt(sums[1] * sums[2]))
 
 
@@ -175,7 +175,7 @@ def hsic_test(
     Parameters
     ----------
     kernel, other : Kernel or name
-        Of X and of Y, which may be of different kinds.
+        Kernels for X and for Y, which may be of different kinds.
     X, Y : raw samples, as many of each
     permutations : int >= 1, default=200
     memory, n_jobs
@@ -240,7 +240,7 @@ def effective_dimension(
     penalty : float > 0
         λ, as ``alpha`` of `KernelRidge`.
     rank : int, optional
-        Use a factor of so many columns; None for all eigenvalues of K, which is held.
+        Number of columns of a factor; None means all eigenvalues of K, which is kept in memory.
     memory, n_jobs, random_state
         The same as for `mercer.gram.Place`.
 

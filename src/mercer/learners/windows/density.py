@@ -51,7 +51,7 @@ class KernelDensity(DistanceLearner):
     .. math:: f(x) = \frac{1}{W V h^d} \sum_i w_i K(\rho(x, x_i) / h), \quad
         W = \sum_i w_i, \quad V = \int K(\rho(v, 0)) \, dv.
 
-    The parameters of scikit-learn's KernelDensity mean what they mean there.
+    Parameters of scikit-learn's KernelDensity have the same meaning here.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class KernelDensity(DistanceLearner):
         K(u) is exp(-u²/2) for "gaussian", exp(-u) for "exponential" and, up to u = 1, 1 for
         "tophat", 1 - u² for "epanechnikov", 1 - u for "linear" and cos(π u / 2) for "cosine", which
         are 0 beyond.
-    algorithm, atol, rtol, breadth_first, leaf_size
-        Those of scikit-learn, which say there how far a sum over a tree may be wrong. The sum here
-        is exact, hence within any tolerance: they are checked, and change no result.
+    atol, rtol, breadth_first, leaf_size, algorithm
+        Parameters of scikit-learn, which control the error of a sum over a tree. Here the sum is
+        exact, so they are checked but do not change any result.
 
     Attributes
     ----------
@@ -74,10 +74,10 @@ class KernelDensity(DistanceLearner):
     log_volume_ : float
         log(V h^d). It is 0 where V is not known: see the notes.
     log_likelihoods_ : dict
-        With ``bandwidth="auto"``, the mean log-likelihood of left-out rows for each width.
+        Mean log-likelihood of left-out rows for each width; only with ``bandwidth="auto"``.
     distance_ : Distance
     X_fit_ : encoded samples
-        Of positive weight.
+        The samples of positive weight.
     n_features_in_ : int
 
     Notes
@@ -85,7 +85,8 @@ class KernelDensity(DistanceLearner):
     V is exact for each norm of vectors: Minkowski of any p > 0, with weights, Mahalanobis, and
     linear maps of full rank. (scikit-learn divides by the Euclidean V for other norms, too.) For
     strings, sets, tables and other distances there is no volume, and f is
-    :math:`\sum_i w_i K(\rho / h) / W`, a number in [0, 1] that compares samples but is no density.
+    :math:`\sum_i w_i K(\rho / h) / W`, a number in [0, 1] that compares samples but is not a
+    density.
 
     The sum over all rows is exact, by tiles: O(n m) distances and memory O(m). Weights mean
     repetition.
@@ -110,14 +111,10 @@ class KernelDensity(DistanceLearner):
     bandwidth: float | str = 1.0
     kernel: str = "gaussian"
     metric: Any = "euclidean"
-    metric_params: Any = None
-    algorithm: str = "auto"
     atol: float = 0.0
     rtol: float = 0.0
     breadth_first: bool = True
     leaf_size: int | None = None
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit
@@ -233,7 +230,7 @@ class KernelDensity(DistanceLearner):
         Raises
         ------
         TypeError
-            The distance is no norm of vectors, so that no sample can be drawn.
+            The distance is not a norm of vectors, so no sample can be drawn.
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples, optional=False)

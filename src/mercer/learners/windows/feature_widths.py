@@ -18,8 +18,8 @@ from mercer.gram import Place
 from mercer.learners.windows.totals import SHAPES, candidate_widths, window_totals
 from mercer.threads import ordered_map, raise_if_stopped
 
-ROWS = 2000  # that learn: an evaluation takes all their pairs
-STRIP = 256  # of them at a time
+ROWS = 2000  # most rows for learning: an evaluation computes all their pairs
+STRIP = 256  # rows at a time
 BOUND = float(np.log(1e4))  # most that a weight changes, up; down it may change twice as much
 STEPS = 60
 
@@ -32,7 +32,7 @@ def learn_feature_widths(
     Parameters
     ----------
     X : encoded samples
-        Of more than 2,000 rows, as many at equal steps learn.
+        If there are more than 2,000 rows, the weights are learnt from 2,000 at equal steps.
     Y : ndarray of shape (n, t)
     w : ndarray of shape (n,)
         Weights of the rows.
@@ -43,12 +43,12 @@ def learn_feature_widths(
 
     Notes
     -----
-    O(n² d) operations for each of at most 60 evaluations; memory O(n) beside a strip of 256 rows.
+    O(n² d) operations for each of at most 60 evaluations; memory O(n), and a strip of 256 rows.
 
     Raises
     ------
     TypeError
-        The distance is no weighted sum of terms.
+        The distance is not a weighted sum of terms.
     """
     if not distance.terms(X):
         distance.term(X[:1], X[:1], 0)  # which says why
@@ -84,8 +84,8 @@ class _Problem:
         self.share = w / max(float(w @ (spread**2).sum(axis=1)), 1e-300)
 
     def start(self) -> np.ndarray:
-        """Weights that make all terms alike in the mean, times those of the distance, at the one
-        width that is best for them."""
+        """Weights for which all terms count equally on average, times those of the distance, at
+        the width that is best for them."""
         X, distance, d = self.X, self.distance, self.distance.terms(self.X)
         step = max(1, X.shape[0] // STRIP)
         some, w = X[::step], self.w[::step] / self.w[::step].sum()

@@ -45,11 +45,11 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
         Minkowski with p < inf, `Match` or `Mixed`. None is the distance to the (k + 1)-th neighbour
         of x, for k = ``n_neighbors``.
     n_neighbors : int, optional
-        The mean is over so many nearest rows. None: over all rows.
+        Number of nearest rows that the mean is over; None means all rows.
     window : str, default="gaussian"
         K: "gaussian", or "rectangular", "triangular", "epanechnikov", "quartic" or "tricube", which
-        are 0 beyond h. Where a window is empty, the nearest rows decide, all that are equally near
-        alike; so the answer is never NaN.
+        are 0 beyond h. If a window is empty, the nearest rows decide, and rows that are equally
+        near count equally; so the answer is never NaN.
     degree : {0, 1}, default=0
         0 is the mean. 1 is the local line, for vectors; it has less bias at the edges of the data.
     algorithm : str or Index, default="auto"
@@ -60,24 +60,24 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     width_ : float or None
         h; None where it is the distance to a neighbour.
     errors_ : dict
-        With "auto" and "features", the mean squared leave-one-out error of each width.
+        Mean squared leave-one-out error of each width; only with "auto" and "features".
     left_out_ : ndarray of the shape of y
-        With "auto" and "features", for each row of positive weight the prediction without it.
+        Prediction for each row of positive weight without it; only with "auto" and "features".
     distance_ : Distance
-        With "features", with the weights that were learnt.
+        The distance; with "features", it has the weights that were learnt.
     algorithm_ : str
-        With ``n_neighbors``, how the nearest rows are searched for.
+        How the nearest rows are found; only with ``n_neighbors``.
     X_fit_ : encoded samples
-        Of positive weight.
+        The samples of positive weight.
     n_features_in_ : int
 
     Notes
     -----
     A prediction costs O(n m) distances for n queries and m rows, or one search for neighbours, and
-    memory O(n + m) beside the tiles. A local line takes O(n m d²) operations and O(m d²) memory.
-    Weights mean repetition, except that the number of neighbours counts rows. A sum over a Gaussian
-    window is measured from the nearest row, so that it is not 0 far away: there the nearest rows
-    decide.
+    memory O(n + m) in addition to the tiles. A local line takes O(n m d²) operations and O(m d²)
+    memory. Weights mean repetition, except that the number of neighbours counts rows. A sum over a
+    Gaussian window is measured from the nearest row, so that it is not 0 far away: there the
+    nearest rows decide.
 
     Standard errors are :math:`s(x) (\sum_i l_i^2)^{1/2}` with the weights :math:`l_i` that targets
     have in a(x), where s(x)² is the mean over the same window of squared leave-one-out errors, each
@@ -109,12 +109,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, DistanceLearner):
     n_neighbors: Any = None
     window: str = "gaussian"
     degree: int = 0
-    metric: Any = "minkowski"
     p: float = 2
-    metric_params: Any = None
-    algorithm: Any = "auto"
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
 
     @fitting
     @finite_fit

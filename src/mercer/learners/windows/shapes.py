@@ -7,39 +7,14 @@ from typing import Any
 
 import numpy as np
 
-
-def _rectangular(u: np.ndarray) -> np.ndarray:
-    return 0.5 * (u <= 1)
-
-
-def _triangular(u: np.ndarray) -> np.ndarray:
-    return np.maximum(1 - u, 0)
-
-
-def _epanechnikov(u: np.ndarray) -> np.ndarray:
-    return 0.75 * np.maximum(1 - u * u, 0)
-
-
-def _quartic(u: np.ndarray) -> np.ndarray:
-    return 15 / 16 * np.maximum(1 - u * u, 0) ** 2
-
-
-def _gaussian(u: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
-
-
-def _tricube(u: np.ndarray) -> np.ndarray:
-    return 70 / 81 * np.maximum(1 - u**3, 0) ** 3
-
-
 #: K(u) for u >= 0, with ∫ K(|u|) du = 1; all but the Gaussian are 0 beyond u = 1
 WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "rectangular": _rectangular,
-    "triangular": _triangular,
-    "epanechnikov": _epanechnikov,
-    "quartic": _quartic,
-    "gaussian": _gaussian,
-    "tricube": _tricube,
+    "rectangular": lambda u: 0.5 * (u <= 1),
+    "triangular": lambda u: np.maximum(1 - u, 0),
+    "epanechnikov": lambda u: 0.75 * np.maximum(1 - u * u, 0),
+    "quartic": lambda u: 15 / 16 * np.maximum(1 - u * u, 0) ** 2,
+    "gaussian": lambda u: np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi),
+    "tricube": lambda u: 70 / 81 * np.maximum(1 - u**3, 0) ** 3,
 }
 
 
@@ -65,5 +40,5 @@ def window(name: str, distances: Any, width: Any) -> np.ndarray:
         u = distances / width
         if not np.all(width):  # of a width of 0
             u = np.where(distances > 0, u, 0)
-    # where u would overflow, K is 0 all the same
+    # where u would overflow, K is 0 anyway
     return WINDOWS[name](np.fmin(u, 100)).astype(u.dtype, copy=False)

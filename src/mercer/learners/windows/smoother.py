@@ -23,7 +23,7 @@ class Smoother:
     y : ndarray of shape (n, t)
     w : ndarray of shape (n,)
     rows : ndarray of shape (n, d), optional
-        For local lines.
+        Coordinates of the rows, for local lines.
     """
 
     def __init__(self, y: np.ndarray, w: np.ndarray, rows: np.ndarray | None = None):

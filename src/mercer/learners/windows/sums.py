@@ -33,11 +33,11 @@ def window_sums(
     distance : Distance
         Bound.
     Z : encoded samples (q) or None
-        None: the rows of X, none of which counts for itself.
+        None means the rows of X; no row counts for itself.
     X : encoded samples (n)
     T : ndarray of shape (n, columns)
     name : str
-        Of a window.
+        Name of a window.
     widths : sequence of float
     reduce : callable
         Takes the sums of some queries, (widths, rows, columns), and which queries they are; returns

@@ -21,7 +21,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
-ROWS = 4096  # whose neighbours are summed at a time
+ROWS = 4096  # rows whose neighbours are summed at a time
 FAR = 1e270  # power of a width of a window without end, so that its rate is a finite number > 0
 EDGE, LEAST = 512, 16  # rows of a square tile, at most and at least
 
@@ -47,7 +47,7 @@ SHAPES = {
     for name, values in WINDOWS.items()
 }
 
-#: with a width of 1, only the nearest rows count, all alike
+#: with a width of 1, only the nearest rows count, all equally
 NEAREST = Shape(None, 1.0, 1e30)
 
 
@@ -87,17 +87,17 @@ def window_totals(
     Q : ndarray of shape (m, s), optional
         What the squares of the window are multiplied with.
     left_out : ndarray of shape (n,), optional
-        For X that is Z: the share of its own V that each row does not see, in [0, 1].
+        Only if X is Z: the share of its own V that each row does not see, in [0, 1].
     nearest : bool
-        Whether the nearest rows, all alike, stand for a window that is empty.
+        Whether the nearest rows, which count equally, replace a window that is empty.
     place : Place
         Memory and threads.
 
     Notes
     -----
-    O(n m (G + c)) operations beside the distances. If the widths of a window without end are such
-    that each exponent is twice the one before (:math:`h_{g+1} = h_g 2^{-1 / power}`), there is one
-    exponential for each pair, and squares for the other widths.
+    O(n m (G + c)) operations in addition to the distances. If the widths of a window without end
+    are such that each exponent is twice the one before (:math:`h_{g+1} = h_g 2^{-1 / power}`),
+    there is one exponential for each pair, and squares for the other widths.
     """
     widths = np.asarray(widths, np.float64)
     Q = np.zeros((len(V), 0)) if Q is None else Q
@@ -162,9 +162,9 @@ def neighbour_totals(
     Parameters
     ----------
     index : Index
-        Of the rows of V.
+        Index of the rows of V.
     X : samples or None
-        None: the training rows, none of which is in its own window.
+        None means the training rows; no row is in its own window.
     widths : ndarray of shape (G,), or None
         None: the distance to the (k + 1)-th neighbour of each row.
     """
@@ -207,7 +207,8 @@ def typical_distance(distance: Distance, X: Any) -> float:
 def _of_nearest(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
     """K(ρ / h) of the nearest rows, (n, k), up to a factor for each row.
 
-    At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows, all alike.
+    At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows count, all
+    equally.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if shape.values is None:
@@ -262,7 +263,7 @@ class _State:
             P[own] = np.inf
         nearest = np.minimum(self.nearest, P.min(axis=1, initial=np.inf))
         known = np.isfinite(nearest)
-        if not known.all():  # rows that have seen no other yet
+        if not known.all():  # rows that have not met another row yet
             nearest, P = np.where(known, nearest, 0), np.where(known[:, None], P, 0)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             moved = np.where(np.isfinite(self.nearest), self.nearest - nearest, np.inf)
@@ -294,7 +295,7 @@ class _State:
             self.squares[g] += (K * K) @ Q.astype(K.dtype, copy=False)
 
     def log_scale(self) -> np.ndarray:
-        """Of each width and row."""
+        """The log scale of each width and row."""
         if self.shape.values is not None:
             return np.zeros(self.values.shape[:2])
         nearest = np.where(np.isfinite(self.nearest), self.nearest, 0)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import class_handles, colour, legend_below
+from mercer.plots.displays.display import Display
 
 
-class CanonicalCorrelationDisplay:
+class CanonicalCorrelationDisplay(Display):
     """Correlations of the pairs of canonical functions, on training rows and on rows held out.
 
     A pair whose correlation is high on the training rows alone is noise: the penalty is too small,
@@ -54,10 +55,7 @@ class CanonicalCorrelationDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> CanonicalCorrelationDisplay:
         """Draw two bars for each pair. ``kwargs`` are passed to ``ax.bar``."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         places = np.arange(1, len(self.correlations) + 1)
         self.bars_ = [
             self.ax_.bar(places + shift, values, width=0.38, **{"color": colour(c), **kwargs})

@@ -10,14 +10,8 @@ from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.axes import Axis, padded
-from mercer.plots.classes import (
-    INK,
-    class_handles,
-    colour,
-    diverging,
-    legend_below,
-    mark,
-)
+from mercer.plots.classes import INK, class_handles, colour, diverging, legend_below, mark
+from mercer.plots.displays.display import Display
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -29,7 +23,7 @@ from mercer.plots.displays.plane import (
 )
 
 
-class DecisionSurfaceDisplay:
+class DecisionSurfaceDisplay(Display):
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
     The surface shows, depending on the estimator:
@@ -256,9 +250,7 @@ class DecisionSurfaceDisplay:
         **kwargs
             Passed to ``ax.scatter`` of the rows.
         """
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        ax = self._draw_on(ax, layout="constrained")
         self._draw(ax, self.levels, kwargs)
         self._draw_scale([ax])
         if handles := self._handles():
@@ -266,7 +258,7 @@ class DecisionSurfaceDisplay:
         return self
 
     def _draw(self, ax: Any, levels: np.ndarray, style: dict) -> None:
-        self.ax_, self.figure_ = ax, ax.figure
+        self._draw_on(ax)
         self.boundary_ = self.margins_ = self.rings_ = self.colorbar_ = None
         if len(levels):
             low, high = levels[0], levels[-1]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import class_codes, class_handles, colour, legend_below, mark
+from mercer.plots.displays.display import Display
 
 
-class EmbeddingDisplay:
+class EmbeddingDisplay(Display):
     """Scores of samples on two components, as a scatter plot.
 
     Parameters
@@ -93,10 +94,7 @@ class EmbeddingDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
         """Draw the points. ``kwargs`` are passed to ``ax.scatter``."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         style = {"s": 22, "alpha": 0.85, "edgecolors": "white", "linewidths": 0.4, **kwargs}
         x, y = self.scores.T
         self.points_ = []

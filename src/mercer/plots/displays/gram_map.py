@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_gram, take
 
 
-class GramDisplay:
+class GramDisplay(Display):
     """K between random rows, with the rows of a class side by side, or by ascending target.
 
     If the kernel suits the task, there are blocks along the diagonal: rows of the same class are
@@ -84,10 +85,7 @@ class GramDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> GramDisplay:
         """Draw the matrix, with lines between classes. ``kwargs`` are passed to ``ax.imshow``."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         low, high = self.limits
         style = {"cmap": "cividis", "vmin": low, "vmax": high, "interpolation": "nearest"}
         self.image_ = self.ax_.imshow(self.K, **{**style, **kwargs})

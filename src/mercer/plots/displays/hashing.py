@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.plots.displays.display import Display
 from mercer.search import Index, LSHIndex
 
 GREY = "#777777"
 
 
-class HashingDisplay:
+class HashingDisplay(Display):
     r"""The S-curve of a hashing index: how often a pair is compared, over its distance.
 
     The curve is :math:`1 - (1 - p(d)^r)^b`; beside it stands p(d), the probability of a single hash
@@ -97,10 +98,7 @@ class HashingDisplay:
 
     def plot(self, ax: Any = None) -> HashingDisplay:
         """Draw the curves on a matplotlib axis, or on a new one."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax, layout="constrained")
         if self.pairs is not None:
             heights, edges = np.histogram(self.pairs, 60, (0, float(self.distances[-1])))
             self.ax_.stairs(
@@ -123,7 +121,7 @@ class HashingDisplay:
         return self
 
 
-class RecallTimeDisplay:
+class RecallTimeDisplay(Display):
     """Recall against queries per second, for indexes with several settings.
 
     Parameters
@@ -192,10 +190,7 @@ class RecallTimeDisplay:
 
     def plot(self, ax: Any = None) -> RecallTimeDisplay:
         """Draw one curve for each name, with queries per second on a log scale."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax, layout="constrained")
         self.lines_ = []
         for name, points in self.curves.items():
             recall, seconds = np.transpose(points)

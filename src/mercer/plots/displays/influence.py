@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer.gram import gram
 from mercer.plots.clock import Clock
+from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import rows_of
 from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
@@ -23,7 +24,7 @@ HALF = 0.5  # this part of the share of its class: those of rare classes are nev
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
-class InfluenceDisplay:
+class InfluenceDisplay(Display):
     r"""How surprising each training row is, and how much the model depends on it.
 
     A row is predicted by a fit that has not seen it. The surprise of a class is the probability of
@@ -161,10 +162,7 @@ class InfluenceDisplay:
 
         Suspected rows have the number of the row beside them. ``kwargs`` go to ``ax.scatter``.
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         x, y = self.rows, self.surprise
         labels = ("Row", "Surprise")
         if self.influence is not None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import colour
+from mercer.plots.displays.display import Display
 
 
-class KernelWeightsDisplay:
+class KernelWeightsDisplay(Display):
     """The weights that multiple-kernel learning gave to each kernel, the largest on top.
 
     Parameters
@@ -56,12 +57,9 @@ class KernelWeightsDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> KernelWeightsDisplay:
         """Draw one bar for each kernel. ``kwargs`` are passed to ``ax.barh``."""
-        import matplotlib.pyplot as plt
-
         shown = self.order[: self.most]
         size = (6.4, 1.2 + 0.32 * len(shown))
-        self.ax_ = plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax, figsize=size, layout="constrained")
         places = np.arange(len(shown))
         self.bars_ = self.ax_.barh(
             places, self.weights[shown], **{"color": colour(0), "height": 0.7, **kwargs}

@@ -8,11 +8,12 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import colour
+from mercer.plots.displays.display import Display
 
 DASHES = ("-", "--", ":", "-.")
 
 
-class LayerDisplay:
+class LayerDisplay(Display):
     """The share of errors on rows held back over the width of a layer, for each layer.
 
     Parameters
@@ -67,11 +68,7 @@ class LayerDisplay:
 
     def plot(self, ax: Any = None) -> LayerDisplay:
         """Draw a curve for each layer and ranking; what was chosen is marked."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._draw_on(ax, figsize=(6.4, 4), layout="constrained")
         self.lines_, self.chosen_ = [], []
         rankings = list(dict.fromkeys(name for by in self.errors for name in by))
         for layer, (by, (ranking, width)) in enumerate(zip(self.errors, self.chosen)):

@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.plots.displays.display import Display
 
-class LeaveOneOutDisplay:
+
+class LeaveOneOutDisplay(Display):
     """The leave-one-out score over the number of neighbours, the width of the window, or both.
 
     Parameters
@@ -70,11 +72,7 @@ class LeaveOneOutDisplay:
 
     def plot(self, ax: Any = None) -> LeaveOneOutDisplay:
         """Draw a curve, or a map for pairs; what was chosen is marked."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._draw_on(ax, figsize=(5.6, 3.6), layout="constrained")
         self.line_ = self.image_ = None
         names = {"n_neighbors": "neighbours k", "width": "width h of the window"}
         if isinstance(self.chosen, tuple):

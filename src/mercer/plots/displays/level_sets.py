@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
+from mercer.plots.displays.display import Display
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
@@ -42,7 +43,7 @@ def half_axes(distance: Distance) -> np.ndarray | None:
     return (vectors / np.sqrt(values)).T
 
 
-class LevelSetDisplay:
+class LevelSetDisplay(Display):
     """Curves of equal distance from a point, with the half-axes where they are ellipses.
 
     Parameters
@@ -158,12 +159,8 @@ class LevelSetDisplay:
 
     def plot(self, ax: Any = None, *, color: str = "#1b1f24") -> LevelSetDisplay:
         """Draw the curves; on axes that have a picture already, their limits stay."""
-        import matplotlib.pyplot as plt
-
         new = ax is None
-        if new:
-            _, ax = plt.subplots(figsize=(4.2, 4.2), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._draw_on(ax, figsize=(4.2, 4.2), layout="constrained")
         limits = ax.get_xlim(), ax.get_ylim()
         # black on white, so that it is seen on any colour
         from matplotlib.patheffects import withStroke

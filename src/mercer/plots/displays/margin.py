@@ -12,12 +12,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import class_codes, colour, legend_below
+from mercer.plots.displays.display import Display
 from mercer.plots.fitted import kernel_machine
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
-class MarginDisplay:
+class MarginDisplay(Display):
     r"""Histogram of the functional margins of rows, for each class.
 
     The functional margin of row i is :math:`m_i = y_i f(x_i)`, with :math:`y_i = \pm 1`. The row is
@@ -178,12 +179,11 @@ class MarginDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> MarginDisplay:
         """Draw bars, stacked by class, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
-        import matplotlib.pyplot as plt
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_, self.bars_ = ax, ax.figure, []
+        ax = self._draw_on(ax, layout="constrained")
+        self.bars_ = []
         base = np.zeros(self.counts.shape[1])
         for code, height in enumerate(self.counts):
             look = {"color": [colour(code)], "edgecolor": ax.get_facecolor(), "linewidth": 0.5,

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import colour
+from mercer.plots.displays.display import Display
 
 
-class NoiseFeatureDisplay:
+class NoiseFeatureDisplay(Display):
     """The change of the leave-one-out error where a feature is left out, most useful one on top.
 
     A bar to the right is what the feature is worth. A feature whose bar is short or to the left is
@@ -51,11 +52,8 @@ class NoiseFeatureDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> NoiseFeatureDisplay:
         """Draw a bar for each feature. ``kwargs`` are passed to ``ax.barh``."""
-        import matplotlib.pyplot as plt
-
         size = (6.4, 1.2 + 0.28 * len(self.names))
-        self.ax_ = plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax, figsize=size, layout="constrained")
         order = np.argsort(self.changes, kind="stable")
         useful = self.changes[order] > self.deviations[order]
         self.bars_ = self.ax_.barh(

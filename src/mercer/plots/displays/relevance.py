@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
 from mercer.plots.clock import Clock
+from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import ModelRows, rows_of, typical_row
 from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
@@ -24,7 +25,7 @@ FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choi
 MOVED = 200  # rows whose predictions choose the columns
 
 
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     r"""The part of the explained variation that is lost without each column.
 
     One column at a time is made constant in training rows and test rows. The model is fitted again
@@ -179,10 +180,7 @@ class RelevanceDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> RelevanceDisplay:
         """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         at = np.arange(len(self.columns))[::-1]
         whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
         self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_gram
 
 
-class SpectrumDisplay:
+class SpectrumDisplay(Display):
     r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.
 
     If they fall fast, few directions of feature space matter, and a low-rank model is enough. If
@@ -79,10 +80,7 @@ class SpectrumDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> SpectrumDisplay:
         """Draw eigenvalue against rank on log scales. ``kwargs`` are passed to ``ax.loglog``."""
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self._draw_on(ax)
         values = self.visible
         (self.line_,) = self.ax_.loglog(np.arange(1, len(values) + 1), values, **kwargs)
         self.ax_.set(xlabel="Rank", ylabel="Eigenvalue of K / n")

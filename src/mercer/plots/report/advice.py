@@ -23,19 +23,13 @@ LISTED = 12  # suspected rows that are listed
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The score on held-out rows of fits to parts of the training rows.
+    """The score on held-out rows of fits to parts of the training rows."""
 
-    Attributes
-    ----------
-    rows, score : ndarray
-        Rows of each fit, ascending, and its score; the last fit is the model itself.
-    saved : float
-        The part of the error, or of the distance to a perfect score, that the last doubling of the
-        rows has saved; negative where it has grown.
-    """
-
+    #: rows of each fit, ascending, and its score; the last fit is the model itself
     rows: np.ndarray
     score: np.ndarray
+    #: the part of the error, or of the distance to a perfect score, that the last doubling of the
+    #: rows has saved; negative where it has grown
     saved: float
 
     @property

@@ -91,25 +91,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Contender:
-    """A line of the leaderboard.
-
-    Attributes
-    ----------
-    name, detail : str
-    role : {"winner", "kernel", "linear", "trivial"}
-    validation : float or None
-        The score that the search used to choose, from the training rows only.
-    unseen : Score or None
-        The score on the held-out rows; only for the winner and the baselines.
-    seconds : float or None
-        Time of the fits.
-    """
+    """A line of the leaderboard."""
 
     name: str
-    role: str
+    role: str  # "winner", "kernel", "linear" or "trivial"
+    #: the score that the search used to choose, from the training rows only
     validation: float | None = None
+    #: the score on the held-out rows; only for the winner and the baselines
     unseen: Score | None = None
-    seconds: float | None = None
+    seconds: float | None = None  # time of the fits
     detail: str = ""
 
 
@@ -166,39 +156,12 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything that a report shows.
-
-    Attributes
-    ----------
-    target, task : str
-        The task is "classification" or "regression".
-    score : Score
-        Score of the fit on ``fitted_rows`` rows, measured on held-out rows.
-    fitted_rows, final_rows : int
-        Rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown.
-    machines : list of MachineWords
-        The machine; of a mean all of them, the best one first.
-    dependences : list of Dependence
-        How the predictions change with the values of the most relevant columns.
-    texts : list of TextPieces
-        The words of each text column that change the predictions most.
-    segments, worst : list of Segment, list of WorstRow
-        Parts of the held-out rows, and rows, that are predicted worst.
-    learning, suspicion : LearningCurve, Suspicion or None
-        Whether more rows would help, and training rows that are probably wrong.
-    stored : str
-        How many training rows the model file holds, and which.
-    has_values : bool
-        Whether the report holds values of single rows.
-    notices, doubts : list of str
-        What to know about the data and the search, and what speaks against the score.
-    dropped_rows : int
-        Rows without a target.
-    """
+    """Everything that a report shows."""
 
     target: str
-    task: str
-    score: Score
+    task: str  # "classification" or "regression"
+    score: Score  # that of the fit on ``fitted_rows`` rows, measured on held-out rows
+    #: rows of the fit that was scored, and rows of the final fit in the model file; 0 if unknown
     fitted_rows: int
     final_rows: int
     contenders: list[Contender]
@@ -206,27 +169,32 @@ class ReportData:
     target_summary: TargetSummary
     spectrum: SpectrumDisplay
     gram: GramDisplay
-    machines: list[MachineWords]
+    machines: list[MachineWords]  # the machine; of a mean all of them, the best one first
     provenance: Provenance
     embedding: EmbeddingDisplay | None = None
     relevance: RelevanceDisplay | None = None
+    #: how the predictions change with the values of the most relevant columns
     dependences: list[Dependence] = field(default_factory=list)
+    #: the words of each text column that change the predictions most
     texts: list[TextPieces] = field(default_factory=list)
     confusion: Confusion | None = None
     rates: Rates | None = None
     residuals: Residuals | None = None
     intervals: Intervals | None = None
     calibration: Calibration | None = None
+    #: parts of the held-out rows, and rows, that are predicted worst
     segments: list[Segment] = field(default_factory=list)
     worst: list[WorstRow] = field(default_factory=list)
     worst_columns: list[str] = field(default_factory=list)
+    #: whether more rows would help, and training rows that are probably wrong
     learning: LearningCurve | None = None
     suspicion: Suspicion | None = None
-    stored: str = ""
-    has_values: bool = True
+    stored: str = ""  # how many training rows the model file holds, and which
+    has_values: bool = True  # whether the report holds values of single rows
+    #: what to know about the data and the search, and what speaks against the score
     notices: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
-    dropped_rows: int = 0
+    dropped_rows: int = 0  # rows without a target
 
     @property
     def verdict(self) -> str:
@@ -363,18 +331,8 @@ def plain(value: Any) -> Any:
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, RelevanceDisplay):
-        names = [
-            "columns",
-            "loss",
-            "low",
-            "high",
-            "full",
-            "measure",
-            "n_train",
-            "n_test",
-            "n_columns",
-        ]
-        return {name: plain(getattr(value, name)) for name in names}
+        names = "columns loss low high full measure n_train n_test n_columns"
+        return {name: plain(getattr(value, name)) for name in names.split()}
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):

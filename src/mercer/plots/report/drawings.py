@@ -15,12 +15,7 @@ from mercer.plots.classes import class_codes
 from mercer.plots.displays import Dependence, EmbeddingDisplay, RelevanceDisplay, SpectrumDisplay
 from mercer.plots.fitted import sample_rows
 from mercer.plots.report.advice import LearningCurve
-from mercer.plots.report.contents import (
-    ColumnSummary,
-    Contender,
-    Score,
-    TargetSummary,
-)
+from mercer.plots.report.contents import ColumnSummary, Contender, Score, TargetSummary
 from mercer.plots.report.failures import Calibration, Confusion, Rates, Residuals
 from mercer.plots.report.png import levels
 

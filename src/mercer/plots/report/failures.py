@@ -116,24 +116,13 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Rates:
-    """Receiver operating and precision-recall curves of the rarer of two classes.
-
-    Attributes
-    ----------
-    event : str
-    share : float
-        Its share of the held-out rows.
-    auc, average_precision : float
-    false_alarms, hits : ndarray
-        Shares of the other class, and of the event, that are flagged: the ROC curve.
-    recall, precision : ndarray
-    thresholds : list of Threshold
-    """
+    """Receiver operating and precision-recall curves of the rarer of two classes."""
 
     event: str
-    share: float
+    share: float  # its share of the held-out rows
     auc: float
     average_precision: float
+    #: shares of the other class, and of the event, that are flagged: the ROC curve
     false_alarms: np.ndarray
     hits: np.ndarray
     recall: np.ndarray
@@ -294,15 +283,8 @@ def _reach(residual: np.ndarray, level: float) -> float:
 def weak_segments(rows: ModelRows, columns: list, kinds: dict, errors: np.ndarray) -> list[Segment]:
     """The parts of held-out rows, by the values of one column, in which errors are clearly larger.
 
-    Parameters
-    ----------
-    rows : the held-out rows
-    columns : list
-        Names of columns.
-    kinds : dict
-        Column -> its kind. Numbers have four parts of equal size; other values are parts.
-    errors : ndarray of shape (n,)
-        1 for a row whose class is wrong, else 0; or the absolute residuals.
+    Numbers have four parts of equal size; other values are parts. An error is 1 for a row whose
+    class is wrong, else 0; or an absolute residual.
     """
     if not columns:  # samples that are no table have none either
         return []

@@ -24,37 +24,21 @@ MOST_SHARES = 6  # columns whose shares of a learnt map are named
 
 @dataclass(frozen=True)
 class KernelWords:
-    """The explanation of a kernel.
+    """The explanation of a kernel."""
 
-    Attributes
-    ----------
-    formula : str
-        k(x, z) in Unicode mathematics.
-    meaning : str
-        One or two sentences.
-    parameters : list of (symbol or name, value)
-    parts : list of dict
-        The parts of a kernel of tables: ``columns``, ``formula``, ``weight`` (None if parts have no
-        weights), and ``map``, a sentence about the learnt map of these columns, or "".
-    code : str
-        The kernel as Python code.
-    """
-
-    formula: str
-    meaning: str
+    formula: str  # k(x, z) in Unicode mathematics
+    meaning: str  # one or two sentences
     parameters: list[tuple[str, str]] = field(default_factory=list)
+    #: the parts of a kernel of tables: ``columns``, ``formula``, ``weight`` (None if parts have no
+    #: weights), and ``map``, a sentence about the learnt map of these columns, or ""
     parts: list[dict] = field(default_factory=list)
-    code: str = ""
+    code: str = ""  # the kernel as Python code
 
 
 def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWords:
     """Explain a bound kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    label : callable
-        Gives the name of a column for the reader, from its name in the kernel.
+    ``label`` gives the name of a column for the reader, from its name in the kernel.
 
     Examples
     --------

@@ -25,21 +25,10 @@ from mercer.plots.displays import (
     RelevanceDisplay,
     SpectrumDisplay,
 )
-from mercer.plots.fitted import (
-    bound_kernel,
-    kernel_machine,
-    sample_gram,
-    sample_rows,
-)
+from mercer.plots.fitted import bound_kernel, kernel_machine, sample_gram, sample_rows
 from mercer.plots.held import rows_of
 from mercer.plots.report.advice import learning_curve, suspects
-from mercer.plots.report.contents import (
-    Contender,
-    MachineWords,
-    Provenance,
-    ReportData,
-    Score,
-)
+from mercer.plots.report.contents import Contender, MachineWords, Provenance, ReportData, Score
 from mercer.plots.report.failures import (
     calibration,
     class_rates,
@@ -110,23 +99,16 @@ def report_data(
     holdout : (X, y)
         Held-out rows: scores, errors, calibration and relevance are measured on these.
     scored : HeldOut, optional
-        The result of `score_held_out` for an automatic estimator on the same rows; None computes
-        it.
-    final : fitted estimator, optional
-        The final fit on all rows, whose kernel the report describes; None means ``model``.
-    final_X : table, optional
-        The rows of X as ``final`` has encoded them; None encodes them.
-    final_rows : int, optional
-        Number of rows of the final fit; None means the rows of X.
+        The result of `score_held_out` for an automatic estimator on the same rows, if it is known.
+    final, final_X, final_rows
+        The final fit on all rows, whose kernel the report describes, the rows of X as it has
+        encoded them, and how many rows it has; None means those of ``model``.
     metric : str, optional
         A metric of the automatic estimators; None means the metric of ``model``, else "accuracy" or
         "r2".
-    target : str
-        Name of the target.
-    notices : sequence of str
-        Shown after the notices of the model.
-    doubts : sequence of str
-        What speaks against the score, such as rows in the order of time; shown beside it.
+    notices, doubts : sequence of str
+        Shown after the notices of the model; and beside the score what speaks against it, such as
+        rows in the order of time.
     dropped_rows : int
         Number of rows without a target.
     command, model_path, data_path, seed
@@ -140,10 +122,6 @@ def report_data(
     time : float, optional
         About how many seconds this may take. What is slow gets a share of them, and takes fewer
         rows, columns or draws; what is quick is always there.
-
-    Returns
-    -------
-    data : ReportData
 
     Examples
     --------

@@ -23,23 +23,12 @@ WORDS = 2  # texts with fewer words on average count as texts without words
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, or a few letters, and its effect on the prediction.
-
-    Attributes
-    ----------
-    text : str
-    rows : int
-        Number of rows of the sample that contain it.
-    towards : str
-        The class that it makes more probable; for a number "more" or "less".
-    effect : float
-        Mean change of the prediction, in log-odds of that class or units of the number.
-    """
+    """A word, or a few letters, and its effect on the prediction."""
 
     text: str
-    rows: int
-    towards: str
-    effect: float
+    rows: int  # number of rows of the sample that contain it
+    towards: str  # the class that it makes more probable; for a number "more" or "less"
+    effect: float  # mean change of the prediction, in log-odds of that class or units of the number
 
 
 @dataclass(frozen=True)
@@ -62,16 +51,9 @@ class TextPieces:
 def text_pieces(model: Any, X: Any, column: Any, random_state: Any = 0) -> TextPieces | None:
     """The effects of the most frequent words of a text column on the predictions of a model.
 
-    Each word is left out of up to 10 texts that contain it. In texts without words, such as DNA,
-    runs of 4 letters are replaced by a letter that occurs nowhere else. Returns None if no word is
-    in 3 texts, or if no word changes a prediction.
-
-    Parameters
-    ----------
-    model : fitted automatic estimator
-    X : data frame
-        Words are taken from at most 1,000 random rows.
-    column : name of a column of texts
+    Each word is left out of up to 10 texts that contain it, of at most 1,000 random rows. In texts
+    without words, such as DNA, runs of 4 letters are replaced by a letter that occurs nowhere else.
+    Returns None if no word is in 3 texts, or if no word changes a prediction.
     """
     table = model.encode_table(take(X, sample_rows(X.shape[0], ROWS, random_state)))
     texts = as_texts(table.columns[column], column)

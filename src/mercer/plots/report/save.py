@@ -44,21 +44,14 @@ SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without number
 
 
 def write_report(path: str | os.PathLike, data: ReportData) -> None:
-    """Write a report to a file; after an error no part of it is written.
-
-    Parameters
-    ----------
-    path : str or path
-        An existing file is replaced.
-    data : ReportData
-        The result of `report_data`.
+    """Write the result of `report_data`; an existing file is replaced, or unchanged after an error.
 
     Raises
     ------
     ImportError
         jinja2 is not installed: it comes with the ``cli`` extra.
     OSError
-        The file cannot be written. An existing file does not change then.
+        The file cannot be written.
     """
     write_whole(path, visible(render(data)).encode("utf-8"))
 

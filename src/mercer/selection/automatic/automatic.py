@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,14 +21,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import documented
+from mercer.estimator import documented, estimator
 from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
-from mercer.selection.automatic.machines import Machine, compressed, mean_name
+from mercer.selection.automatic.machines import compressed, mean_name
 from mercer.selection.automatic.notebook import fitted_html, winner_code
 from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
@@ -49,6 +50,7 @@ from mercer.tables import (
 from mercer.threads import fitting, forget, paying_threads
 
 
+@estimator
 class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same.
 
@@ -56,6 +58,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     ----------
     time : float or str
         Time budget of ``fit`` in seconds or as "5min"; small tables need less.
+    metric : str, optional
+        What is optimised.
     trials : int, optional
         A fixed number of candidates instead of a time budget: gives the same model on any machine.
     kind : dict, optional
@@ -71,39 +75,25 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         Called before each trial with a dict: trial, done, of, leaderboard.
     """
 
-    task: str
-    machine_: Machine
+    _: KW_ONLY
+    time: float | str = 120
+    memory: int | float | str | None = None
+    trials: int | None = None
+    metric: str | None = None
+    kind: dict | None = None
+    drop: list | None = None
+    replay: list[dict] | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    progress: Callable[[dict[str, Any]], object] | None = None
+
+    task: ClassVar[str]
     records: ClassVar[dict[str, type]] = {"columns_": Column}
     sizes: ClassVar[Sizes] = Sizes()
 
     @abstractmethod
     def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
         """The task, and y validated against n rows."""
-
-    def __init__(
-        self,
-        *,
-        time=120,
-        memory=None,
-        trials=None,
-        metric=None,
-        kind=None,
-        drop=None,
-        replay=None,
-        random_state=0,
-        n_jobs=None,
-        progress=None,
-    ):
-        self.time = time
-        self.memory = memory
-        self.trials = trials
-        self.metric = metric
-        self.kind = kind
-        self.drop = drop
-        self.replay = replay
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
 
     def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
         """Infer the kinds of the columns, search, and fit the winner on all rows.

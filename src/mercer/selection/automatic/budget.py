@@ -14,14 +14,9 @@ UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Budget:
-    """A clock that starts when it is made.
+    """A clock that starts when it is made, or ``started`` then, as `time.monotonic` told it.
 
-    Parameters
-    ----------
-    limit : float
-        Seconds; infinite for a fit with a fixed number of trials or with a replay.
-    started : float, optional
-        When it started, if that was earlier, as `time.monotonic` told it then.
+    The limit is in seconds; infinite for a fit with a fixed number of trials or with a replay.
     """
 
     def __init__(self, limit: float = np.inf, started: float | None = None):
@@ -44,11 +39,7 @@ class Budget:
 class Deadline(Stop):
     """A stop that is set when the time of a budget is over.
 
-    Parameters
-    ----------
-    budget : Budget
-    extra : float
-        Part of the limit by which it may be exceeded.
+    ``extra`` is the part of the limit by which it may be exceeded.
     """
 
     def __init__(self, budget: Budget, extra: float = 0.0):

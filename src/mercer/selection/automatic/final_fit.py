@@ -28,13 +28,7 @@ Fitted: TypeAlias = tuple[Machine, np.ndarray]
 
 @dataclass(frozen=True)
 class Fitter:
-    """Fits the machines of candidates to the rows of a table.
-
-    Attributes
-    ----------
-    settings : SearchSettings
-        Those of the rows.
-    """
+    """Fits the machines of candidates to the rows of a table."""
 
     settings: SearchSettings
 
@@ -88,34 +82,17 @@ def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:
 class FinalFit:
     """Fits what a search has found to all rows.
 
-    Parameters
-    ----------
-    search : Trials
-        After its search.
-    fitter : Fitter
-        Of all rows.
-    early : Fitted or None
-        A machine of all rows, which counts if the final fit is not done in time.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-        Those of the machines, the winner first.
-    fitted : list of Fitted
-    plan : dict
-        The entry of the final fit in the schedule; its "mean" is a list of those of the partners.
-    cut : bool
-        Whether Ctrl-C cut it short.
-    notices : list of str
+    ``early`` is a machine of all rows, which counts if the final fit is not done in time.
     """
 
     def __init__(self, search: Trials, fitter: Fitter, early: Fitted | None):
         self.search, self.fitter, self.early = search, fitter, early
         self.sizes = search.settings.sizes
-        self.candidates: list[Candidate] = []
+        self.candidates: list[Candidate] = []  # those of the machines, the winner first
         self.fitted: list[Fitted] = []
+        #: the entry of the final fit in the schedule; its "mean" is a list of those of the partners
         self.plan: dict = {}
-        self.cut = False
+        self.cut = False  # whether Ctrl-C cut it short
         self.notices: list[str] = []
 
     def run(self, winner: Candidate, plan: dict) -> Fitted:
@@ -193,14 +170,10 @@ class FinalFit:
             self.candidates = [EARLY]
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
-        rows = (
-            np.sort(self.search.state.rungs.order[: self.sizes.quick_rows])
-            if plan.get("quick")
-            else None
-        )
-        learnt = self.search.state.learnt
-        kernel = (
-            learnt.of(winner).kernel or learnt.of(winner, 0).kernel
-        )  # that of a fold is there already
+        rows, learnt = None, self.search.state.learnt
+        if plan.get("quick"):
+            rows = np.sort(self.search.state.rungs.order[: self.sizes.quick_rows])
+        # that of a fold is there already
+        kernel = learnt.of(winner).kernel or learnt.of(winner, 0).kernel
         self.candidates = [winner]
         self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]

@@ -17,36 +17,23 @@ ROUNDING = 1e-9  # of an end of the interval
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The score on rows that no fit has seen.
-
-    Attributes
-    ----------
-    metric : str
-    score : float
-    low, high : float
-        95% interval.
-    baselines : dict
-        Name -> score on the same rows.
-    as_good : str or None
-        The simplest baseline whose score is within the interval or better; None if there is none.
-    rows, trained_on : int
-        Number of rows that were scored, and number of rows that the model was fitted on.
-    y, predicted : ndarray
-        Targets, and predicted values or probabilities (n, classes).
-    baseline_predictions : dict
-        Name -> predictions of the baseline.
-    """
+    """The score on rows that no fit has seen."""
 
     metric: str
     score: float
+    #: 95% interval
     low: float
     high: float
-    baselines: dict[str, float]
+    baselines: dict[str, float]  # name -> score on the same rows
+    #: the simplest baseline whose score is within the interval or better; None if there is none
     as_good: str | None
+    #: number of rows that were scored, and number of rows that the model was fitted on
     rows: int
     trained_on: int
+    #: targets, and predicted values or probabilities (n, classes)
     y: np.ndarray = field(repr=False)
     predicted: np.ndarray = field(repr=False)
+    #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
 
     def verdict(self) -> str:
@@ -106,12 +93,8 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
 def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
     """Score a fitted automatic estimator and the baselines on held-out rows.
 
-    Parameters
-    ----------
-    model : fitted KernelClassifier or KernelRegressor
-    train, held_out : (X, y)
-        Rows and targets that the model was fitted on, and to score on. X is a table, or its
-        encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
+    ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
+    a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
     metric, task = metric_named(model.metric_, model.task), _task(model)
     y_train, y = np.asarray(train[1]), np.asarray(held_out[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -16,34 +17,17 @@ RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy
 DRAWS, FEWEST_DRAWS = 500, 50  # of rows, with replacement, for an interval
 
 
+@dataclass(frozen=True)
 class Metric:
-    """A score of predictions.
+    """A score of predictions, for "classification" or "regression"."""
 
-    Parameters
-    ----------
-    name : str
-    task : {"classification", "regression"}
-    function : callable
-        (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) ->
-        float, with P of shape (n, classes).
-    higher_is_better : bool
-    probabilities : bool
-        Whether it scores probabilities instead of classes.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        task: str,
-        function: Callable,
-        higher_is_better: bool = True,
-        probabilities: bool = False,
-    ):
-        self.name = name
-        self.task = task
-        self.function = function
-        self.higher_is_better = higher_is_better
-        self.probabilities = probabilities
+    name: str
+    task: str
+    #: (y, prediction, weights) -> float; with ``probabilities`` (y, P, classes, weights) -> float,
+    #: with P of shape (n, classes)
+    function: Callable
+    higher_is_better: bool = True
+    probabilities: bool = False  # whether it scores probabilities instead of classes
 
     def __call__(
         self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
@@ -86,10 +70,6 @@ def _roc_auc(y, P, classes, w):
     return skm.roc_auc_score(y, P, multi_class="ovr", labels=classes, sample_weight=w)
 
 
-def _log_loss(y, P, classes, w):
-    return skm.log_loss(y, P, labels=classes, sample_weight=w)
-
-
 def _average_precision(y, P, classes, w):
     """Of the rarer of two classes, or the mean of all classes against the others."""
     present = [c for c in range(len(classes)) if np.any(y == classes[c])]
@@ -128,18 +108,6 @@ def _r2(y, predicted, w):
     return 1 - error / spread if spread > 0 else float(error == 0)
 
 
-def _rmse(y, predicted, w):
-    return np.sqrt(np.average((y - predicted) ** 2, weights=w))
-
-
-def _mae(y, predicted, w):
-    return np.average(np.abs(y - predicted), weights=w)
-
-
-def _accuracy(y, predicted, w):
-    return np.average(y == predicted, weights=w)
-
-
 def _balanced(y, predicted, w):
     hits = y == predicted
     return np.mean([np.average(hits[y == c], weights=w[y == c]) for c in np.unique(y)])
@@ -148,17 +116,27 @@ def _balanced(y, predicted, w):
 METRICS = {
     m.name: m
     for m in (
-        Metric("accuracy", "classification", _accuracy),
+        Metric("accuracy", "classification", lambda y, p, w: np.average(y == p, weights=w)),
         Metric("balanced_accuracy", "classification", _balanced),
         Metric("roc_auc", "classification", _roc_auc, probabilities=True),
         Metric("average_precision", "classification", _average_precision, probabilities=True),
-        Metric("log_loss", "classification", _log_loss, False, probabilities=True),
+        Metric(
+            "log_loss", "classification",
+            lambda y, P, classes, w: skm.log_loss(y, P, labels=classes, sample_weight=w),
+            higher_is_better=False, probabilities=True,
+        ),
         Metric("f1", "classification", _f1),
         Metric("r2", "regression", _r2),
-        Metric("rmse", "regression", _rmse, higher_is_better=False),
-        Metric("mae", "regression", _mae, higher_is_better=False),
+        Metric(
+            "rmse", "regression", lambda y, p, w: np.sqrt(np.average((y - p) ** 2, weights=w)),
+            higher_is_better=False,
+        ),
+        Metric(
+            "mae", "regression", lambda y, p, w: np.average(np.abs(y - p), weights=w),
+            higher_is_better=False,
+        ),
     )
-}
+}  # fmt: skip
 
 
 def metric_named(name: str | None, task: str) -> Metric:

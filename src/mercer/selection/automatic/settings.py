@@ -24,97 +24,47 @@ Rung = tuple[int, int | None]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many rows and centres the steps of a search take; the same on every machine.
+    """How many rows and centres the steps of a search take; the same on every machine."""
 
-    Attributes
-    ----------
-    small_rows : int
-        With at most so many rows, none are set aside to learn weights.
-    one_rung_rows : int
-        With at most so many rows, there is one rung.
-    rungs : pair of Rung
-        The rows of both rungs, and the centres of the low-rank factor.
-    all_rows : int
-        With at most so many rows, the first rung has all of them.
-    learning_rows : int
-        Rows from which weights are learnt, in tables of up to 20 columns.
-    spared_rows : int
-        A metric is learnt from half of them, and judged on the others.
-    few_learning_rows : int
-        The same for each fold of a small table, in 0.5 s instead of 3.
-    exact_rows : int
-        With at most so many rows, ridge is exact if there is time.
-    leaves : tuple of int
-        Most rows of the leaves of a local machine, by the time that is left.
-    smallest_rank : int
-        Centres of ridge if almost no time is left.
-    fewest_rows : int
-        Rows of a support vector machine or of windows if almost no time is left.
-    quick_rows : int
-        Most rows of a final fit after an interruption.
-    gain : float
-        Part of the loss by which a mean must be better than that without its last machine.
-    """
-
-    small_rows: int = 1500
-    one_rung_rows: int = 2000
+    small_rows: int = 1500  # with at most so many rows, none are set aside to learn weights
+    one_rung_rows: int = 2000  # with at most so many rows, there is one rung
+    #: the rows of both rungs, and the centres of the low-rank factor
     rungs: tuple[tuple[int, int], tuple[int, int]] = ((4000, 500), (20_000, 1000))
-    all_rows: int = 6000
-    learning_rows: int = 1200
-    spared_rows: int = 2400
-    few_learning_rows: int = 600
-    exact_rows: int = 6000
+    all_rows: int = 6000  # with at most so many rows, the first rung has all of them
+    learning_rows: int = 1200  # rows from which weights are learnt, in tables of up to 20 columns
+    spared_rows: int = 2400  # a metric is learnt from half of them, and judged on the others
+    few_learning_rows: int = 600  # the same for each fold of a small table, in 0.5 s instead of 3
+    exact_rows: int = 6000  # with at most so many rows, ridge is exact if there is time
+    #: most rows of the leaves of a local machine, by the time that is left
     leaves: tuple[int, ...] = (LEAF_ROWS, 1000, 500)
-    smallest_rank: int = 300
+    smallest_rank: int = 300  # centres of ridge if almost no time is left
+    #: rows of a support vector machine or of windows if almost no time is left
     fewest_rows: int = 2000
-    quick_rows: int = 5000
+    quick_rows: int = 5000  # most rows of a final fit after an interruption
+    #: part of the loss by which a mean must be better than that without its last machine
     gain: float = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSettings:
-    """The rows of a search, what is asked of them, and what it may take.
+    """The rows of a search, what is asked of them, and what it may take."""
 
-    Attributes
-    ----------
-    task : Task
-        Makes targets of machines from y, and predictions from outputs.
-    features : list of Feature
-        Descriptions of the encoded columns.
-    M, y : encoded rows and their targets
-    metric : Metric
-    memory : int
-        Bytes.
-    seed : int
-        Seed for folds, centres and samples.
-    weights : ndarray of shape (n,), optional
-        Weights > 0 of the rows.
-    related : Related, optional
-        Groups or times of the rows, which the folds keep apart.
-    budget : Budget
-        Infinite for a search with a fixed number of trials, and for a replay.
-    n_jobs : int, optional
-    progress : callable, optional
-        Called before each trial with a dict: trial, done, of, leaderboard.
-    sizes : Sizes
-    speed : Speed
-        That of the machine, by which the time of steps is predicted.
-    """
-
-    task: Task
-    features: list[Feature]
+    task: Task  # makes targets of machines from y, and predictions from outputs
+    features: list[Feature]  # descriptions of the encoded columns
     M: EncodedColumns
     y: np.ndarray
     metric: Metric
-    memory: int
-    seed: int
-    weights: np.ndarray | None = None
-    related: Related | None = None
+    memory: int  # bytes
+    seed: int  # seed for folds, centres and samples
+    weights: np.ndarray | None = None  # of the rows, all > 0
+    related: Related | None = None  # groups or times of the rows, which the folds keep apart
+    #: infinite for a search with a fixed number of trials, and for a replay
     budget: Budget = field(default_factory=Budget)
     n_jobs: int | None = None
+    #: called before each trial with a dict: trial, done, of, leaderboard
     progress: Callable[[dict[str, Any]], object] | None = None
     sizes: Sizes = Sizes()
-    speed: Speed = REFERENCE
+    speed: Speed = REFERENCE  # that of the machine, by which the time of steps is predicted
 
     @cached_property
     def place(self) -> Place:

@@ -16,18 +16,10 @@ VALUES = 100_000  # whose exponentials are computed
 
 @dataclass(frozen=True)
 class Speed:
-    """What the predictions of `Costs` are multiplied with.
+    """What the predictions of `Costs` are multiplied with."""
 
-    Attributes
-    ----------
-    operations : float
-        Operations a second of a Cholesky factor in float32, with the threads of a fit.
-    value : float
-        Seconds of an exponential in float32, in one thread.
-    """
-
-    operations: float
-    value: float
+    operations: float  # those a second of a Cholesky factor in float32, by the threads of a fit
+    value: float  # seconds of an exponential in float32, in one thread
 
     @classmethod
     def measured(cls) -> Self:

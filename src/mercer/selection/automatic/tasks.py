@@ -70,10 +70,7 @@ class Task(ABC):
 class Classification(Task):
     """Classification: targets are +1 for the class of a row and -1 for the other classes.
 
-    Parameters
-    ----------
-    classes : ndarray
-        The classes in ascending order.
+    The classes are in ascending order.
     """
 
     name = "classification"

@@ -109,36 +109,20 @@ class _Group:
 class Plan:
     """The fits of a search, made group by group when the first of a group is asked for (`fit`).
 
-    Parameters
-    ----------
-    models : list of KernelLearner
-        The candidates, with their parameters set.
-    X, y : raw samples and targets
-    fit_params : dict
-        What has a value for each row is split along with y.
-    splits : list of (train, test)
-    memory : int
-        Bytes for the shared matrices.
-    n_jobs : int or None
-
-    Attributes
-    ----------
-    n : int
-        Samples.
-    groups : list
-        In the order that computes each matrix once.
-    seconds : ndarray of shape (candidates, splits)
-        The time of each fit: its part of the time of all that shared.
+    The models are the candidates, with their parameters set; X are raw samples. Of ``fit_params``,
+    what has a value for each row is split along with y. ``memory`` are bytes for the shared
+    matrices.
     """
 
     def __init__(self, models, X, y, fit_params: dict, splits, memory: int, n_jobs: int | None):
         self.models: list[KernelLearner] = models
         self.y, self.fit_params = y, fit_params
         self.shared = SharedMatrices(memory, n_jobs)
-        self.groups = self._group(X)
+        self.groups = self._group(X)  # in the order that computes each matrix once
         self.n = self.groups[0].samples.shape[0]
         every = np.arange(self.n)  # splits may be masks, or count from the end
         self.splits = [(every[train], every[test]) for train, test in splits]
+        #: the time of each fit: its part of the time of all that shared, (candidates, splits)
         self.seconds = np.zeros((len(models), len(splits)))
         self._fits: dict[tuple[int, bytes], _Fit] = {}
         self.stage(range(len(models)), range(len(splits)))

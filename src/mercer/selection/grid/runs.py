@@ -32,44 +32,21 @@ class NotShared(Exception):
 
 
 class Run(NamedTuple):
-    """The results of some candidates on some folds.
+    """The results of some candidates on some folds."""
 
-    Attributes
-    ----------
-    candidates, folds : list of int
-        Their numbers, in the order of the results.
-    results : dict
-        ``cv_results_`` of GridSearchCV.
-    """
-
+    #: their numbers, in the order of the results
     candidates: list[int]
     folds: list[int]
-    results: dict
+    results: dict  # ``cv_results_`` of GridSearchCV
 
 
 class Together:
-    """Runs on a plan that all folds share.
-
-    Parameters
-    ----------
-    plan : Plan
-    y : array-like
-    fit_params : dict
-    settings : dict
-        Other arguments of GridSearchCV.
-
-    Attributes
-    ----------
-    folds : int
-        Number of folds.
-    multimetric, scorer
-        ``multimetric_`` and ``scorer_`` of GridSearchCV.
-    """
+    """Runs on a plan that all folds share; ``settings`` are other arguments of GridSearchCV."""
 
     def __init__(self, plan: Plan, y: Any, fit_params: dict, settings: dict):
         self.plan, self.y, self.fit_params, self.settings = plan, y, fit_params, settings
         self.folds = len(plan.splits)
-        self.multimetric: bool = False
+        self.multimetric: bool = False  # these two are as in GridSearchCV
         self.scorer: Any = None
 
     @property
@@ -109,18 +86,9 @@ class Together:
 class FoldByFold:
     """Runs of pipelines whose steps before the last are the same for all candidates.
 
-    Parameters
-    ----------
-    pipelines : list of Pipeline
-        The candidates, with their parameters set.
-    X, y : raw samples and targets
-    fit_params : dict
-        Fit parameters of the last step, with its name as prefix.
-    splits : list of (train, test)
-    settings : dict
-        Other arguments of GridSearchCV.
-    plan : callable
-        (models, X, y, fit_params, splits) -> Plan
+    The pipelines are the candidates, with their parameters set; ``fit_params`` are those of the
+    last step, with its name as prefix; ``settings`` are other arguments of GridSearchCV; and
+    ``plan`` makes a `Plan` of (models, X, y, fit_params, splits).
     """
 
     def __init__(

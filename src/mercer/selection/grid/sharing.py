@@ -59,11 +59,7 @@ def is_frozen(value: Any) -> bool:
 class SharedMatrices:
     """Matrices of all samples of a search: distances, and K of the kernels that stand together.
 
-    Parameters
-    ----------
-    memory : int
-        Bytes that they may take.
-    n_jobs : int or None
+    They may take ``memory`` bytes.
     """
 
     def __init__(self, memory: int, n_jobs: int | None):
@@ -171,12 +167,7 @@ class SharedMatrices:
 
 
 class FromDistances(Kernel):
-    """A bound radial kernel whose distances are known: its samples are rows of their matrix.
-
-    Parameters
-    ----------
-    kernel : Radial
-    """
+    """A bound radial kernel whose distances are known: its samples are rows of their matrix."""
 
     kind = "precomputed"
 

@@ -32,7 +32,7 @@ class KMeansResult(Result):
     own, other : ndarray of shape (n,)
         Squared distance of each sample to its centre and to the nearest other one.
     centres : ndarray of shape (clusters, rank) or None
-        In the feature space of a factor.
+        The centres in the feature space of a factor.
     inertias : list of float
         After each iteration of the best start.
     """
@@ -54,7 +54,7 @@ class KMeansResult(Result):
         return found
 
     def ordered(self) -> KMeansResult:
-        """The same clusters, from the largest to the smallest, so that starts number them alike."""
+        """The same clusters, largest first, so that all starts number them in the same way."""
         order = np.lexsort((self.squares, -self.sizes))
         place = np.argsort(order)
         return replace(
@@ -127,7 +127,7 @@ class KMeansSolver:
         return best.ordered()
 
     def _first(self, space: ClusterSpace, weights: np.ndarray, random) -> np.ndarray:
-        """Clusters around samples drawn by k-means++, of which the best of some are taken.
+        """Clusters around samples drawn by k-means++, the best of several candidates each.
 
         Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
         """

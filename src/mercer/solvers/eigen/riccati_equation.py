@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.samples import float_array, is_number
-from mercer.solvers.result import ConvergenceWarning
 
 ROUNDING = 1e-9  # an eigenvalue below minus this part of the largest one is negative indeed
 RESIDUAL = 1e-6  # relative residual from which on a solution is reported
@@ -37,7 +37,7 @@ def riccati(A: Any, U: Any, Q: Any) -> np.ndarray:
     ------
     TypeError, ValueError
         For matrices that are not numbers, not finite, of other shapes, not symmetric, or with
-        negative eigenvalues; and where there is no such solution.
+        negative eigenvalues; or if there is no such solution.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def riccati(A: Any, U: Any, Q: Any) -> np.ndarray:
 
 
 def _closed_form(c: float, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """With the eigenvalues of U, all > 0, and their vectors V."""
+    """The solution from the eigenvalues of U, all > 0, and their vectors V."""
     roots = np.sqrt(values)
     half = (V * roots) @ V.T
     q, W = np.linalg.eigh(half @ Q @ half)

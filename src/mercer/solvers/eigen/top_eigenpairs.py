@@ -21,7 +21,7 @@ from mercer.threads import blas_limit, blas_threads, raise_if_stopped
 
 WIDEST = 64  # columns of a block: wider ones need fewer products, but the products take longer
 GUARDS = 11  # columns beyond those wanted, which make the wanted ones converge sooner
-BLOCKS = 8  # of the basis, beyond what a restart keeps
+BLOCKS = 8  # blocks of the basis, in addition to what a restart keeps
 SLIM = 2**25  # numbers of a basis, up to which one thread of BLAS computes with it
 FLOOR = 32  # what rounding leaves of a residual, in units of eps
 TINY = float(np.finfo(np.float64).tiny)
@@ -54,14 +54,14 @@ class TopEigenSolver:
     max_iter : int, default=300
         Most products with K.
     memory : int, str or None
-        Budget in bytes or as "4GB" for what stands beside K, which is about 200 numbers for each
+        Budget in bytes or as "4GB" in addition to K: the work takes about 200 numbers for each
         row and eigenpair, or less with less memory and more products; None means half of the free
         memory.
     random_state : int, RandomState or None
-        Of the first block.
+        Seed for the first block of vectors.
     patience : int, optional
-        Stop after so many products that did not halve the residual, which may then be smaller than
-        what ``tol`` allows for rounding: for a matrix that only has to give a good start.
+        Stop after this many products that did not halve the residual, which may then be smaller
+        than what ``tol`` allows for rounding: for a matrix that only has to give a good start.
 
     Notes
     -----
@@ -212,7 +212,7 @@ def _orthonormal(new: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
-    """The same from the whole matrix: O(n³) operations, and two matrices beside K at most."""
+    """The same from the whole matrix: O(n³) operations, and up to two matrices besides K."""
     A = K.block(slice(None), slice(None)).T  # in Fortran order, as LAPACK overwrites it
     refuse_overflow(A)
     n = len(A)
@@ -223,7 +223,7 @@ def dense_eigenpairs(K: GramOperator, count: int) -> Eigenpairs:
 
 
 def factor_eigenpairs(K: FactoredGram) -> tuple[Eigenpairs, np.ndarray]:
-    """From a factor: of K̃ = F̃ F̃ᵀ, where F̃ is F less the means of its columns.
+    """Eigenpairs from a factor: of K̃ = F̃ F̃ᵀ, where F̃ is F less the means of its columns.
 
     Returns the eigenpairs of F̃ᵀ F̃, of which ``coef`` is Q (m, m) so that K̃ has the eigenvectors
     F̃ Q / √λ, and the means (m,). O(n m²) operations.

@@ -5,7 +5,7 @@ ends after a few steps (Keerthi & DeCoste 2005). A loss with a kink is first mad
 kink, by a pull of the dual variables towards their last values: the method of multipliers. Each
 round solves the smooth problem and updates the pull. The width of the smooth part becomes smaller
 in each round, and so does the number of rows in the Newton system. Columns of different scales and
-a large C, with which coordinate descent does not converge, are no problem here.
+a large C, with which coordinate descent does not converge, are not a problem here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mercer.solvers.linear.linear_dual import LinearPoint
 from mercer.solvers.result import Reason
 
 NARROWEST = 1e-12  # width of the rounding, in units of the residuals
-OFTEN = 10  # the gap is computed after so many steps
+OFTEN = 10  # the gap is computed after this many steps
 SHRINK = 0.35  # factor of that width in each round
 
 

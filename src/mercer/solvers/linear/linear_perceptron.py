@@ -34,7 +34,7 @@ class LinearPerceptron:
         scale, the sum of the scales, the number of samples visited, the loss, and how far the l1
         penalty may have moved a weight.
     mistakes : list of int
-        In each epoch.
+        Number of mistakes in each epoch.
     history : list
         The (rows, times) of the mistakes of each epoch.
     """

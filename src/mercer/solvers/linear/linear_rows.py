@@ -19,7 +19,7 @@ from mercer import _native
 from mercer.threads import ordered_map
 
 BLOCK = 500_000  # least stored values in a block for one thread
-SMALL = 100_000  # problems with at most so many stored values are solved to the last digit
+SMALL = 100_000  # problems with at most this many stored values are solved to the last digit
 FACTORED = 1500  # order of the largest matrix that is factored in each step
 GRAM_ROWS = 1024  # rows of a dense block, which stays in cache while it is multiplied
 

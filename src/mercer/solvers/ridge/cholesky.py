@@ -21,11 +21,11 @@ class CholeskySolver:
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output: each different λ is a factorisation.
     memory : int, str or None
-        Budget in bytes or as "4GB" for what stands beside K, as in `EigenSolver`.
+        Budget in bytes or as "4GB" in addition to K, as in `EigenSolver`.
 
     Notes
     -----
-    O(n³ / 3) operations, and one n x n matrix beside K (of float64 if a float32 K is nearly
+    O(n³ / 3) operations, and one n x n matrix in addition to K (of float64 if a float32 K is nearly
     singular). A float32 matrix is factorised in
     float32, and the solution is refined with residuals in float64. When K + λ W⁻¹ is singular
     to working precision, or not positive definite, its eigendecomposition takes over: the
@@ -130,7 +130,8 @@ class CholeskyFactor:
     def leave_one_out(self, y: np.ndarray) -> np.ndarray:
         """For each row, the prediction of the fit without it; shape of y. Needs λ > 0.
 
-        Costs one triangular inverse, O(n³ / 3), beside the factorisation, and no other matrix.
+        Costs one triangular inverse, O(n³ / 3), in addition to the factorisation, and no other
+        matrix.
         """
         if self._eigen is not None:
             return self._eigen.leave_one_out(y, [self.penalty])[0]

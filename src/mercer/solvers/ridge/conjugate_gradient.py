@@ -27,12 +27,12 @@ class ConjugateGradientSolver:
 
     Notes
     -----
-    K has to be positive semidefinite, and gives products alone (beside what the preconditioner
-    asks for); memory: 6 n · outputs float64 and the preconditioner's. The certificate
-    (``Result.gap``) is the largest relative residual.
-    Differences from the textbook: (1) outputs that have converged leave the products; (2) the
-    Polak-Ribière β, since a preconditioner in float32 is not quite a fixed linear map; (3) the
-    recursive residual is checked against the true one before it is believed.
+    K has to be positive semidefinite, and only its products are needed (apart from what the
+    preconditioner asks for); memory: 6 n · outputs float64 and the preconditioner's. The
+    certificate (``Result.gap``) is the largest relative residual. Differences from the textbook:
+    (1) outputs that have converged leave the products; (2) the Polak-Ribière β, since a
+    preconditioner in float32 is not quite a fixed linear map; (3) the recursive residual is checked
+    against the true one before it is believed.
 
     References
     ----------
@@ -62,10 +62,10 @@ class ConjugateGradientSolver:
         s = np.ones((n, 1)) if weights is None else np.sqrt(weights)[:, None]
         b = s * Y
         given = self.preconditioner
-        apply = _unchanged if given is None else given.prepare(K, weights)
+        apply = None if given is None else given.prepare(K, weights)
 
         def precondition(R: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-            return apply(R, penalty[outputs])
+            return R if apply is None else apply(R, penalty[outputs])
 
         def product(V: np.ndarray, outputs: np.ndarray) -> np.ndarray:
             return s * np.asarray(K @ (s * V), dtype=np.float64) + penalty[outputs] * V
@@ -146,7 +146,3 @@ class ConjugateGradientSolver:
     @staticmethod
     def _gap(r: np.ndarray, size: np.ndarray) -> float:
         return float((np.linalg.norm(r, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
-
-
-def _unchanged(R: np.ndarray, penalties: np.ndarray) -> np.ndarray:
-    return R

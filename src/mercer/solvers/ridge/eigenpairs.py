@@ -31,15 +31,15 @@ class EigenSolver:
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output.
     memory : int, str or None
-        Budget in bytes or as "4GB" for what stands beside K; None means what is left beside K
-        of the memory of its place.
+        Budget in bytes or as "4GB" in addition to K; None means what K leaves of the memory of its
+        place.
 
     Notes
     -----
     The eigendecomposition is computed in K's precision and costs about as much as 20 Cholesky
-    factorisations; memory: one n x n matrix beside K, and two more while it is computed. If these
-    do not fit ``memory``, a slower method does without them. K may be indefinite. Where
-    K + λ W⁻¹ is singular, the solution is of minimum norm, and ``reason`` says so. The certificate
+    factorisations; memory: one n x n matrix in addition to K, and two more while it is computed. If
+    these do not fit ``memory``, a slower method does without them. K may be indefinite. Where K + λ
+    W⁻¹ is singular, the solution is of minimum norm, and ``reason`` says so. The certificate
     (``Result.gap``) is the normwise backward error, as in `CholeskySolver`. A K that does not fit
     the memory is a TypeError.
 

@@ -56,7 +56,7 @@ class LocalSolver:
     penalty : float >= 0 or array of shape (outputs,), default=1.0
         λ, or one for each output: each different λ is a factorisation.
     n_jobs : int or None
-        Threads, each of which has a leaf.
+        Threads; each of them works on one leaf.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class LocalSolver:
     def _solve(self, K, y, weights, penalty, leave_out) -> tuple[Result, np.ndarray]:
         if not isinstance(K, LocalGram):
             raise TypeError(
-                f"LocalSolver needs a LocalGram, and {K.describe()} is none: make one by "
+                f"LocalSolver needs a LocalGram, and {K.describe()} is not one: make one by "
                 "mercer.gram.LocalGram(low, mercer.gram.grow_leaves(low, rows))."
             )
         if K.dtype == np.float32:

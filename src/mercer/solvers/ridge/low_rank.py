@@ -32,8 +32,8 @@ class LowRankSolver:
     K is a `LowRankGram` of rank m, whose factor is read strip by strip, so that it need not be
     held; another K is a TypeError. ``Result.coef`` belongs to ``K.centres``. O(n m²) operations in
     K's precision, summed over strips in float64; O(m³) for the eigendecomposition, in float64;
-    O(m²) memory beside K. The certificate (``Result.gap``) is the relative residual of the normal
-    equations, ‖FᵀWy - (FᵀWF + λ I) β‖ / ‖FᵀWy‖, computed from F.
+    O(m²) memory in addition to K. The certificate (``Result.gap``) is the relative residual of the
+    normal equations, ‖FᵀWy - (FᵀWF + λ I) β‖ / ‖FᵀWy‖, computed from F.
 
     Examples
     --------

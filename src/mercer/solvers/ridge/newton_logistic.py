@@ -34,7 +34,7 @@ class NewtonLogistic:
     Each step solves H d = -g by conjugate gradients, more exactly as the gradient shrinks, and
     halves the step until the objective falls (Boyd & Vandenberghe, "Convex Optimization",
     algorithm 9.5). With features of orthogonal columns, as an eigendecomposition of K gives
-    them, the diagonal preconditioner is H itself but for the spread of p (1 - p), so that few
+    them, the diagonal preconditioner is H itself except for the spread of p (1 - p), so that few
     products suffice. Products are in T's precision; B, g and the objective in float64. A step
     costs O(n r outputs) for each product, memory O((n + r) outputs). The certificate
     (``Result.gap``) is ½ gᵀ H⁻¹ g, relative to the objective.

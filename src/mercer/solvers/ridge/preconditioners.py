@@ -63,7 +63,7 @@ class NystroemPreconditioner:
     rank : int, optional
         Columns of F; by default 10 √n.
     random_state : int, RandomState or None
-        Of the centres that F is made of.
+        Seed for choosing the centres that F is made of.
     n_jobs : int or None
     memory : int, str or None
         Budget in bytes or as "4GB", which a default rank keeps; None means half of the free memory.
@@ -111,7 +111,7 @@ class NystroemPreconditioner:
         return NystroemInverse(low, np.ones(n) if weights is None else np.sqrt(weights), least)
 
     def _rank(self, n: int, itemsize: int, place: Place) -> int:
-        """The columns of F that are asked for, or as many as fit the memory."""
+        """The given number of columns of F, or as many as fit the memory."""
         if self.rank is not None:
             needed = min(self.rank, n) * (n * itemsize + BESIDE * min(self.rank, n))
             if not place.holds(needed):

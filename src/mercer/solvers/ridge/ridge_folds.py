@@ -26,7 +26,7 @@ class RidgeFolds:
     folds : int array of shape (n,)
         Row i is left out by the fit of fold ``folds[i]`` and by no other; -1 by none.
     weights : ndarray of shape (n,), optional
-        Of the rows, in fits and errors.
+        Weights of the rows, in fits and in errors.
 
     Notes
     -----

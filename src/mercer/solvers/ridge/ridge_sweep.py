@@ -31,7 +31,7 @@ from mercer.threads import blas_limit
 
 FEW = 4  # penalties, for which a factorisation each is cheaper
 SMALL = 300  # rows, for which the same holds
-DECADES = 2.0  # of λ that one shift serves
+DECADES = 2.0  # powers of ten of λ that one shift serves
 EARLY = 5  # passes with one shift alone
 PASSES = 80  # at most; ordinary problems take 5 to 50
 SINGLE_MAX = float(np.finfo(np.float32).max) / 2

@@ -29,7 +29,7 @@ class RidgeSystem:
     K : GramOperator of shape (n, n)
         Symmetric, and "factorise" is cheap.
     weights : array of shape (n,) or None
-        At least 0, and not all 0.
+        Weights of the rows: at least 0, and not all 0.
     """
 
     def __init__(self, K: GramOperator, weights: np.ndarray | None = None):
@@ -123,7 +123,7 @@ def solve_by_penalty(
 
 
 def check_penalties(penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-    """As a float64 array of positive numbers."""
+    """The penalties as a float64 array of positive numbers."""
     penalties = np.asarray(penalties, dtype=np.float64)
     if penalties.ndim != 1 or not (penalties > 0).all():
         raise ValueError(

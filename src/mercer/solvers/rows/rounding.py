@@ -6,8 +6,8 @@ import numpy as np
 
 from mercer.gram import GramOperator
 
-SMALL = 2048  # with at most so many rows, all of K is computed, and the problem solved at once
-ROUNDED_ROWS = 2000  # with at least so many, rows of K are kept in float32 if the tolerance allows
+SMALL = 2048  # with at most this many rows, all of K is computed, and the problem solved at once
+ROUNDED_ROWS = 2000  # with this many or more, rows of K are kept in float32 if tol allows it
 
 
 def is_small(K: GramOperator, cache_bytes: int) -> bool:

@@ -16,7 +16,7 @@ from mercer import _native
 from mercer.gram import GramOperator
 from mercer.threads import count_jobs, ordered_map
 
-SHARED = 1_000_000  # with at least so many numbers, threads share the update
+SHARED = 1_000_000  # with at least this many numbers, threads share the update
 PASSING = 512  # rows at a time of those that are used once and not kept
 TILE = 2**19  # numbers in a strip of columns of these rows, which stays in a core's cache
 
@@ -60,14 +60,14 @@ class RowSource(ABC):
     def lines(
         self, rows: np.ndarray, wanted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """K between some rows, in any order, of which perhaps only some are read.
+        """K between some rows, in any order; perhaps only some of them are read.
 
         Parameters
         ----------
         rows : ndarray of int
             Distinct.
         wanted : ndarray of bool
-            Those of the rows that will be read first.
+            Which of the rows will be read first.
 
         Returns
         -------

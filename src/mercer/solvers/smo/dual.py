@@ -61,6 +61,13 @@ class DualProblem:
         return cls(rows, y, p + epsilon, C)
 
     @classmethod
+    def quantile(cls, target: np.ndarray, C: np.ndarray, level: float) -> DualProblem:
+        """Regression with the pinball loss of a quantile: an error above costs ``level`` times C,
+        and one below 1 - ``level`` times C (Takeuchi et al., JMLR 2006, section 3.3)."""
+        rows, y, p, _ = _above_and_below(target, C)
+        return cls(rows, y, p, np.concatenate([level * C, (1 - level) * C]).astype(float))
+
+    @classmethod
     def nu_classification(cls, y: np.ndarray, w: np.ndarray, nu: float) -> DualProblem:
         """ν-classification before the division by ρ: Σ α = ν Σ w / 2 in each class."""
         half = nu * float(w.sum()) / 2

@@ -1,4 +1,4 @@
-"""An interior-point method, for problems on which SMO and Newton steps hardly advance.
+"""An interior-point method, for problems on which SMO and Newton steps make little progress.
 
 Where many variables are free and K is ill-conditioned, steps along few variables are short, and in
 each of them other variables become free. The interior-point method (Mehrotra, SIAM J. Optimization
@@ -9,7 +9,8 @@ Cholesky factor of the whole block. The problem is, with Q = y yᵀ ∘ K,
 
 With s = C - α and multipliers z, u of the bounds and ν of the sums, the optimum has
 Qα + q - Aν - z + u = 0, where a column of A is y in one group and 0 elsewhere, and α z = s u = 0.
-A step solves these equations, linear but for the products, with products μ that go to 0.
+A step solves these equations, which are linear except for the products, with products μ that
+go to 0.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def interior_point(
     K = K.astype(np.float64)
     Q = K * np.outer(y, y)
     part = K @ (y * alpha)
-    # The linear term may be 0 but for rounding errors: those of the sums, whose terms may cancel.
+    # The linear term may be 0 up to rounding errors: those of the sums, whose terms may cancel.
     force, noise = float(np.ptp(f - part)), 1e-12 * float((np.abs(K) @ alpha).max())
     force = force if force > noise else 0.0
     peak, largest = float(K.diagonal().max()), C[np.isfinite(C)].max(initial=0.0)
@@ -60,7 +61,7 @@ def interior_point(
     if found is None:
         return False
     # The projection corrects the sums, which rounding and the snap to the bounds have changed. It
-    # leaves out what is at a bound: a rounding error beside the bound would be a violation.
+    # leaves out what is at a bound: a rounding error next to the bound would be a violation.
     found = np.clip(found * unit, 0, C)
     low, high = (np.where((found > 0) & (found < C), end, found) for end in (0.0, C))
     low, high = np.minimum(y * low, y * high), np.maximum(y * low, y * high)
@@ -93,7 +94,7 @@ def _minimise(
         solve = _factored(Q, z / alpha + u / s, A, rounding)
         if solve is None:
             break
-        # first the step to μ = 0, which tells how small μ can become, then the step that is taken
+        # first the step to μ = 0, which shows how small μ can become, then the step that is taken
         toward = np.zeros_like(q), np.zeros_like(q)
         for predicting in (True, False):
             lower, upper = toward[0] / alpha - z, toward[1] / s - u

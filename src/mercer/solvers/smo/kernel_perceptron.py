@@ -48,7 +48,7 @@ class Machines:
     Parameters
     ----------
     alpha : ndarray of shape (machines, n)
-        Where they start.
+        Coefficients with which they start.
     bias : ndarray of shape (machines,)
     learns_bias : bool
         Whether b changes as well, at the same rate as α.
@@ -63,7 +63,7 @@ class Machines:
         b, the lag of b, the number of samples visited, and the loss Σ max(0, -y f) since the loss
         was last set to 0.
     history : list of lists
-        Of each machine, the (rows, values, times) of its mistakes, in parts; see `mistakes_of`.
+        The (rows, values, times) of the mistakes of each machine, in parts; see `mistakes_of`.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Machines:
         return self.taken(np.arange(self.alpha.shape[1]))
 
     def widened(self, n: int) -> Machines:
-        """The same machines on n samples, of which those that are added have α = 0."""
+        """The same machines on n samples; the added samples have α = 0."""
         more = n - self.alpha.shape[1]
         found = self.copied()
         found.alpha, found.lag = (np.pad(a, ((0, 0), (0, more))) for a in (self.alpha, self.lag))
@@ -152,12 +152,12 @@ class PerceptronSolver:
     max_iter : int >= 1
         Most epochs.
     tol : float >= 0 or None
-        A machine stops where its mean loss max(0, -y f) did not fall by so much in ``patience``
-        epochs; None for no such rule. A machine that made no mistake in an epoch always stops.
+        A machine stops if its mean loss max(0, -y f) falls by less than this in ``patience``
+        epochs; None means no such rule. A machine that made no mistake in an epoch always stops.
     patience : int >= 1
     shuffle : bool
     seed : int or RandomState
-        Of the orders.
+        Seed for the orders of the samples.
     budget : int, optional
         Most support vectors of each machine, for `stream`.
     cache_bytes : int
@@ -383,7 +383,7 @@ class _Streaming:
 
 
 class _Notes:
-    """Where native loops note mistakes."""
+    """Arrays in which the native loops write down mistakes."""
 
     def __init__(self, most: int):
         self.arrays = np.empty(most, np.int64), np.empty(most), np.empty(most)

@@ -28,9 +28,9 @@ from mercer.threads import stopping
 
 LARGEST = 4096  # most variables in a working set
 LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
-TRIAL = 5  # progress is measured after so many rounds
-SHARPENED = 6  # at most so many times a problem is solved again with a smaller tolerance
-SHRINK_ROUNDS = 50  # after so many rounds, variables that can be left out are searched
+TRIAL = 5  # progress is measured after this many rounds
+SHARPENED = 6  # most times that a problem is solved again with a smaller tolerance
+SHRINK_ROUNDS = 50  # after this many rounds, it looks for variables that can be left out
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SmoSolver:
     working_set : int
         Variables of the first working sets; they become larger if rounds make little progress.
     whole : int
-        Problems with at most so many variables are solved at once, without working sets.
+        Problems with at most this many variables are solved at once, without working sets.
     cache_bytes : int
         Most bytes for rows of K, if K is not in memory.
     n_jobs : int or None

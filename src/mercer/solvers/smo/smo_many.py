@@ -21,7 +21,7 @@ from mercer.solvers.smo.smo_state import NOISE, OVERFLOW
 # than a few steps for all.
 SHARPER = 1e-3
 STEPS = 50  # most SMO steps for each variable, before Newton steps
-ROUNDS = 40  # of SMO and Newton steps: few machines take more than three
+ROUNDS = 40  # most rounds of SMO and Newton steps: few machines take more than three
 
 
 def solve_many(

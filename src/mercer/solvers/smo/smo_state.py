@@ -17,14 +17,14 @@ from mercer.solvers.smo.interior_point import interior_point
 INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
 REFINEMENTS = 3  # most calls of Newton steps in a round
 POLISHED = 1000  # most free variables for an exact solution at the end
-STALLED_ROUNDS = 20  # stop after so many rounds without a smaller violation or a lower objective
+STALLED_ROUNDS = 20  # stop after this many rounds without a smaller violation or a lower objective
 PATIENCE = 2  # rounds of all variables at once, before the interior-point method
 LAST_ROUNDS = 3  # and after it, which corrects its rounding errors: more make no progress
 NOISE = 4 * LAST_DIGITS  # a violation below it, in units of the sums in f, is rounding
 SUMMED = 1000  # most variables for which the rounding of the gap is estimated from |K| itself
 SHRUNK = 0.75  # shrinking must leave at most this part of the rows, or it is not worth its copies
 SHRINKABLE = 1000  # least rows for shrinking
-WIDENINGS = 3  # after so many checks of the variables left out, there is no more shrinking
+WIDENINGS = 3  # after this many checks of the variables left out, there is no more shrinking
 OVERFLOW = (
     "The dual coefficients or intercepts are not finite: k(x, z) overflows on these samples. Scale "
     "the columns, for example with StandardScaler."

@@ -24,7 +24,7 @@ class AlignmentWeights:
         True: the maximum over all sums (ALIGNF), which takes the products of all pairs of matrices.
         False: each weight is the alignment of its own matrix (ALIGN).
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     References
     ----------

@@ -11,7 +11,7 @@ from mercer.gram import CombinedGram, GramOperator, Place, ShiftedGram
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_to_gap
 
-ZERO = 1e-12  # a value so small beside K is 0: the hulls of the classes meet
+ZERO = 1e-12  # a value so small compared with K is 0: the hulls of the classes meet
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class EasyWeights:
     tol : float, default=1e-4
         The duality gap, relative to the value, at which it stops.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----

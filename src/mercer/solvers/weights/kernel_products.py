@@ -19,7 +19,7 @@ from mercer.threads import count_jobs, ordered_map, raise_if_stopped
 
 EDGE = 256  # rows of the largest tile
 CENTRES = 256  # rows whose mean is subtracted before the sums, which then keep their digits
-STRIP = 64  # rows at a time of which single entries are taken
+STRIP = 64  # rows whose single entries are read at a time
 CONSTANT = 64  # a centred matrix this many units of rounding large is 0
 
 
@@ -30,7 +30,7 @@ class InnerProducts(NamedTuple):
     ----------
     grams : ndarray of shape (T, T) or (T,)
         :math:`\\langle K_s^c, K_t^c \\rangle_F`, or only those of each matrix with itself; 0 for
-        a matrix that is constant but for rounding.
+        a matrix that is constant up to rounding.
     target : ndarray of shape (T,)
         :math:`\\langle K_t^c, Y Y^\\top \\rangle_F`.
     norm : float
@@ -63,7 +63,7 @@ def inner_products(
     pairs : bool, default=True
         Whether the products of all pairs of matrices are wanted, or only of each with itself.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----

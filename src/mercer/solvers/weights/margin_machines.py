@@ -24,8 +24,8 @@ from mercer.solvers.smo import DualProblem, SmoSolver, solve_to_gap
 
 FREE = 1500  # most free variables of a machine whose movement is followed
 BLOCKS = 48  # bytes that each pair of them takes
-NEAR = 1e-9  # of its bound: a variable this near to it is not free
-STEADY = 1e-10  # of the largest eigenvalue, added so that a singular K can be inverted
+NEAR = 1e-9  # part of the bound: a variable this near to its bound is not free
+STEADY = 1e-10  # part of the trace, added so that a singular K can be inverted
 
 
 class Dual(NamedTuple):
@@ -54,7 +54,7 @@ class Optimum(NamedTuple):
         J(K), the sum over the machines, and its duality gap.
     duals : list of Dual
     starts : list of ndarray
-        From where a solver of each machine can start for another K.
+        Where the solver of each machine can start for another K.
     """
 
     value: float
@@ -120,7 +120,7 @@ class HingeMachines(Machines):
     tol : float
         The duality gap of each machine, relative to its value.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
     """
 
     problems: list[DualProblem]
@@ -156,7 +156,7 @@ class HingeMachines(Machines):
         return Optimum(value, gap, duals, starts)
 
     def inverse(self, K: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Of the rows and columns of β in [[K, 1], [1ᵀ, 0]]⁻¹, because Σ β does not change."""
+        """The part of [[K, 1], [1ᵀ, 0]]⁻¹ that belongs to β, because Σ β does not change."""
         P = _inverted(K)
         ones = P.sum(axis=1)
         return P - np.outer(ones, ones) / ones.sum()
@@ -174,7 +174,7 @@ class RidgeMachine(Machines):
         λ.
     weights : ndarray of shape (n,), optional
     memory : int, str or None
-        As of `mercer.gram.gram`; K and its factor are held in any case.
+        The same as for `mercer.gram.gram`; K and its factor are held in any case.
     """
 
     Y: np.ndarray
@@ -203,7 +203,7 @@ class RidgeMachine(Machines):
 
 
 def _some(free: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the variables, spread over all of them."""
+    """At most ``most`` of the variables, spread over all of them."""
     return free if len(free) <= most else free[np.linspace(0, len(free) - 1, most).astype(int)]
 
 

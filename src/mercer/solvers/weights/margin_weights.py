@@ -14,12 +14,12 @@ from mercer.solvers.weights.margin_machines import Machines, Optimum
 from mercer.solvers.weights.nonnegative import nonnegative_minimum
 from mercer.threads import blas_limit, raise_if_stopped
 
-HALVINGS = 12  # of a step that does not lower the value
+HALVINGS = 12  # most halvings of a step that does not lower the value
 LOWER = 1e-4  # part of the promised decrease that a step must reach (Armijo)
 LEAST = 1e-10  # a weight below is 0
 STILL = 1e-14  # relative decrease below which a step is no progress
 ROUNDED = 1e-6  # relative, what rounding of a float32 K may add to the value
-DAMPED = 1e-8  # of the mean second derivative, added to all
+DAMPED = 1e-8  # part of the mean second derivative that is added to all
 
 
 class State(NamedTuple):
@@ -62,11 +62,11 @@ class MarginWeights:
         The duality gap, relative to J, at which it stops.
     max_iter : int, default=200
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----
-    A step costs a machine on :math:`\sum_t \mu_t K_t`, of which only kernels of positive weight are
+    A step costs a machine on :math:`\sum_t \mu_t K_t`, where only kernels of positive weight are
     computed, and a product of each :math:`K_t` between support vectors.
 
     References

@@ -1,4 +1,4 @@
-r"""Weights of kernels without targets: each row is made again from its neighbours.
+r"""Weights of kernels without targets: each row is rebuilt from its neighbours.
 
 Zhuang, Wang, Hoi & Lan ("Unsupervised multiple kernel learning", ACML 2011) ask that each row is
 near to the sum of its neighbours times the kernel's values, and that these values are small where
@@ -39,7 +39,7 @@ class NeighbourhoodWeights:
     distance_weight : float >= 0, default=0.1
         γ.
     memory, n_jobs
-        As of `mercer.gram.gram`.
+        The same as for `mercer.gram.gram`.
 
     Notes
     -----

@@ -16,8 +16,8 @@ from mercer.gram import cholesky_factor, solve_factored
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit
 
-RIDGE = 1e-10  # of the mean of Q's diagonal: of all solutions the one of least norm
-ROUNDING = 1e-13  # of the gradient's terms
+RIDGE = 1e-10  # part of the mean of Q's diagonal, added to find the solution of least norm
+ROUNDING = 1e-13  # relative rounding error of the gradient's terms
 STEPS = 30  # for each number: far more than problems need
 
 
@@ -118,3 +118,18 @@ def _solved(Q: np.ndarray, c: np.ndarray) -> np.ndarray:
         if not cholesky_factor(L):
             raise ValueError("Q is not positive semidefinite: check the matrix that it is made of.")
         return solve_factored(L, c[:, None])[:, 0]
+
+
+def equal_if_none(weights: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The weights that a solver found, and whether any of them is not 0.
+
+    If all weights are 0, no kernel is related to the targets: then all are equal, with the sum 1.
+
+    Examples
+    --------
+    >>> equal_if_none(np.array([0.0, 1.0])), equal_if_none(np.zeros(2))
+    ((array([0., 1.]), True), (array([0.5, 0.5]), False))
+    """
+    if weights.any():
+        return weights, True
+    return np.full(len(weights), 1 / len(weights)), False

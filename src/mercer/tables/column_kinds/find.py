@@ -33,13 +33,7 @@ def column_kinds() -> list[ColumnKind]:
 
 
 def column_kind(name: str) -> ColumnKind:
-    """The kind of column with this name.
-
-    Raises
-    ------
-    ValueError
-        There is none.
-    """
+    """The kind of column with this name; ValueError if there is none."""
     found = _KINDS.get(name) or next((k for k in _registered() if k.name == name), None)
     if found is None:
         raise ValueError(

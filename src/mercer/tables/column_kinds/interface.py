@@ -16,59 +16,30 @@ Extent = tuple[Any, Any, list[str]]
 
 
 class Distribution(NamedTuple):
-    """How the values of a column are spread, for a report.
+    """How the values of a column are spread, for a report."""
 
-    Attributes
-    ----------
-    counts : list of int
-        Rows in equal intervals from the smallest to the largest value or size; or the rows of each
-        of the most frequent levels or items.
-    low, high : float or None
-        The ends of these intervals.
-    levels : list of str
-        The levels or items; of dates the first and the last.
-    """
-
+    #: rows in equal intervals from the smallest to the largest value or size; or the rows of each
+    #: of the most frequent levels or items
     counts: list[int]
-    low: float | None = None
+    low: float | None = None  # the ends of these intervals
     high: float | None = None
+    #: the levels or items; of dates the first and the last
     levels: list[str] = []  # noqa: RUF012 - never written to
 
 
 class ColumnKind(ABC):
-    """Abstract: a kind of column. ``column`` is a `Column` of it, ``values`` are its cells.
+    """Abstract: a kind of column. ``column`` is a `Column` of it, ``values`` are its cells."""
 
-    Attributes
-    ----------
-    name : str
-        What `Column.kind` says.
-    used : bool
-        Whether models read such columns.
-    given : bool
-        Whether a user may say that a column is of this kind.
-    numeric, in_time : bool
-        Whether the values are numbers, or points in time.
-    levelled : bool
-        Whether the values are levels that are equal or not.
-    identifies : bool
-        Whether the values tell rows from each other, and nothing else.
-    items : bool
-        Whether a value is a set of items, which may be written as a text with separators.
-    samples : Kind or None
-        The kind of the samples that stand in the cells.
-    gap : str
-        What becomes of missing values: the sentence goes on with the names of the columns.
-    """
-
-    name: str
-    used: bool = True
-    given: bool = True
-    numeric: bool = False
-    in_time: bool = False
-    levelled: bool = False
-    identifies: bool = False
-    items: bool = False
-    samples: Kind | None = None
+    name: str  # what `Column.kind` says
+    used: bool = True  # models read such columns
+    given: bool = True  # a user may say that a column is of this kind
+    numeric: bool = False  # the values are numbers
+    in_time: bool = False  # the values are points in time
+    levelled: bool = False  # the values are levels that are equal or not
+    identifies: bool = False  # the values tell rows from each other, and nothing else
+    items: bool = False  # a value is a set of items, which may be a text with separators
+    samples: Kind | None = None  # the kind of the samples that stand in the cells
+    #: what becomes of missing values: the sentence goes on with the names of the columns
     gap: str = ""
 
     @property

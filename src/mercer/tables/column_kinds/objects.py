@@ -19,12 +19,7 @@ WORDS = 2  # if texts have fewer words on average, their characters are enough
 
 
 class ObjectColumns(ColumnKind):
-    """Samples of a kind, one in each cell.
-
-    Parameters
-    ----------
-    samples : Kind
-    """
+    """Samples of a kind, one in each cell."""
 
     def __init__(self, samples: Kind):
         self.samples: Kind = samples

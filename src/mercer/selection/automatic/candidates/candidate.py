@@ -73,46 +73,27 @@ WITH_DIFFERENCES = ("differences", "pairs")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One entry of the search.
+    """One entry of the search."""
 
-    Attributes
-    ----------
-    family : str
-        "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-        "objects". "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian",
-        "metric" and "screened" do not use texts and sets. "screened" is a Gaussian kernel on few
-        columns, "many" a sum of kernels of each column and of all columns with several widths.
-    scale : float
-        Bandwidth divided by the default of the family.
-    learn : bool
-        Whether the weights of the columns, or which columns count, are learnt.
-    text : str
-        The way to read texts, a key of ``TEXTS``; without texts, the other samples that are read,
-        such as "sets".
-    columns : {"scaled", "normal", "levels", "codes", "differences", "pairs"}
-        How "gaussian" and "laplacian" read numbers: standardised, as normal scores, integers of few
-        values as categories too ("levels") or instead ("codes"), columns of one range by the
-        differences of all their pairs too, or both ("pairs").
-    machine : {"ridge", "local", "svc", "window"}
-        "local" is ridge that is exact inside leaves of similar rows.
-    form : {"", "absolute", "diagonal", "full"}
-        Of the learnt metric of "metric": a weight for each column in a sum of absolute differences
-        or in a Euclidean distance, or a linear map.
-    kept : int
-        Of "screened", how many columns.
-    more : bool
-        Whether the weights of "interactions" are learnt from twice as many rows.
-    """
-
+    #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
+    #: "objects". "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian", "metric"
+    #: and "screened" do not use texts and sets. "screened" is a Gaussian kernel on few columns,
+    #: "many" a sum of kernels of each column and of all columns with several widths.
     family: str
-    scale: float = 1.0
-    learn: bool = False
+    scale: float = 1.0  # bandwidth divided by the default of the family
+    learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
+    #: the way to read texts, a key of `TEXTS`; without texts, the other samples, such as "sets"
     text: str = ""
+    #: how "gaussian" and "laplacian" read numbers, a key of `COLUMNS`: standardised, as normal
+    #: scores, integers of few values as categories too ("levels") or instead ("codes"), columns of
+    #: one range by the differences of all their pairs too, or both ("pairs")
     columns: str = "scaled"
-    machine: str = "ridge"
+    machine: str = "ridge"  # a key of `MACHINES`; "local" is exact inside leaves of similar rows
+    #: of the learnt metric of "metric": "absolute" or "diagonal", a weight for each column in a sum
+    #: of absolute differences or in a Euclidean distance, or "full", a linear map
     form: str = ""
-    kept: int = 0
-    more: bool = False
+    kept: int = 0  # how many columns a "screened" one has
+    more: bool = False  # whether the weights of "interactions" are learnt from twice as many rows
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:

@@ -20,29 +20,18 @@ from mercer import _native
 from mercer.kernels import On, TableKernel
 from mercer.threads import blas_limit, ordered_map
 
+RATE = 0.4  # learning rate of the first step; it falls to a tenth along a half cosine
 SMALLEST_PENALTY = 1e-6  # relative to the number of rows; below, float32 factorisations fail
 
 
 @dataclass(frozen=True)
 class InteractionWeights:
-    """The result of `learn_interactions`.
+    """The result of `learn_interactions`."""
 
-    Attributes
-    ----------
-    kernel : TableKernel
-        The kernel with the learnt weights.
-    penalty : float
-        λ / n.
-    error : float
-        Mean squared leave-one-out error, in units of the targets' variance.
-    errors : list of float
-        The error after each step.
-    """
-
-    kernel: TableKernel
-    penalty: float
-    error: float
-    errors: list[float] = field(repr=False)
+    kernel: TableKernel  # the kernel with the learnt weights
+    penalty: float  # λ / n
+    error: float  # mean squared leave-one-out error, in units of the targets' variance
+    errors: list[float] = field(repr=False)  # the error after each step
 
 
 def learn_interactions(
@@ -52,38 +41,17 @@ def learn_interactions(
     weights: np.ndarray | None = None,
     *,
     steps: int = 25,
-    rate: float = 0.4,
     n_jobs: int | None = None,
     on_step: Callable[[int, float], bool | None] | None = None,
 ) -> InteractionWeights:
     r"""Learn the weights of ``TableKernel(combine="interactions")`` from a few thousand rows.
 
-    Parameters
-    ----------
-    kernel : TableKernel
-        Bound, with parts. Learning starts from its weights, or from 1.4 / number of parts if they
-        are None.
-    X : Table of n rows
-        Encoded samples. Use at most about 3,000 rows: a step costs O(n³).
-    Y : ndarray of shape (n, c)
-        Targets: one column, or a column for each class. They are centred and scaled here.
-    weights : ndarray of shape (n,), optional
-        Weights of the rows, > 0.
-    steps : int, default=25
-        Most steps of Adam (Kingma & Ba 2015) on the logarithms of the weights and the penalty.
-    rate : float, default=0.4
-        Learning rate of the first step; it falls to a tenth along a half cosine.
-    n_jobs : int or None
-        Threads; None means all cores.
-    on_step : callable, optional
-        Called with (step, error) after each step; if it returns True, the learning ends.
+    The kernel is bound, with parts. Learning starts from its weights, or from 1.4 / number of parts
+    if they are None, and takes at most ``steps`` of Adam (Kingma & Ba 2015) on the logarithms of
+    the weights and the penalty. Use at most about 3,000 rows: a step costs O(n³). The targets
+    (n, c), one column or one for each class, are centred and scaled here. ``on_step`` is called
+    with (step, error) after each step; if it returns True, the learning ends.
 
-    Returns
-    -------
-    InteractionWeights
-
-    Notes
-    -----
     With G = K + λ W⁻¹, C = G⁻¹ and α = C y the leave-one-out residuals are e_i = α_i / C_ii
     (Rasmussen & Williams 2006, eq. 5.12). For v_i = w_i e_i / C_ii,
 
@@ -140,7 +108,7 @@ def learn_interactions(
         direction = momentum / (1 - 0.9 ** (step + 1))
         direction /= np.sqrt(spread / (1 - 0.99 ** (step + 1))) + 1e-12
         fall = 0.55 + 0.45 * np.cos(np.pi * step / steps)
-        theta = theta - rate * fall * direction
+        theta = theta - RATE * fall * direction
         theta[:-1] = np.clip(theta[:-1], np.log(1e-6), np.log(1e4))
         theta[-1] = np.clip(theta[-1], np.log(SMALLEST_PENALTY * n), np.log(10 * n))
     error, theta = best

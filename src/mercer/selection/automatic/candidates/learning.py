@@ -62,13 +62,8 @@ def learn_kernel(
 ) -> Learnt:
     """The kernel of a candidate with weights learnt from some rows, in random order.
 
-    Parameters
-    ----------
-    rows : ndarray of int
-    steps : int, optional
-        Of a metric, all of which are taken; None chooses their number.
-    on_step : callable, optional
-        Called with (step, error) after each step; if it returns True, the learning ends.
+    ``steps`` are those of a metric, all of which are taken; None chooses their number. ``on_step``
+    is called with (step, error) after each step; if it returns True, the learning ends.
     """
     features, M, Y = settings.features, settings.M[rows], settings.Y[rows]
     weights, memory, n_jobs = settings.weights_of(rows), settings.memory, settings.n_jobs

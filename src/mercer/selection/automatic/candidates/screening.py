@@ -22,20 +22,8 @@ def dependence(columns: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = 
     φ are features of the Gaussian kernel exp(-(x - x')² / 2) of a standardised column, less their
     means; ψ those of a target of one column, or the centred targets themselves where there are
     several. The weights have sum 1. The criterion is 0 for a constant, and tends to 0 for an
-    independent column.
+    independent column. Columns are (n, d), targets (n, outputs).
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n, d)
-    Y : ndarray of shape (n, outputs)
-    weights : ndarray of shape (n,), optional
-
-    Returns
-    -------
-    ndarray of shape (d,)
-
-    Notes
-    -----
     The 26 features of a column are those of the integral of cos(ω (x - x')) over the density of ω,
     by the trapezoidal rule. The cost is O(n d 26²) for one target, without n × n matrices.
 

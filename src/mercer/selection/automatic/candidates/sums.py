@@ -26,27 +26,10 @@ def learn_sum(
 ) -> TableKernel:
     r"""The sum :math:`\sum_j \mu_j k_j` with the largest alignment with the targets, μ >= 0.
 
-    Parameters
-    ----------
-    kernel : TableKernel
-        Bound, with ``combine="sum"`` and parts with k(x, x) = 1.
-    X : Table of n rows
-        Encoded samples.
-    Y : ndarray of shape (n, c)
-        Targets: one column, or a column for each class.
-    weights : ndarray of shape (n,), optional
-        Weights of the rows, > 0.
-
-    Returns
-    -------
-    TableKernel
-        Of the parts with a weight that is not 0; the weights have the sum 1. All parts have the
-        same weight if none tells anything of the targets.
-
-    Notes
-    -----
-    As `mercer.MultipleKernelRegressor` with ``method="alignf"``; O(n² T²) for T parts, of which no
-    matrix is kept.
+    The kernel is bound, with ``combine="sum"`` and parts with k(x, x) = 1. The result has the parts
+    with a weight that is not 0, and these have the sum 1; all parts have the same weight if none
+    tells anything of the targets. As `mercer.MultipleKernelRegressor` with ``method="alignf"``;
+    O(n² T²) for T parts, of which no matrix is kept.
 
     Examples
     --------

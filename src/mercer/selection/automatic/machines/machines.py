@@ -23,21 +23,11 @@ LEAST = 1e-3  # added to the share of a class, whose logarithm is an output
 
 
 class Machine(ABC):
-    """Abstract: a fitted machine, f(x) = finish(outputs(x)).
+    """Abstract: a fitted machine, f(x) = finish(outputs(x))."""
 
-    Attributes
-    ----------
-    learner : KernelRidge, SVC or NadarayaWatson
-        Fitted.
-    finish : callable
-        Outputs (n, outputs) -> predictions or probabilities.
-    penalty : float
-        λ / Σw of ridge, C, or the width of a window.
-    """
-
-    learner: Any
-    finish: Any
-    penalty: float
+    learner: Any  # a fitted KernelRidge, SVC or NadarayaWatson
+    finish: Any  # a function of outputs (n, outputs): predictions or probabilities
+    penalty: float  # λ / Σw of ridge, C, or the width of a window
 
     @abstractmethod
     def outputs(self, M: Any) -> np.ndarray:
@@ -71,11 +61,8 @@ class Machine(ABC):
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         """How much each stored row adds to one output of each row, (n, stored).
 
-        Parameters
-        ----------
-        outputs : ndarray of shape (n,)
-            The number of the output for each row. Of a support vector machine it is a class, and
-            what a stored row adds is summed over the class' pairs.
+        ``outputs`` has the number of this output for each row. Of a support vector machine it is a
+        class, and what a stored row adds is summed over the class' pairs.
         """
 
     @property
@@ -90,18 +77,12 @@ class Machine(ABC):
 
 @dataclass
 class KernelRidgeMachine(Machine):
-    """Kernel ridge regression of the targets without their means.
-
-    Attributes
-    ----------
-    offset : ndarray of shape (outputs,)
-        Means of the targets.
-    """
+    """Kernel ridge regression of the targets without their means."""
 
     learner: KernelRidge
     finish: Any
     penalty: float
-    offset: np.ndarray
+    offset: np.ndarray  # means of the targets, (outputs,)
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
@@ -152,17 +133,12 @@ class MarginMachine(Machine):
 
     If v is the value of the machine of a pair, 1 / (1 + exp(-3 v)) stands for the probability of
     its first class, and the output of a class is the sum of the logarithms over its pairs.
-
-    Attributes
-    ----------
-    classes : ndarray
-        Those of the task; the learner may have met fewer.
     """
 
     learner: SVC
     finish: Any
     penalty: float
-    classes: np.ndarray
+    classes: np.ndarray  # those of the task; the learner may have met fewer
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, classes)."""
@@ -212,22 +188,16 @@ class WindowMachine(Machine):
     """The mean of the targets of the rows near a new one, with weights by their distance.
 
     For classes, an output is log(s + 0.001), where s is the share of the class in the weights.
-
-    Attributes
-    ----------
-    targets : ndarray of shape (n, outputs)
-        Of the rows of the fit: numbers, or +1 for the class of a row and -1 for the other classes.
-    weights : ndarray of shape (n,) or None
-    classes : bool
-        Whether the targets are classes.
     """
 
     learner: NadarayaWatson
     finish: Any
     penalty: float
+    #: those of the rows of the fit, (n, outputs): numbers, or +1 for the class of a row and -1 for
+    #: the other classes
     targets: np.ndarray
     weights: np.ndarray | None
-    classes: bool
+    classes: bool  # whether the targets are classes
 
     @property
     def kernel(self) -> Any:

@@ -27,17 +27,10 @@ class MeanMachine(Machine):
 
     For numbers it is the mean of the predictions. For classes it is the mean of the log-odds, so
     that a probability is the geometric mean of theirs, divided by the sum over the classes.
-
-    Attributes
-    ----------
-    machines : tuple of Machine
-        The best one first.
-    numbers : tuple of ndarray of int
-        Of the rows that each machine has stored, the numbers among all rows.
-    finish : callable
     """
 
-    machines: tuple[Machine, ...]
+    machines: tuple[Machine, ...]  # the best one first
+    #: of the rows that each machine has stored, the numbers among all rows
     numbers: tuple[np.ndarray, ...]
     finish: Any
 
@@ -94,10 +87,7 @@ class MeanMachine(Machine):
 class HeldPredictions:
     """Of each family of machines, what its best candidate predicts for rows that were held out.
 
-    Parameters
-    ----------
-    settings : SearchSettings
-        Predictions of one candidate that are a large part of its memory are not kept.
+    Predictions of one candidate that are a large part of the memory are not kept.
     """
 
     def __init__(self, settings: SearchSettings):

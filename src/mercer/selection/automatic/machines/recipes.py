@@ -36,47 +36,25 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a machine is fitted.
+    """How a machine is fitted."""
 
-    Attributes
-    ----------
-    machine : {"ridge", "local", "svc", "window"}
-    penalty : float, optional
-        C of a support vector machine; None chooses it.
-    rank : int, optional
-        Centres of a ridge machine; None is exact for few rows, else the learner's default.
-    exact : bool
-        Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
-        on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
-    leaf_rows : int, optional
-        Most rows of a leaf of a local machine; None is the learner's default.
-    memory : int, optional
-    n_jobs : int, optional
-    seed : int
-        Of centres, and of the rows that C and the calibration are judged on.
-    """
-
-    machine: str = "ridge"
-    penalty: float | None = None
+    machine: str = "ridge"  # "ridge", "local", "svc" or "window"
+    penalty: float | None = None  # C of a support vector machine; None chooses it
+    #: centres of a ridge machine; None is exact for few rows, else the learner's default
     rank: int | None = None
+    #: Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
+    #: on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
     exact: bool = False
+    #: most rows of a leaf of a local machine; None is the learner's default
     leaf_rows: int | None = None
     memory: int | None = None
     n_jobs: int | None = None
-    seed: int = 0
+    seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
 
     def fit(
         self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
     ) -> Machine:
-        """Fit to the targets of a task.
-
-        Parameters
-        ----------
-        X : encoded table, or samples as the kernel reads them
-        y : ndarray of shape (n,)
-        weights : ndarray of shape (n,), optional
-            All positive.
-        """
+        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it."""
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate
@@ -157,17 +135,8 @@ def compressed(
 ) -> KernelRidgeMachine:
     """A machine with few centres, whose outputs are as near as they can be to those of another.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its calibration is kept.
-    kernel : Kernel
-        That of the machine.
-    M : encoded rows, on which the outputs shall agree
-    rank : int
-        Centres.
-    settings
-        ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
+    They shall agree on the rows M; ``rank`` is the number of centres. The calibration is kept.
+    ``settings`` are ``memory``, ``n_jobs`` and ``random_state`` of `KernelRidge`.
     """
     wanted = machine.outputs(M)
     offset = wanted.mean(axis=0)

@@ -39,13 +39,8 @@ EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an
 class Costs:
     """Predicted seconds of the steps, and what is known of how wrong they are.
 
-    Parameters
-    ----------
-    pairs : int
-        Of classes, each of which a support vector machine separates; 0 without classes.
-    outputs : int
-        Targets: one, or one for each class.
-    speed : Speed
+    ``pairs`` are those of classes, each of which a support vector machine separates, 0 without
+    classes; ``outputs`` are the targets: one, or one for each class.
     """
 
     def __init__(self, pairs: int, outputs: int, speed: Speed = REFERENCE):

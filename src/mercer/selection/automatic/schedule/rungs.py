@@ -21,34 +21,19 @@ SPARED = -2  # in place of the number of a fold
 
 
 class Rungs:
-    """How the rows of one search are divided.
-
-    Parameters
-    ----------
-    settings : SearchSettings
-    finals : Finals
-        Knows how exact a fit can be.
-
-    Attributes
-    ----------
-    order : ndarray of shape (n,)
-        All rows at random; a rung has the first of them.
-    learning_rows : int
-        Most rows that a kernel is learnt from.
-    spared : ndarray or None
-        The rows that weights are learnt from, and that columns are chosen by; None for a small
-        table.
-    """
+    """How the rows of one search are divided; ``finals`` knows how exact a fit can be."""
 
     def __init__(self, settings: SearchSettings, finals: Finals):
         self.settings, self.finals = settings, finals
         seed, sizes = settings.seed, settings.sizes
         n, features = len(settings.y), settings.features
         columns = len(features) - len(read_as(features, "scaled", "normal", "level"))
-        self.order = np.random.default_rng(seed).permutation(n)
+        self.order = np.random.default_rng(seed).permutation(n)  # a rung has the first of them
         # each learning step makes a pass over all columns
         some = sizes.learning_rows * min(1.0, np.sqrt(20 / columns))
         most = int(min(some, learning_rows(settings.memory)))
+        #: most rows that a kernel is learnt from; and the rows that weights are learnt from and
+        #: columns chosen by, None for a small table
         self.learning_rows, self.spared = min(most, sizes.few_learning_rows), None
         if n > sizes.small_rows:
             self.learning_rows, count = most, min(sizes.spared_rows, n // 3)

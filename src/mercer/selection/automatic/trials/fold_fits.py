@@ -25,34 +25,16 @@ from mercer.threads import blas_limit, ordered_map
 
 
 class Judged(NamedTuple):
-    """What was found of a candidate on the rows of a rung.
+    """What was found of a candidate on the rows of a rung."""
 
-    Attributes
-    ----------
-    predicted : ndarray
-        Predictions or probabilities for each row; NaN for rows in no fold.
-    kernel : TableKernel
-        That of the last fold.
-    penalty : float
-        The median of the folds.
-    steps : list of int
-        In which the kernel was learnt for this, once or for each fold.
-    """
-
-    predicted: np.ndarray
-    kernel: TableKernel
-    penalty: float
-    steps: list[int]
+    predicted: np.ndarray  # predictions or probabilities for each row; NaN for rows in no fold
+    kernel: TableKernel  # that of the last fold
+    penalty: float  # the median of the folds
+    steps: list[int]  # those in which the kernel was learnt for this, once or for each fold
 
 
 class FoldFits:
-    """Fits candidates to the training rows of folds.
-
-    Parameters
-    ----------
-    state : SearchState
-        Of the search; the kernels that it has learnt are used again.
-    """
+    """Fits candidates to the training rows of folds; kernels that were learnt are used again."""
 
     def __init__(self, state: SearchState):
         self.settings, self.rungs, self.learnt = state.settings, state.rungs, state.learnt
@@ -63,12 +45,8 @@ class FoldFits:
     ) -> Judged:
         """Predict the rows of a rung, each by a fit that has not seen it.
 
-        Parameters
-        ----------
-        steps : list of int, optional
-            In which an earlier search has learnt the kernel; None learns until the time is over.
-        penalty : float, optional
-            What is known of it; None chooses it in each fold.
+        ``steps`` are those in which an earlier search has learnt the kernel; None learns until the
+        time is over. ``penalty`` is what is known of it; None chooses it in each fold.
         """
         rows, folds = self.rungs.folds(rung[0])
         if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):

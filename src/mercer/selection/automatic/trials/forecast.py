@@ -24,12 +24,7 @@ RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the fi
 
 
 class Forecast:
-    """Predicted seconds of the trials of one search, and what is left of its time.
-
-    Parameters
-    ----------
-    state : SearchState
-    """
+    """Predicted seconds of the trials of one search, and what is left of its time."""
 
     def __init__(self, state: SearchState):
         self.state, self.budget = state, state.settings.budget

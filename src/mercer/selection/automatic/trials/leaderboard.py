@@ -8,17 +8,9 @@ from mercer.selection.automatic.scores import Metric
 
 
 class Leaderboard:
-    """Rows of names, scores and losses.
+    """Rows of names, scores and losses: see ``leaderboard_`` of `KernelClassifier`.
 
-    Parameters
-    ----------
-    metric : Metric
-
-    Attributes
-    ----------
-    rows : list of dict
-        See ``leaderboard_`` of `KernelClassifier`; until the end a row of a candidate has its
-        ``place`` in the schedule too.
+    Until the end a row of a candidate has its ``place`` in the schedule too.
     """
 
     def __init__(self, metric: Metric):

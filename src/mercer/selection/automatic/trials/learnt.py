@@ -12,21 +12,11 @@ FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights m
 
 
 class LearntKernels:
-    """The kernels that a search has learnt; each is learnt once.
-
-    Parameters
-    ----------
-    settings : SearchSettings
-
-    Attributes
-    ----------
-    steps : dict
-        Candidate -> the steps in which an earlier search has learnt its kernel.
-    """
+    """The kernels that a search has learnt; each is learnt once."""
 
     def __init__(self, settings: SearchSettings):
         self.settings = settings
-        self.steps: dict[Candidate, int] = {}
+        self.steps: dict[Candidate, int] = {}  # those that an earlier search has learnt kernels in
         self._found: dict[tuple, Learnt] = {}
 
     def known(self, candidate: Candidate) -> bool:

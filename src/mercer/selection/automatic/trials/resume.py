@@ -14,29 +14,16 @@ from mercer.tables import Related
 
 @dataclass(frozen=True)
 class Known:
-    """The trials of an earlier search, and their rows of the leaderboard.
+    """The trials of an earlier search, and their rows of the leaderboard."""
 
-    Attributes
-    ----------
-    searched : str
-        The `fingerprint` of that search.
-    schedule, leaderboard : list of dict
-        Those of the estimator.
-    """
-
-    searched: str
+    searched: str  # the `fingerprint` of that search
+    #: the attributes of the estimator
     schedule: list[dict]
     leaderboard: list[dict]
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """From a fitted automatic estimator.
-
-        Raises
-        ------
-        ValueError
-            There was no search.
-        """
+        """From a fitted automatic estimator; ValueError if there was no search."""
         searched = getattr(model, "searched_", None)
         if searched is None:
             raise ValueError(
@@ -82,13 +69,7 @@ def fingerprint(
 ) -> str:
     """A text that differs if anything differs that the scores of a search depend on.
 
-    Parameters
-    ----------
-    table : dict of column -> values
-    y, weights, related
-        Those of the search.
-    settings
-        What else the scores depend on, with a repr that tells it.
+    ``settings`` are what else the scores depend on, with a repr that tells it.
     """
     found = blake2b(repr(settings).encode(), digest_size=16)
     groups, times = (None, None) if related is None else (related.groups, related.times)

@@ -13,37 +13,7 @@ from mercer.selection.automatic.trials.learnt import LearntKernels
 
 
 class SearchState:
-    """The parts of one search that change while it runs, beside its settings.
-
-    Parameters
-    ----------
-    settings : SearchSettings
-
-    Attributes
-    ----------
-    costs : Costs
-        What the steps took so far.
-    finals : Finals
-        Plans the final fit.
-    rungs : Rungs
-        Divides the rows.
-    learnt : LearntKernels
-        The kernels that were learnt so far.
-    held : HeldPredictions
-        What the best candidates predict for held-out rows.
-    board : Leaderboard
-    schedule : list of dict
-        The candidates in the order in which they were tried.
-    notices : list of str
-    decision_weights : dict
-        Name -> factors of the probabilities.
-    partners : list of (Candidate, penalty)
-        Whose mean with the winner is better.
-    known_baselines : dict
-        Name -> row of the leaderboard of an earlier search.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
-    """
+    """The parts of one search that change while it runs, beside its settings."""
 
     def __init__(self, settings: SearchSettings):
         self.settings = settings
@@ -53,9 +23,10 @@ class SearchState:
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
         self.board = Leaderboard(settings.metric)
-        self.schedule: list[dict] = []
+        self.schedule: list[dict] = []  # the candidates in the order in which they were tried
         self.notices: list[str] = []
-        self.decision_weights: dict[str, np.ndarray] = {}
+        self.decision_weights: dict[str, np.ndarray] = {}  # name -> factors of the probabilities
+        #: candidates and penalties whose mean with the winner is better
         self.partners: list[tuple[Candidate, float]] = []
-        self.known_baselines: dict[str, dict] = {}
-        self.interrupted = False
+        self.known_baselines: dict[str, dict] = {}  # name -> row of an earlier leaderboard
+        self.interrupted = False  # whether Ctrl-C ended the search

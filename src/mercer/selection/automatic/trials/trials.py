@@ -30,17 +30,7 @@ SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank wa
 
 
 class Trials:
-    """One search.
-
-    Parameters
-    ----------
-    settings : SearchSettings
-
-    Attributes
-    ----------
-    state : SearchState
-        What is known so far.
-    """
+    """One search; ``state`` is what is known so far."""
 
     def __init__(self, settings: SearchSettings):
         self.settings, self.state = settings, SearchState(settings)

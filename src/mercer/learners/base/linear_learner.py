@@ -1,0 +1,55 @@
+"""What learners with a weight for each column share: dense or sparse rows, and their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from mercer.learners.base.targets import check_targets, check_weights
+
+FLOATS = [np.float64, np.float32]
+
+
+class LinearLearner(BaseEstimator):
+    """Abstract: a learner with ``coef_`` and ``intercept_``, which need no kernel matrix."""
+
+    coef_: Any
+    intercept_: np.ndarray
+
+    def read_rows(
+        self, X: Any, y: Any, sample_weight: Any, *, numeric: bool, reset: bool = True
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows of positive weight, dense or CSR, with their targets and their weights."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        y = check_targets(X, y, type(self).__name__, numeric=numeric)
+        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # do not change the caller's matrix
+            X.sum_duplicates()
+        if w is not None and not w.all():  # a row of weight 0 counts as absent
+            kept = np.flatnonzero(w)
+            X, y, w = X[kept], y[kept], w[kept]
+        return X, y, np.ones(X.shape[0]) if w is None else w
+
+    def new_rows(self, X: Any) -> Any:
+        """New rows, dense or CSR."""
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def values_of(self, X: Any) -> np.ndarray:
+        """X coefᵀ + intercept of such rows, (n, machines)."""
+        coef = self.coef_.reshape(len(self.intercept_), -1)
+        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "coef_" in vars(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
