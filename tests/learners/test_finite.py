@@ -243,3 +243,20 @@ def test_nor_one_in_a_prediction():
         Failing.block = fails
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         model.predict(X)
+
+
+# --- what is not finite --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("Learner", [SVC, KernelRidge, KNeighborsClassifier])
+def test_a_number_that_is_not_finite_is_named_by_its_row_and_column(Learner, value):
+    A = X.copy()
+    A[4, 1] = A[7, 0] = value
+    said = f"Row 4 has {value} in column"
+    with pytest.raises(ValueError, match=f"{said} 1: give a number, leave the row out, or fill it"):
+        Learner().fit(A, classes)
+    with pytest.raises(ValueError, match=f"{said} 'b'"):
+        Learner().fit(pd.DataFrame(A, columns=["a", "b", "c"]), classes)
+    with pytest.raises(ValueError, match=f"{said} 1"):
+        Learner().fit(sp.csr_array(A), classes)

@@ -312,7 +312,10 @@ def test_what_is_not_separable_ends_and_says_so():
     assert model.reason_.startswith("stopped at the iteration limit")
     twice = Perceptron(tol=1e-3).fit([[1.0], [1.0], [2.0]], [0, 1, 1])  # equal rows of two classes
     assert not twice.converged_
-    assert "not separable" in str(twice.margin_report([[1.0], [1.0], [2.0]], [0, 1, 1]))
+    said = str(twice.margin_report([[1.0], [1.0], [2.0]], [0, 1, 1]))
+    assert "not separable" in said
+    assert "gamma" not in said  # which a linear machine does not have
+    assert "a kernel of a larger space" in said
     zeros = KernelPerceptron("linear", fit_intercept=False, tol=1e-3)
     assert not zeros.fit(np.zeros((4, 2)), [0, 1, 0, 1]).converged_
     assert not zeros.margin_report(np.zeros((4, 2)), [0, 1, 0, 1]).separable[0]

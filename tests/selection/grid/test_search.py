@@ -569,3 +569,19 @@ def test_clones_and_scikit_learns_checks():
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
     assert failed <= {r["check_name"] for r in theirs if r["status"] == "failed"}
     assert len(results) >= len(theirs)
+
+
+class Picky(KernelRidge):
+    """Counts calls of set_params without parameters, which scikit-learn's search does not make."""
+
+    empty = 0
+
+    def set_params(self, **params):
+        Picky.empty += not params
+        return super().set_params(**params)
+
+
+def test_a_candidate_without_parameters_is_the_estimator_as_it_is():
+    Picky.empty = 0
+    KernelSearchCV(Picky(kernel="rbf"), [{}, {"alpha": [2.0]}], cv=2).fit(X, X[:, 0])
+    assert Picky.empty == 0

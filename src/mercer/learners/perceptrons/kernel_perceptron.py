@@ -284,7 +284,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
         K = self.gram_between(encoded)
-        return self._report(K, y, np.ones(len(y)), self._start_lengths)
+        return self._report(K, self.kernel_, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

@@ -278,7 +278,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         check_is_fitted(self)
         X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))
-        return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
+        return self._report(K, Linear(), y, w, np.linalg.norm(self._starts, axis=1))
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from mercer import _native
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
+from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     OutputClassifier,
     check_count,
@@ -234,8 +235,9 @@ class PerceptronClassifier(OutputClassifier, ABC):
                 print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
 
     def _report(
-        self, K: GramOperator, y: np.ndarray, weights: np.ndarray, starts: np.ndarray
-    ) -> MarginReport:
+        self, K: GramOperator, kernel: Kernel, y: np.ndarray, weights: np.ndarray,
+        starts: np.ndarray,
+    ) -> MarginReport:  # fmt: skip
         """The report on the fit; ``starts`` has the length of each machine's start."""
         partial_classes(self.classes_, None, y)
         labels = self._labels(y)
@@ -243,6 +245,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
             K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
             bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
             seed=drawn_seed(self.random_state), epochs=self.max_iter,
+            radial=isinstance(kernel, Radial),
         )  # fmt: skip
 
 
