@@ -169,7 +169,10 @@ def encode_vectors(X, like, reader, missing=False):
 
 def _not_finite(X: Any, missing: bool) -> str:
     """The first number that is not finite, where it is and what to do."""
-    values = sp.coo_array(X if sp.issparse(X) else np.asarray(X, np.float64))
+    try:
+        values = sp.coo_array(X if sp.issparse(X) else np.asarray(X, np.float64))
+    except (TypeError, ValueError):  # such as cells of pandas.NA
+        return ""
     wrong = np.isinf(values.data) if missing else ~np.isfinite(values.data)
     if values.ndim != 2 or not wrong.any():  # it overflows in the precision of other columns
         return ""
