@@ -476,8 +476,17 @@ def occurrences(s, length):
 
 
 def spectrum(k_, x, z, S, length=None):
-    ours, theirs = (occurrences(s, k_.k if length is None else length) for s in (x, z))
-    return float(sum(len(places) * len(theirs.get(u, ())) for u, places in ours.items()))
+    length = k_.k if length is None else length
+    ours, theirs = (occurrences(s, length) for s in (x, z))
+    having = collections.Counter(u for s in S for u in occurrences(s, length))
+
+    def weighed(u, places):
+        value = 1 + math.log(len(places)) if k_.sublinear else len(places)
+        rarity = math.log((1 + len(S)) / (1 + having[u])) + 1 if having[u] else 0
+        return value * (rarity if k_.idf else 1)
+
+    shared = [u for u in ours if u in theirs]
+    return float(sum(weighed(u, ours[u]) * weighed(u, theirs[u]) for u in shared))
 
 
 def blended_spectrum(k_, x, z, S):

@@ -547,7 +547,11 @@ def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     }  # fmt: skip
     code, said = printed(capsys, *FIT, "--force", "--kind", "note=words")
     assert code == 2
-    assert "kind: note='words'; kinds are number, category, date, text, set, identifier" in said
+    assert (
+        "kind: note='words'; kinds are number, category, date, text, sequence, set, vector, "
+        in said
+    )
+    assert "identifier" in said
     assert printed(capsys, "check", "t.csv", "--kind", "note=category", "--kernel", "rbf")[0] == 0
     code, said = printed(capsys, "check", "t.csv", "--kind", "bag=set", "--kernel", "rbf")
     assert code == 0

@@ -43,8 +43,8 @@ app = App(
     suppress_keyboard_interrupt=False,  # `run` says what became of the files
 )
 
-KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, set, \
-identifier, drop. May be repeated."""
+KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, \
+sequence, set, vector, identifier, drop. May be repeated."""
 DROP = "A column to leave out. May be repeated."
 SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
 SIGN = "The decimal sign in text files: . or , (default: as the columns show)."

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError
-from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
+from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.search import SetReading
 from mercer.tables import Column, items_of, missing_values
 
@@ -22,6 +22,7 @@ TEXTS = ("auto", "edit", "kmers", "words")
 LONG = 100  # characters on average, beyond which texts are compared by their words
 MERS = 3  # characters of the parts of a text
 MARK = "\x1f"  # separates the items of a set
+TINY = 1e-300
 MISSING = "\0missing"  # the name of the column that says where numbers are missing
 
 
@@ -33,6 +34,7 @@ class TableDistance:
     (``metric`` "range" or "rank"). Texts differ by edits, in shares of the longer one; or as sets
     of their substrings of 3 characters, or of their words, by Jaccard's distance ("edit", "kmers",
     "words"). "auto" counts edits, and in texts of more than 100 characters it compares words.
+    Vectors differ by half of 1 minus the cosine of their angle.
     """
 
     def __init__(self, columns: list[Column], values: dict, metric: str, text: str):
@@ -41,9 +43,12 @@ class TableDistance:
         self.numbers = [n for n, c in self.columns.items() if c.of.ordered]
         self.levels = [n for n, c in self.columns.items() if c.of.levelled]
         self.scales = {name: self._scale(self._number(name, values)) for name in self.numbers}
+        self.vectors: dict[str, list[str]] = {}
         self.texts: dict[str, str] = {}
         for name, column in self.columns.items():
-            if column.of.items:
+            if column.of.samples is not None and column.of.samples.coordinates:
+                self.vectors[name] = [f"{name}{MARK}{k}" for k in range(int(column.high))]
+            elif column.of.items:
                 self.texts[name] = "set"
             elif column.of.samples is not None:
                 self.texts[name] = _way(values[column.name]) if text == "auto" else text
@@ -56,7 +61,9 @@ class TableDistance:
         for name, way in self.texts.items():
             parts.append((Edit(normalised=True) if way == "edit" else Jaccard(MARK), [name]))
         share = 1 / len(self.columns)
-        self.distance = Mixed(parts, weights=[share] * len(parts))
+        weights = [share] * len(parts) + [share / 2] * len(self.vectors)
+        parts += [(Cosine(), names) for names in self.vectors.values()]
+        self.distance = Mixed(parts, weights=weights)
 
     def rows(self, values: dict, table: str) -> pl.DataFrame:
         """Rows as the distance reads them; ``values`` as those of the items."""
@@ -81,6 +88,8 @@ class TableDistance:
                 # as far from any value as the ends of the range are: max(x, 1 - x)
                 found[name] = np.where(gone, 0.5, self._scaled(name, numbers))
                 found[name + MISSING] = np.where(gone, 0.5, 0.0)
+            elif name in self.vectors:
+                found |= dict(zip(self.vectors[name], column.of.cells(column, cells).T))
             elif name in self.levels:
                 lost = missing_values(cells)
                 found[name] = pl.Series(
@@ -95,6 +104,10 @@ class TableDistance:
         """How much each column adds to the distance of row i of both frames."""
         found = {}
         for name in self.columns:
+            if name in self.vectors:
+                both = [frame[self.vectors[name]].to_numpy() for frame in (mine, theirs)]
+                found[name] = _apart(*both) / len(self.columns)
+                continue
             a, b = mine[name], theirs[name]
             if name in self.scales:
                 gone = mine[name + MISSING] - theirs[name + MISSING]
@@ -120,6 +133,7 @@ class TableDistance:
         said = [f"{', '.join(self.numbers)} ({scale})"] if self.numbers else []
         said += [f"{', '.join(self.levels)} (equal or not)"] if self.levels else []
         said += [f"{name} ({ways[way]})" for name, way in self.texts.items()]
+        said += [f"{name} (by angle)" for name in self.vectors]
         return said
 
     def _number(self, name: str, values: dict) -> np.ndarray:
@@ -153,6 +167,13 @@ class TableDistance:
             plain = ["" if m else _text(v) for v, m in zip(cells.tolist(), lost, strict=True)]
             read = plain if way == "edit" else [_parts(text, way) for text in plain]
         return pl.Series(read, dtype=pl.String)
+
+
+def _apart(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Half of the cosine distance of row i of both."""
+    X, Z = (V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), TINY) for V in (X, Z))
+    zeros = ~X.any(axis=1) & ~Z.any(axis=1)
+    return np.where(zeros, 0.0, 1 - (X * Z).sum(axis=1)) / 2
 
 
 def _way(cells: np.ndarray) -> str:

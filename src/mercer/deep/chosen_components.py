@@ -14,6 +14,7 @@ from sklearn.feature_selection import mutual_info_classif
 
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.learners.spectral import KernelPCA
+from mercer.persistence import fields, whole
 from mercer.threads import raise_if_stopped
 
 RANKINGS = ("information", "variance", "nearest_information")
@@ -53,6 +54,7 @@ class Settings:
     seed: int
 
 
+@fields(kept=whole(lambda layer: len(layer.eigenvalues)))
 @dataclass
 class ComponentLayer:
     """A fitted layer: kernel PCA and the components that it hands on.

@@ -25,6 +25,7 @@ from mercer.learners.base import (
     check_positive,
     is_auto,
 )
+from mercer.persistence import fields, whole
 from mercer.solvers import Result
 from mercer.threads import blas_limit
 
@@ -48,6 +49,7 @@ class Samples(NamedTuple):
     g0: np.ndarray | None = None
 
 
+@fields(inducing_=whole())
 @estimator
 class DeepKernelMachine(NamedKernel, KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.

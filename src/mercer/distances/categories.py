@@ -10,6 +10,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
+from mercer.persistence import fields, unread
 from mercer.samples import Categories, float_array
 
 
@@ -60,6 +61,7 @@ class Match(Distance):
         return (X.codes[:, j, None] != Z.codes[:, j]).astype(X.dtype)
 
 
+@fields(counts=unread)
 class _Frequencies(Distance):
     """Abstract: counts of each value in the training sample, learnt by ``bind``."""
 

@@ -8,10 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
+from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
 from mercer.samples.table import Table
 
 
+@fields(
+    rows=whole(lambda found: None if found.matrix is None else found.matrix.shape[0]),
+    columns=optional(whole(lambda found: found.width, length=len)),
+    width=number(),
+)
 class MatrixRows:
     """Some rows of a matrix that holds k between new samples and the training samples.
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours under any distance.
+"""Nearest neighbours under any distance. (Searches for models are in `mercer.selection`.)
 
 `Index` (index.py) is the interface of all indexes, and says how to add one; `BruteForce` (brute.py)
 compares everything; `fit_index` (choose.py) takes one by its name. Searches are divided into tiles

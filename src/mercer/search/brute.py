@@ -14,11 +14,17 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import dense_rows
+from mercer.persistence import fields, length_of, offsets
 from mercer.search.index import Asked, Index
 from mercer.search.rows import EDGE, OrderedRows, Selection
 from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
 
+@fields(
+    _bounds=offsets(lambda index: len(index._training)),
+    _low=length_of(lambda index: len(index._bounds) - 1),
+    _high=length_of(lambda index: len(index._bounds) - 1),
+)
 class BruteForce(Index):
     """An index that compares each query with each row of the training sample.
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
+from mercer.persistence import fields, floats, whole
 from mercer.samples import is_number
 
 FARTHEST = 2.0**30  # whole numbers of steps that are told apart; Cauchy's may be any number
@@ -36,6 +37,7 @@ class HashFamily(BaseEstimator, ABC):
         """The value of each function for each row of X, (n, count), int32."""
 
 
+@fields(normals_=floats(2))
 class Hyperplanes(HashFamily):
     r"""Random hyperplanes through the origin, for angles: on which side of each a row is.
 
@@ -65,6 +67,7 @@ class Hyperplanes(HashFamily):
         return (X @ self.normals_ > 0).astype(np.int32)
 
 
+@fields(origin_=floats(1), directions_=floats(2), shifts_=floats(1))
 class StableProjections(HashFamily):
     r"""Steps of a random projection, :math:`\lfloor \langle a, x \rangle / w + b \rfloor`.
 
@@ -133,6 +136,7 @@ class StableProjections(HashFamily):
         return np.clip(steps, -FARTHEST, FARTHEST, out=steps).astype(np.int32)
 
 
+@fields(columns_=whole(lambda family: len(family.weights)))
 class BitSampling(HashFamily):
     r"""The value of one column, drawn at random, for the number of columns that differ.
 

@@ -287,7 +287,7 @@ class Index(BaseEstimator, ABC):
         path: str | os.PathLike,
         *,
         trusted: Iterable[str | type] = (),
-        check: bool | None = None,
+        check: bool = True,
     ) -> Self:
         """Read an index that `save` wrote. No code of the file's choosing runs.
 
@@ -300,9 +300,10 @@ class Index(BaseEstimator, ABC):
         path : str or path
         trusted : iterable of classes or of their names, default=()
             Classes from outside this library that the index holds, such as a distance of your own.
-        check : bool, optional
-            Whether to read all large arrays once and compare their checksums. None: where they
-            take 256 MB at most together.
+        check : bool, default=True
+            Whether to read all large arrays once and compare their checksums, which takes about a
+            second for a gigabyte. Without it, whole numbers are read all the same, to see that
+            they are within their range; other numbers that are damaged change the answers.
 
         Returns
         -------

@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.distances import Distance
 from mercer.estimator import estimator
+from mercer.persistence import fields, floats, halves, length_of, offsets
 from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
@@ -22,6 +23,12 @@ LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
 
 
+@fields(
+    _halves=halves,
+    _ranges=floats(3, lambda tree: len(tree._halves)),
+    _starts=offsets(lambda tree: len(tree._training), length=lambda tree: len(tree._halves) + 2),
+    vantages_=length_of(lambda tree: len(tree._halves)),
+)
 @estimator
 class MetricTree(Index):
     """An index for any metric: of strings, sets, categories, tables, kernels.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.distances import Jaccard
 from mercer.estimator import estimator
+from mercer.persistence import fields, unread
 from mercer.samples import Sets, is_whole
 from mercer.search.families import HashFamily
 from mercer.search.item_numbers import item_numbers
@@ -20,6 +21,7 @@ from mercer.search.item_numbers import item_numbers
 WORD = 2**32
 
 
+@fields(factors_=unread, shifts_=unread, ranks_=unread)
 @estimator
 class MinHash(TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.

@@ -19,6 +19,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Coordinates
 from mercer.gram import Place
+from mercer.persistence import fields, floats, number, permutation
 from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -28,6 +29,11 @@ SHARES = 4  # tasks of each thread, so that none waits long for the others
 ROOM = 16  # neighbours of a query within a radius, as a first guess
 
 
+@fields(
+    rows=floats(2),
+    weights=floats(1, lambda normed: normed.rows.shape[1]),
+    p=number(),
+)
 class NormedRows:
     """Rows of numbers, and the norm of their differences."""
 
@@ -109,6 +115,10 @@ class VectorRows(ABC):
         room; returns the number of pairs."""
 
 
+@fields(
+    features=permutation(lambda rows: rows.normed.rows.shape[1]),
+    origin=floats(1, lambda rows: rows.normed.rows.shape[1]),
+)
 class AllRows(VectorRows):
     """Rows that are all compared with each query."""
 

@@ -33,6 +33,7 @@ from mercer.tables.spellings import (
     spelled_number,
 )
 from mercer.tables.surprises import Surprises
+from mercer.tables.telling import spare_telling_texts
 from mercer.tables.values import (
     ReadTable,
     as_dates,
@@ -50,6 +51,6 @@ __all__ = [
     "column_notices", "date_parts", "find_codes", "find_leaks", "find_order_in_time",
     "find_repeated_rows", "find_shared_rows", "find_strange_values", "find_variants", "histogram",
     "infer_columns", "is_missing_mark", "is_object_list", "items_of", "level_text", "listed",
-    "missing_values", "read_as", "read_columns", "review_target", "spelled_number", "unreadable",
-    "used_columns", "words_of",
+    "missing_values", "read_as", "read_columns", "review_target", "spare_telling_texts",
+    "spelled_number", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

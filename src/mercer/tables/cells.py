@@ -17,8 +17,12 @@ SETS = (Set, list, tuple, np.ndarray)
 ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items
 REPEATED = 5  # times at least that an item stands in a column of sets, on average
 
-#: ways to read texts and sets -> their kind of sample; others are read in one way, as their kind
-VIEWS = {"characters": "strings", "words": "strings", "items": "sets"}
+#: ways to read texts, sequences, sets and vectors -> their kind of sample; others are read in one
+#: way, as their kind
+VIEWS = {
+    "characters": "strings", "words": "strings", "sequences": "strings", "places": "strings",
+    "items": "sets", "directions": "vectors",
+}  # fmt: skip
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -76,12 +80,28 @@ def clear_separator(counts: Counter) -> str | None:
     return None
 
 
-def encode_cells(view: str, cells: list, like: Any = None) -> Any:
-    """Encoded texts ("characters"), their words, items, or other samples; in the codes of the
-    training cells."""
-    kind = kind_of_view(view)
-    rows = [words_of(text) for text in cells] if view == "words" else cells
-    return as_samples(rows, kind.name, like=like, reader=f"a column of {kind.column}s")
+def encode_cells(view: str, cells: Any, like: Any = None) -> Any:
+    """Encoded texts ("characters"), their words, items, or other samples.
+
+    ``like`` is what `known_cells` knows of the training cells; vectors are centred by it.
+    """
+    kind, rows = kind_of_view(view), cells
+    if view == "words":
+        rows = [words_of(text) for text in cells]
+    elif view == "characters":  # substrings at the ends, as of names, differ from others
+        rows = [f" {text} " if text else "" for text in cells]
+    elif view == "vectors":
+        rows, like = (cells - like).astype(np.float32), None
+    elif view == "directions":
+        norms = np.linalg.norm(cells, axis=1, keepdims=True)
+        rows = (cells / np.where(norms > 0, norms, 1)).astype(np.float32)
+    reader = f"a column of {kind.column or kind.name}"
+    return as_samples(rows, kind.name, like=like, reader=reader)
+
+
+def known_cells(view: str, cells: Any) -> Any:
+    """What to encode new cells by: the centre of vectors, or the symbols of the training cells."""
+    return cells.mean(axis=0) if view == "vectors" else encode_cells(view, cells)[:0]
 
 
 def kind_of_view(view: str) -> Kind:

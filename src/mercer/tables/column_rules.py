@@ -1,4 +1,4 @@
-"""How columns of a table are judged: numbers, categories, dates, texts or sets, and why.
+"""How columns of a table are judged: numbers, categories, dates, texts, vectors ..., and why.
 
 `infer_columns` says what each column is, with a reason that a stranger understands; the rules are
 in the order of `_infer`. values.py reads the columns, encoding.py turns them into a matrix.
@@ -16,12 +16,19 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
-from mercer.tables.column_kinds import column_kind, column_kinds, object_column
-from mercer.tables.columns import MANY_LEVELS, RARE, Column
+from mercer.tables.column_kinds import (
+    are_sequences,
+    are_vectors,
+    column_kind,
+    column_kinds,
+    object_column,
+)
+from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
 from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
 from mercer.tables.values import missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
+SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of few symbols
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
@@ -42,9 +49,9 @@ def infer_columns(
     columns : dict
         The columns as `read_columns` returns them.
     kind : dict, optional
-        Name -> "number", "category", "date", "text", "set", "identifier", "drop", or the column
-        of a registered kind of sample, in place of what would be inferred. Or a `Column`, which was
-        inferred from more rows of the same table, and is what this column is.
+        Name -> "number", "category", "date", "text", "sequence", "set", "vector", "identifier",
+        "drop", or the column of a registered kind of sample, in place of what would be inferred. Or
+        a `Column`, which was inferred from more rows of the same table, and is what this column is.
     drop : sequence, optional
         Names of columns to leave out.
     decimal : {"", ".", ","}
@@ -99,7 +106,7 @@ def _spared(column: Column, columns: dict) -> Column:
     """Where no other column can be used, one that counts the rows is, and names are texts."""
     values = columns[column.name]
     kind = column.of
-    if column.reason == "as you said" or not (kind.levelled or kind.identifies):
+    if column.reason == SAID or not (kind.levelled or kind.identifies):
         return column
     if values.dtype.kind == "O" and _hardly_returns(column) and column.known >= FEW_ROWS:
         reason = (
@@ -162,16 +169,19 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
         return column("dropped", "left out on request")
     if given is not None and column_kind(given).items:
         separator = None if cells else separator_of(counts)
-        return column("set", f"as you said; {_set_words(counts, separator, cells)}", 0, separator)
+        return column("set", f"{SAID}; {_set_words(counts, separator, cells)}", 0, separator)
     if given is not None:
         column_kind(given).check(name, present)
-        return column(given, "as you said")
+        return column(given, SAID)
     if known == 0:
         return column("empty", "every value is missing")
     if known < 3 and n >= 100:
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
         return column(objects.name, f"{distinct} different {objects.name}s")
+    vectors = cells or any(text.startswith("[") for text in texts)
+    if vectors and are_vectors(present.tolist()):
+        return column("vector", f"lists of numbers, {distinct} different")
     if cells:
         return column("set", _set_words(counts, None, cells))
     if distinct == 1:
@@ -246,6 +256,11 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
     distinct, known = len(counts), sum(counts.values())
     words = [str(v) for v in counts]
     length = sum(len(w) * c for w, c in zip(words, counts.values())) / known
+    if distinct > MANY_LEVELS and length >= SEQUENCE_LENGTH and are_sequences(counts):
+        sizes = sorted({len(w) for w in words})
+        long = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        symbols = len(set("".join(words)))
+        return "sequence", f"sequences of {long} symbols, of which {symbols} are different"
     unique = known >= FEW_ROWS and distinct >= MOSTLY * known
     if unique and all(re.fullmatch(r"[0-9a-fA-F-]{16,}", w) for w in words):
         return "identifier", f"{distinct} different values in {known} rows, of digits and letters"

@@ -12,6 +12,7 @@ from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
+SAID = "as you said"  # the reason of a kind that was given
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,13 +23,15 @@ class Column:
     ----------
     name : str or int
     kind : str
-        "number", "category", "date", "text", "set", or a kind of sample that is registered: used;
+        "number", "category", "date", "text", "sequence", "set", "vector", or a kind of sample
+        that is registered: used;
         "identifier", "constant", "duplicate", "empty" or "dropped": not used.
     reason : str
     missing, distinct : int
         Rows without a value, and different values among the others.
     low, high : float or str or None
-        Smallest and largest number or date; characters of the shortest and the longest text.
+        Smallest and largest number or date; length of the shortest and the longest text, sequence
+        or vector.
     levels : list of str
         The most frequent levels of a category or items of sets, at most ten.
     separator : str or None
@@ -92,7 +95,11 @@ def column_notices(columns: list[Column]) -> list[str]:
     notices = []
     dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
     if dropped:
-        notices.append(f"Not used: {_listed(dropped, '; ')}.")
+        named = next((c.name for c in columns if c.of.identifies and c.reason != SAID), None)
+        hint = (
+            "" if named is None else f" To use {named}, give its kind, as in --kind {named}=text."
+        )
+        notices.append(f"Not used: {_listed(dropped, '; ')}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
         notices.append(f"Numbers and dates that are written as texts: {_listed(written, '; ')}.")

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.samples import Categories, EncodedColumns, Kind
-from mercer.tables.cells import encode_cells, kind_of_view
+from mercer.tables.cells import encode_cells, kind_of_view, known_cells
 from mercer.tables.column_kinds import level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, used_columns
@@ -145,7 +145,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.numbers_: dict[str, tuple] = {}
         self.values_: dict[str, np.ndarray] = {}  # of integers with codes
         self.levels_: dict[Any, list] = {}
-        self.known_: dict[str, Any] = {}  # the symbols or items of the training cells
+        self.known_: dict[str, Any] = {}  # of the training cells of objects, see `known_cells`
         self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
@@ -234,7 +234,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     def _fit_objects(self, column: Column, values: np.ndarray) -> None:
         cells = column.of.cells(column, values)
         for label, view in column.of.views(column, cells).items():
-            self.known_[label] = encode_cells(view, cells)[:0]
+            self.known_[label] = known_cells(view, cells)
             self.features_.append(Feature(column.name, label, view))
 
     def transform(self, X: Any) -> EncodedColumns:

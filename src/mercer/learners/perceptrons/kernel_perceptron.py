@@ -31,6 +31,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     Votes,
     partial_classes,
 )
+from mercer.persistence import fields, whole
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
 from mercer.solvers.smo import Machines, PerceptronSolver
@@ -40,6 +41,7 @@ STRIP = 256  # new samples whose votes are counted at a time
 
 
 @estimator
+@fields(support_=whole(), _kept=whole())
 class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 

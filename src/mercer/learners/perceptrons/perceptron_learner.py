@@ -28,6 +28,7 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
+from mercer.persistence import fields, floats, whole
 from mercer.samples import is_number
 from mercer.threads import count_jobs
 
@@ -36,6 +37,7 @@ LEAST_FALL = 1e-3  # of the loss, in n_iter_no_change epochs
 HINT = "margin_report tells whether the classes are separable, and how many mistakes there can be"
 
 
+@fields(place=whole(), times=floats(1, lambda votes: len(votes.place)))
 class Votes(NamedTuple):
     """The machines that a perceptron went through: each changed the one before at one sample.
 

@@ -28,6 +28,7 @@ from mercer.learners.base import (
     solver_name,
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
+from mercer.persistence import fields, whole
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.threads import fitting
@@ -40,6 +41,7 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 
 
 @estimator
+@fields(labels_=whole(), medoids_=whole(least=-1))
 class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 

@@ -25,6 +25,7 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.persistence import fields, length_of, whole
 from mercer.samples import is_whole
 from mercer.solvers import TopEigenSolver
 from mercer.solvers.clusters import KMeansSolver
@@ -37,6 +38,7 @@ ITERATIONS = 300  # most iterations of k-means
 
 
 @estimator
+@fields(labels_=whole(), _kept=length_of(lambda model: len(model._centres)))
 class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import documented, estimator
 from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
+from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
@@ -46,10 +47,12 @@ from mercer.tables import (
     column_notices,
     infer_columns,
     is_object_list,
+    spare_telling_texts,
 )
 from mercer.threads import fitting, forget, paying_threads
 
 
+@fields(_stored=whole())
 @estimator
 class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same.
@@ -63,8 +66,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     trials : int, optional
         A fixed number of candidates instead of a time budget: gives the same model on any machine.
     kind : dict, optional
-        Column name -> "number", "category", "date", "text", "set", "identifier" or "drop", for
-        columns whose kind should not be inferred.
+        Column name -> "number", "category", "date", "text", "sequence", "set", "vector",
+        "identifier" or "drop", for columns whose kind should not be inferred.
     drop : list, optional
         Columns to leave out.
     replay : list of dict, optional
@@ -170,9 +173,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
         _check_memory(memory, n)
         self._remember_features(table)
-        self.columns_ = infer_columns(table.columns, self._kinds(X, table), self.drop)
-        self.notices_ = column_notices(self.columns_)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        columns = infer_columns(table.columns, self._kinds(X, table), self.drop)
+        targets = task.targets(y)
+        self.columns_ = spare_telling_texts(columns, table.columns, targets, self._seed)
+        self.notices_ = column_notices(self.columns_)
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")
         if task.classes is not None and 2 * len(task.classes) > n:

@@ -10,7 +10,9 @@ from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
 from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
+from mercer.tables.column_kinds.sequences import SequenceColumns
 from mercer.tables.column_kinds.unused import UnusedColumns
+from mercer.tables.column_kinds.vectors import VectorColumns
 
 _KINDS = {
     kind.name: kind
@@ -19,7 +21,9 @@ _KINDS = {
         LevelColumns(),
         DateColumns(),
         TextColumns(),
+        SequenceColumns(),
         SetColumns(),
+        VectorColumns(),
         UnusedColumns("identifier", given=True, identifies=True),
         UnusedColumns("drop", given=True),
         *map(UnusedColumns, ("dropped", "constant", "duplicate", "empty")),

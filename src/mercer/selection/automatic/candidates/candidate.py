@@ -10,17 +10,9 @@ from typing import Any
 
 from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
-from mercer.kernels import (
-    RBF,
-    Convex,
-    FromDistance,
-    Kernel,
-    Laplacian,
-    Match,
-    Spectrum,
-    TableKernel,
-)
+from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.samples import Table
+from mercer.selection.automatic.candidates.readings import kernels_of_objects, readings
 from mercer.tables import Feature, read_as
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")
@@ -38,15 +30,6 @@ SCREENED = (
 MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
 MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
-
-#: way to read texts -> longest substring of characters, and of words (0: not used)
-TEXTS = {
-    "characters": (5, 0),
-    "words": (0, 2),
-    "characters and words": (5, 2),
-    "short substrings": (3, 0),
-    "long substrings": (8, 0),
-}
 
 #: machine -> its learner in words
 MACHINES = {
@@ -82,7 +65,8 @@ class Candidate:
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
-    #: the way to read texts, a key of `TEXTS`; without texts, the other samples, such as "sets"
+    #: how texts, sequences, vectors and other objects are read; see `readings`. A "metric" is one
+    #: of vectors if it is "vectors", else one of numbers.
     text: str = ""
     #: how "gaussian" and "laplacian" read numbers, a key of `COLUMNS`: standardised, as normal
     #: scores, integers of few values as categories too ("levels") or instead ("codes"), columns of
@@ -109,7 +93,7 @@ class Candidate:
     @property
     def kernel_name(self) -> str:
         """The kernel in words; candidates with the same one differ in the machine."""
-        text = f", {self.text}" if self.text in TEXTS else ""
+        text = f", {self.text}" if self.text else ""
         if self.family == "objects":
             return self.text
         if self.family == "interactions":
@@ -122,7 +106,7 @@ class Candidate:
         if self.family == "many":
             return f"sum of many kernels, learnt weights{text}"
         if self.family == "metric":
-            return f"learnt metric, {self.form}"
+            return f"learnt metric{' of ' * bool(self.text)}{self.text}, {self.form}"
         if self.family == "screened":
             return f"gaussian of {self.kept} columns, scale {self.scale:g}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
@@ -161,7 +145,7 @@ class Candidate:
         if self.family == "many":
             parts += self._of_all(features)
         if self.family in ("interactions", "additive", "many", "objects"):
-            parts += self._objects(features)
+            parts += kernels_of_objects(features, self.text)
             combine = "interactions" if self.family == "interactions" else "sum"
             weight = 1.4 / len(parts) if combine == "interactions" else 1 / len(parts)
             return TableKernel(parts, combine, [weight] * len(parts))
@@ -192,6 +176,8 @@ class Candidate:
 
     def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
         """The columns of numbers that a radial kernel reads, and those of their levels."""
+        if self.family == "metric" and self.text:
+            return read_as(features, self.text)[:1], []
         levels = read_as(features, "level")
         coded = {features[j].label for j in levels} if self.columns == "codes" else set()
         kind = "normal" if self.columns == "normal" else "scaled"
@@ -221,45 +207,11 @@ class Candidate:
                 parts.append((FromDistance(MatchDistance(), scale / width), codes))
         return parts
 
-    def _objects(self, features: list[Feature]) -> list[tuple[Kernel, list]]:
-        """Kernels with k(x, x) = 1 on the columns of texts, sets and other samples."""
-        lengths: dict[str, int] = dict(zip(("characters", "words"), TEXTS.get(self.text, (0, 0))))
-        spoken = {features[j].source for j in read_as(features, "words")}
-        parts: list[tuple[Kernel, list]] = []
-        for j, f in enumerate(features):
-            # a text of single words has only characters
-            longest = lengths.get(f.kind, 0) or (0 if f.source in spoken else 5)
-            if f.kind in lengths and longest:
-                parts.append((_substrings(longest), [j]))
-            elif f.holds_objects and f.kind not in lengths:
-                parts.append((_kernel_of(f), [j]))
-        return parts
-
-
-def _kernel_of(feature: Feature) -> Kernel:
-    """The kernel that suits the samples of a column best, with k(x, x) = 1."""
-    kernels = feature.samples.make_kernels()
-    if not kernels:
-        raise TypeError(
-            f"{feature.source}: the kind {feature.samples.name!r} names no kernels, which a column "
-            "of a table needs: set its attribute `kernels`."
-        )
-    return kernels[0]
-
 
 def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]:
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
-
-
-def _substrings(longest: int) -> Kernel:
-    """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
-
-    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight.
-    """
-    lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
-    return Convex(lengths).normalised()
 
 
 #: the first candidate for many classes
@@ -296,16 +248,22 @@ def candidates(
         plain[place:place] = few
     if not objects:
         return plain
-    readings = _readings(features)
-    first = readings[0]
-    reading = [Candidate("objects", text=text) for text in readings]
+    ways = readings(features)
+    first = ways[0]
+    margin = task == "classification" and classes <= MOST_CLASSES
+    reading = [Candidate("objects", text=way) for way in ways]
+    if margin:
+        reading = [*(replace(each, machine="svc") for each in reading), *reading[:3]]
+    if read_as(features, "vectors"):
+        metric = Candidate("metric", learn=True, form="full", text="vectors")
+        reading[3:3] = [replace(metric, machine="svc"), metric] if margin else [metric]
     if not by_column:
         return reading + plain
     together = [
         Candidate("interactions", learn=True, text=first),
         Candidate("additive", text=first),
         *reading[:2],
-        *(Candidate("interactions", learn=True, text=text) for text in readings[1:3]),
+        *(Candidate("interactions", learn=True, text=way) for way in ways[1:3]),
         Candidate("interactions", 3.0, learn=True, text=first),
         *reading[2:],
     ]
@@ -379,12 +337,3 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         early = [learnt, *metrics[1:2], more, wide, *metrics[:1], Candidate("laplacian", 0.3)]
         margins[1:1] = early
     return {"regression": ridge, "classification": list(dict.fromkeys(margins + ridge))}
-
-
-def _readings(features: list[Feature]) -> list[str]:
-    """The ways to read the texts of a table; one empty string if there are no texts."""
-    kinds = {f.kind for f in features}
-    if "characters" not in kinds:
-        named = {f.samples.name for f in features if f.holds_objects}
-        return [" and ".join(sorted(named))]
-    return [t for t, (_, words) in TEXTS.items() if not words or "words" in kinds]

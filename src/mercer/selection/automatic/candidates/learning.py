@@ -70,7 +70,7 @@ def learn_kernel(
     if candidate.family == "metric":
         numbers, n = candidate.numbers(features), len(M)
         found = learn_metric(
-            M.numbers[:, numbers], Y, weights, form=FORMS[candidate.form],
+            M.select(numbers), Y, weights, form=FORMS[candidate.form],
             steps=METRIC_STEPS if steps is None else steps, chosen=steps is None,
             held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """What a kernel machine must beat: the constant, and an additive linear model on splines.
 
-Of texts the linear model reads words, or triples of characters where there are no words, by tf-idf.
+Of texts the linear model reads words, or triples of characters where there are no words, by tf-idf;
+of vectors their directions.
 Of a wide table it is a model of few columns.
 """
 
@@ -22,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
-from mercer.samples import EncodedColumns, kind_of
+from mercer.samples import EncodedColumns, kind_of, plain_rows
 from mercer.tables import Feature, read_as
 from mercer.threads import blas_threads
 
@@ -57,7 +58,8 @@ def fit_baseline(
     ----------
     name : {"trivial", "linear (spline)", "linear (sparse)"}
         The most frequent class or the mean; or logistic or ridge regression on cubic splines of
-        each number, indicators of each category, and tf-idf of each text and set; or the lasso, and
+        each number, indicators of each category, tf-idf of each text and set, and vectors of length
+        1; or the lasso, and
         for classes logistic regression on the 3 to 100 columns with the largest F values. Of fewer
         than 5 rows, or one class, there is no other than the trivial one. Of more than 20,000 rows
         it sees 20,000, which fix its few coefficients well enough.
@@ -84,6 +86,7 @@ def fit_baseline(
     texts = [(f.label, make_pipeline(_Counts(j), TfidfTransformer(sublinear_tf=True)))
              for j, f in enumerate(features)
              if j in _read(features) and _counter(M.objects[j]) is not None]  # fmt: skip
+    texts += [(features[j].label, _Vectors(j)) for j in read_as(features, "directions")]
     if not (levels or texts):
         return _fit_trivial(M, y, task, weights)
     if texts:
@@ -157,6 +160,23 @@ def _read(features: list[Feature]) -> list[int]:
 
 def _numbers(M: EncodedColumns) -> np.ndarray:
     return M.numbers.astype(np.float64)
+
+
+class _Vectors(TransformerMixin, BaseEstimator):
+    """The vectors in the cells of a column, of length 1."""
+
+    def __init__(self, column: int):
+        self.column = column
+
+    def fit(self, M: EncodedColumns, y: Any = None) -> _Vectors:
+        return self
+
+    def transform(self, M: EncodedColumns) -> np.ndarray:
+        """The vectors, (n, d)."""
+        return plain_rows(M.objects[self.column]).astype(np.float64)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
 
 class _Counts(TransformerMixin, BaseEstimator):

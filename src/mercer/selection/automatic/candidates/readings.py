@@ -1,0 +1,170 @@
+"""The ways in which candidates read columns of samples that are no numbers: texts, sequences,
+vectors, sets ...
+
+Each kind of column has several kernels, with k(x, x) = 1, the most promising first. Their order was
+measured on texts, DNA, proteins, codes of events, names and embeddings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mercer.distances import Edit, Minkowski
+from mercer.kernels import (
+    RBF,
+    BlendedSpectrum,
+    Convex,
+    GappedKmer,
+    GapWeighted,
+    Kernel,
+    Laplacian,
+    Linear,
+    Spectrum,
+    WeightedDegree,
+)
+from mercer.tables import Feature
+
+
+class Substrings(NamedTuple):
+    """One way to read texts."""
+
+    characters: int  # the longest substring that is compared; 0: characters are not read
+    words: int  # the longest sequence of words that is compared
+    rare: bool = False  # whether rare ones count more, by their inverse document frequency
+
+
+#: those of texts
+TEXTS = {
+    "rare words and substrings": Substrings(5, 2, rare=True),
+    "rare substrings": Substrings(5, 0, rare=True),
+    "characters": Substrings(5, 0),
+    "words": Substrings(0, 2),
+    "characters and words": Substrings(5, 2),
+    "short substrings": Substrings(3, 0),
+    "long substrings": Substrings(8, 0),
+}
+
+
+class Reading(NamedTuple):
+    """One way to read sequences or vectors."""
+
+    view: str  # the features that it reads
+    kernel: Callable[[], Kernel]
+
+
+#: those of sequences
+SEQUENCES = {
+    "weighted degree 8": Reading("places", lambda: WeightedDegree(8).normalised()),
+    "spectrum 6": Reading("sequences", lambda: Spectrum(6).normalised()),
+    "weighted degree 20 with shifts": Reading("places", lambda: WeightedDegree(20, 8).normalised()),
+    "spectrum 3": Reading("sequences", lambda: Spectrum(3).normalised()),
+    "gapped 6 of 8": Reading("sequences", lambda: GappedKmer(l=8, k=6).normalised()),
+    "edits": Reading("sequences", lambda: Laplacian("median", Edit()) ** 2),
+    "gapped 3 of 4": Reading("sequences", lambda: GappedKmer(l=4, k=3).normalised()),
+    "weighted degree 3": Reading("places", lambda: WeightedDegree(3).normalised()),
+    "spectrum 4": Reading("sequences", lambda: Spectrum(4).normalised()),
+    "gapped 6 of 10": Reading("sequences", lambda: GappedKmer(l=10, k=6).normalised()),
+    "pairs in order": Reading("sequences", lambda: GapWeighted(2, 0.9).normalised()),
+}
+#: those of vectors
+VECTORS = {
+    "linear of directions": Reading("directions", Linear),
+    "gaussian of vectors": Reading("vectors", lambda: RBF("median")),
+    "gaussian of directions": Reading("directions", lambda: RBF("median")),
+    "narrow gaussian of directions": Reading("directions", lambda: RBF("median") ** 4),
+    "laplacian of directions": Reading("directions", lambda: Laplacian("median", Minkowski(2))),
+    "narrow gaussian of vectors": Reading("vectors", lambda: RBF("median") ** 4),
+}
+#: the readings of features that are not texts
+BY_VIEW = {
+    "sequences": SEQUENCES, "places": SEQUENCES, "vectors": VECTORS, "directions": VECTORS,
+}  # fmt: skip
+AND = "; "  # between the readings of columns of different kinds
+
+
+def readings(features: list[Feature]) -> list[str]:
+    """The ways to read the objects of a table, the first of which is the most promising.
+
+    If there are several kinds of columns, all but one are read in the first way. A kind that can be
+    read in one way only is not named beside others.
+    """
+    kinds = [list(names) for names in _by_kind(features).values()]
+    ways = [names for names in kinds if len(names) > 1] or kinds
+    first = [names[0] for names in ways]
+    found = [AND.join(first)]
+    for most in range(1, max(map(len, ways), default=1)):
+        for i, names in enumerate(ways):
+            if most < len(names):
+                found.append(AND.join([*first[:i], names[most], *first[i + 1 :]]))
+    return found
+
+
+def kernels_of_objects(features: list[Feature], reading: str) -> list[tuple[Kernel, list]]:
+    """Kernels with k(x, x) = 1 on the columns of objects, and the columns that each reads."""
+    wanted, parts = reading.split(AND), []
+    for source in dict.fromkeys(f.source for f in features if f.holds_objects):
+        own = [f if f.source == source else None for f in features]
+        names = next(iter(_by_kind([f for f in own if f is not None]).values()))
+        name = next((name for name in wanted if name in names), None) or next(iter(names))
+        for j, feature in enumerate(own):
+            kernel = None if feature is None else _kernel(feature, name)
+            if kernel is not None:
+                parts.append((kernel, [j]))
+    return parts
+
+
+def _by_kind(features: list[Feature]) -> dict[str, dict[str, None]]:
+    """The names of the readings that each kind of column has."""
+    views = dict.fromkeys(f.kind for f in features if f.holds_objects)
+    found: dict[str, dict[str, None]] = {}
+    for view in views:
+        if view in ("characters", "words"):
+            names = [name for name, way in TEXTS.items() if not way.words or "words" in views]
+        elif view in BY_VIEW:
+            names = [name for name, way in BY_VIEW[view].items() if way.view in views]
+        else:
+            kind = next(f.samples for f in features if f.kind == view)
+            more = [f"{kind.name}, {type(k).__name__}" for k in kind.make_kernels()[1:]]
+            names = [kind.name, *more]
+        found[names[0]] = dict.fromkeys(names)  # two views of one kind have the same names
+    return found
+
+
+def _kernel(feature: Feature, name: str) -> Kernel | None:
+    """The kernel by which a reading reads one feature of its column; None if it does not."""
+    if not feature.holds_objects:
+        return None
+    if name in TEXTS:
+        characters, words, rare = TEXTS[name]
+        longest = words if feature.kind == "words" else characters
+        return substrings(longest, rare) if longest else None
+    if feature.kind in BY_VIEW:
+        way = BY_VIEW[feature.kind][name]
+        return way.kernel() if way.view == feature.kind else None
+    return _of_kind(feature, name)
+
+
+def _of_kind(feature: Feature, name: str) -> Kernel:
+    """A kernel that the kind of the samples names as suitable, with k(x, x) = 1."""
+    kind = feature.samples
+    kernels = kind.make_kernels()
+    if not kernels:
+        raise TypeError(
+            f"{feature.source}: the kind {kind.name!r} names no kernels, which a column of a table "
+            "needs: set its attribute `kernels`."
+        )
+    _, _, wanted = name.partition(", ")
+    return next((kernel for kernel in kernels if type(kernel).__name__ == wanted), kernels[0])
+
+
+def substrings(longest: int, rare: bool = False) -> Kernel:
+    """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
+
+    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight; but
+    not if ``rare`` ones count more.
+    """
+    if rare:
+        return BlendedSpectrum(longest, sublinear=True, idf=True).normalised()
+    lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
+    return Convex(lengths).normalised()

@@ -1,0 +1,124 @@
+"""Columns with a vector in each cell: embeddings, spectra, histograms of one length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import kind_named
+from mercer.tables.column_kinds.interface import Extent
+from mercer.tables.column_kinds.objects import ObjectColumns
+from mercer.tables.values import missing_values, short
+
+LISTED = (list, tuple, np.ndarray)
+LEAST = 2  # numbers of a vector
+
+
+class VectorColumns(ObjectColumns):
+    """Vectors of numbers, which may be written as texts such as "[0.1, 0.2]".
+
+    ``low`` and ``high`` of such a column are the length of its vectors. A missing vector counts as
+    zeros.
+    """
+
+    def __init__(self):
+        super().__init__(kind_named("vectors"))
+        self.name = "vector"
+        self.gap = "A missing vector counts as zeros"
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        lengths = vector_lengths(present.tolist())
+        if lengths is None:
+            raise ValueError(
+                f"kind: {name}='vector', but the column holds {_first_other(present.tolist())}: "
+                'give lists of numbers, or texts such as "[0.1, 0.2]".'
+            )
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                f"kind: {name}='vector', but the vectors have from {min(lengths)} to "
+                f"{max(lengths)} numbers: give vectors of one length."
+            )
+
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+        known = values[~missing_values(values)]
+        length = len(as_vector(known[0]))
+        return length, length, []
+
+    def cells(self, column: Any, values: np.ndarray) -> np.ndarray:
+        rows = np.zeros((len(values), int(column.high)))
+        for i in np.flatnonzero(~missing_values(values)):
+            vector = as_vector(values[i])
+            if vector is None or len(vector) != rows.shape[1]:
+                raise ValueError(
+                    f"column {column.name!r}: row {i} holds {short(values[i])}, but in training "
+                    f"each cell was a vector of {rows.shape[1]} numbers. Give such a vector, or "
+                    "leave the cell empty."
+                )
+            rows[i] = vector
+        return rows
+
+    def views(self, column: Any, cells: Any) -> dict[str, str]:
+        return {str(column.name): "vectors", f"{column.name}: direction": "directions"}
+
+    def range_in_words(self, low: str, high: str) -> str:
+        return f"vectors of {high} numbers"
+
+    def _shown(self, column: Any, values: np.ndarray) -> list:
+        return list(self.cells(column, values[~missing_values(values)]))
+
+    def _sizes(self, cells: list) -> list[float]:
+        return [float(np.linalg.norm(cell)) for cell in cells]
+
+
+def as_vector(cell: Any) -> np.ndarray | None:
+    """The numbers of a list, an array or a text such as "[0.1, 0.2]"; None if it is no vector.
+
+    Examples
+    --------
+    >>> as_vector("[0.5, -1e-3]"), as_vector(["a"]), as_vector("0.5")
+    (array([ 0.5  , -0.001]), None, None)
+    """
+    if isinstance(cell, str):
+        text = cell.strip()
+        if not (text.startswith("[") and text.endswith("]")):
+            return None
+        cell = text[1:-1].replace(",", " ").split()
+    elif not isinstance(cell, LISTED) or any(isinstance(v, (str, bool)) for v in cell):
+        return None
+    try:
+        vector = np.asarray(cell, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return vector if vector.ndim == 1 and np.isfinite(vector).all() else None
+
+
+def vector_lengths(cells: Iterable) -> list[int] | None:
+    """The lengths of the vectors in the cells; None if a cell is no vector of two numbers."""
+    lengths = []
+    for cell in cells:
+        vector = as_vector(cell)
+        if vector is None or len(vector) < LEAST:
+            return None
+        lengths.append(len(vector))
+    return lengths
+
+
+def are_vectors(cells: list) -> bool:
+    """Whether the cells of a column are vectors beyond doubt, and no sets of numbers.
+
+    They have one length, and hold what sets of items do not: fractions, or a number twice.
+    """
+    lengths = vector_lengths(cells)
+    if not lengths or len(set(lengths)) > 1:
+        return False
+    vectors = np.stack([as_vector(cell) for cell in cells])
+    fractions = bool((vectors != np.round(vectors)).any())
+    return fractions or bool((np.diff(np.sort(vectors, axis=1), axis=1) == 0).any())
+
+
+def _first_other(cells: list) -> str:
+    others = (cell for cell in cells if vector_lengths([cell]) is None)
+    return short(next(others))
