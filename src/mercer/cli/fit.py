@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 import traceback
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
 #: a slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
+LOADS = 2  # least --time, in units of what loading takes: the search and the report take as long
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -57,6 +60,12 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     options.check()
     budget = Budget(options.limit(), started)
     loading = budget.spent()
+    if budget.limit < LOADS * loading:
+        warnings.warn(
+            f"--time {budget.limit:.3g}s: loading the libraries alone took {loading:.2g} s, so that "
+            f"this fit takes longer. Give --time {ceil(LOADS * loading)}s or more.",
+            stacklevel=2,
+        )
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
