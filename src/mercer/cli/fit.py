@@ -62,8 +62,8 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     loading = budget.spent()
     if budget.limit < LOADS * loading:
         warnings.warn(
-            f"--time {budget.limit:.3g}s: loading the libraries alone took {loading:.2g} s, so that "
-            f"this fit takes longer. Give --time {ceil(LOADS * loading)}s or more.",
+            f"--time {budget.limit:.3g}s: loading the libraries alone took {loading:.2g} s, so "
+            f"that this fit takes longer. Give --time {ceil(LOADS * loading)}s or more.",
             stacklevel=2,
         )
     screen = Terminal(quiet=options.quiet or options.json)
