@@ -19,6 +19,7 @@ from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
+SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -197,6 +198,65 @@ def is_plain(X: Any) -> bool:
         and X.flags.c_contiguous
         and bool(np.isfinite(X).all())
     )
+
+
+def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
+    """A power of two that makes vectors large enough for powers of their numbers; mostly 1.
+
+    Products with it are exact, so that the rows keep their digits and their order. ``dtype`` is the
+    precision of the powers; None means that of X.
+
+    Examples
+    --------
+    >>> safe_unit(np.array([[3.0]])), safe_unit(np.array([[2.0**-600]])) == 2.0**357
+    (1.0, True)
+    """
+    values = X.data if sp.issparse(X) else plain_rows(X)
+    floats = np.finfo(dtype or X.dtype)
+    enough = 2.0 ** (float(floats.minexp + floats.nmant) / power)
+    largest = 0.0
+    for part in (values[:SOME], values):  # mostly the first rows are large enough
+        largest = max(float(part.max(initial=0)), -float(part.min(initial=0)))
+        if largest >= enough:
+            return 1.0
+    if largest == 0:
+        return 1.0
+    # halfway, so that other rows may be larger
+    middle = int((floats.minexp + floats.nmant) / (2 * power))
+    return 2.0 ** min(middle - int(np.frexp(largest)[1]), floats.maxexp - 2)
+
+
+def float_range(X: Any, like: Any = None) -> Any:
+    """Encoded samples that kernels can compare without losing their digits.
+
+    Products of numbers in float32 have no digit left of what tells rows apart, if rows are far from
+    0 beside the distances between them, or if all numbers are tiny. Such rows become float64; all
+    other samples stay as they are. For new rows the training rows ``like`` decide.
+    """
+    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
+        return X
+    if like is not None and like.dtype == np.float32:
+        return X
+    return X if _float32_serves(X if like is None else like) else in_float64(X)
+
+
+def in_float64(X: Any) -> Any:
+    """Vectors of float32 in float64; other samples as they are."""
+    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
+        return X
+    rows: Any = type(X)(plain_rows(X).astype(np.float64))
+    rows.checked = getattr(X, "checked", "")
+    return rows
+
+
+def _float32_serves(X: Any) -> bool:
+    if safe_unit(X, dtype=np.float32) != 1:
+        return False
+    if sp.issparse(X) or not len(X):
+        return True
+    some = plain_rows(X)[:: len(X) // SOME + 1].astype(np.float64)
+    spread = float(some.std(axis=0).max(initial=0))
+    return not 0 < spread < np.abs(some.mean(axis=0)).max(initial=0) / FAR
 
 
 def largest_column(X: Any) -> tuple[int, float]:

@@ -25,7 +25,7 @@ from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import MatrixRows, kind_named, kind_of, same_rows
+from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
@@ -246,7 +246,7 @@ class KernelLearner(Placed, BaseEstimator):
         check_seed(getattr(self, "random_state", None))
         _ = self.place  # it is checked before the samples are read
         kernel = self.resolve_kernel()
-        encoded = kernel.encode(X)
+        encoded = float_range(kernel.encode(X))
         training = check_training(
             self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
         )
@@ -279,7 +279,7 @@ class KernelLearner(Placed, BaseEstimator):
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
-        return encode_like_fitted(self, self.kernel_, X)
+        return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
 
     def make_gram(
         self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2
