@@ -335,7 +335,9 @@ class KernelLearner(Placed, BaseEstimator):
             return rank
         if self.rank is None and needed(1) <= budget:
             half = column / (2 * SQUARES)  # the positive root of needed(rank) = budget
-            return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+            lower = max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+            self.place.concede(needed(rank), f"{rank:,} centres", f"rank={lower}")
+            return lower
         smaller = "" if self.rank is None else ", or a smaller rank="
         rank = 1 if self.rank is None else rank
         self.place.refuse(needed(rank), f"a factor of rank {rank}", smaller)
