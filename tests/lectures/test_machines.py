@@ -323,7 +323,6 @@ def test_a_gaussian_kernel_learns_all_labels_of_distinct_points():
         assert model.score(grid, y) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="with the default tol a fit ends before the last mistake")
 def test_the_default_kernel_perceptron_goes_on_until_no_mistake():
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(100, 3)), rng.choice([-1, 1], 100)
