@@ -169,6 +169,8 @@ DISTANCES = [
     (d.Match(), categories()),
     (d.Match([1.0, 0.5, 2.0]), categories()),
     (d.SmoothedMatch(), categories()),
+    (d.LogFrequency(weights=[0.5, 2.0, 1.0]), categories()),
+    (d.SmoothedMatch(weights=[0.5, 2.0, 1.0]), categories()),
     (d.LogFrequency(), categories()),
     (d.Mixed([(d.Minkowski(1), NUMBERS), (d.Match(), WORDS)], [0.5, 2.0]), table()),
     (d.Mixed([(d.SmoothedMatch(), WORDS), (d.Mahalanobis(), NUMBERS)]), table()),

@@ -75,7 +75,7 @@ def mahalanobis(rho, x, z, S):
         means = [sum(column) / len(S) for column in zip(*S)]
         covariance = np.array(
             [
-                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / len(S)
+                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / (len(S) - 1)
                  for j in range(len(x))]
                 for i in range(len(x))
             ]
@@ -246,22 +246,24 @@ def match(rho, x, z, S):
 
 def smoothed_match(rho, x, z, S):
     total, l = 0.0, len(S)
+    w = [1.0] * len(x) if rho.weights is None else rho.weights
     for j, (a, b) in enumerate(zip(x, z)):
         column = [s[j] for s in S]
         if a != b:
-            total += 1
+            total += w[j]
             continue
         for q in set(column):
             if column.count(q) <= column.count(a):
                 f = column.count(q)
-                total += f * (f - 1) / (l * (l - 1))
+                total += w[j] * f * (f - 1) / (l * (l - 1))
     return total
 
 
 def log_frequency(rho, x, z, S):
     columns = list(zip(*S))
+    w = [1.0] * len(x) if rho.weights is None else rho.weights
     return sum(
-        math.log(columns[j].count(a) + 1) * math.log(columns[j].count(b) + 1)
+        w[j] * math.log(columns[j].count(a) + 1) * math.log(columns[j].count(b) + 1)
         for j, (a, b) in enumerate(zip(x, z))
         if a != b
     )

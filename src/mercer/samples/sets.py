@@ -87,7 +87,8 @@ class SetsKind(Kind):
 
     def remedy(self) -> str:
         return (
-            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 "
+            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(), or "
+            "where there is metric= a distance on sets, metric=Jaccard(); or make a 0/1 "
             "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
         )
 

@@ -112,7 +112,8 @@ class StringsKind(Kind):
     def remedy(self) -> str:
         return (
             "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
-            "short texts or EditRBF() for names. If the strings are labels, use Match() on "
+            "short texts or EditRBF() for names; where there is metric=, a distance on strings, "
+            "such as metric=Edit() or JaroWinkler(). If the strings are labels, use Match() on "
             "[[label] for label in X]."
         )
 

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,7 @@ WORD = 2**32
 
 @fields(factors_=unread, shifts_=unread, ranks_=unread)
 @estimator
-class MinHash(TransformerMixin, HashFamily):
+class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
 
     Each entry is the least value :math:`f_\pi(A) = \min \{\pi(u) : u \in A\}` of a random order π
@@ -106,6 +106,10 @@ class MinHash(TransformerMixin, HashFamily):
         self.factors_ = (draws[0] | 1).astype(np.uint32)
         self.shifts_ = draws[1].astype(np.uint32)
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hashes
 
     def transform(self, X: Any) -> np.ndarray:
         """Signatures of sets, (n, n_hashes), uint32.

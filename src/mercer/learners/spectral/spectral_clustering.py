@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +39,9 @@ ITERATIONS = 300  # most iterations of k-means
 
 @estimator
 @fields(labels_=whole(), _kept=length_of(lambda model: len(model._centres)))
-class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
+class SpectralClustering(
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, NamedKernel, KernelLearner
+):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
     It minimises approximately the normalised cut, the similarity that a cluster has with the other
@@ -206,6 +208,10 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
         """The coordinates of the rows of X on the eigenvectors, (n, n_components)."""
         check_is_fitted(self)
         return self._embed(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The cluster of each row of X, the one with the nearest centre, (n,)."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_method_params
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
 from mercer.persistence import fields, unread
+from mercer.samples import float_range
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
 
@@ -178,7 +179,7 @@ class Plan:
                 if encoding in encoded:
                     kernel.check(encoded[encoding])
                 else:
-                    encoded[encoding] = kernel.encode(X)
+                    encoded[encoding] = float_range(kernel.encode(X))
                 groups[key] = _Group(kernel, encoded[encoding])
             params, name = model.get_params(deep=False), model.path_parameter
             alike = i
