@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import documented, estimator
-from mercer.gram import Place
+from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
@@ -154,6 +154,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         with threads, warnings.catch_warnings():
             # scikit-learn's, from each of many fits; a notice says it once
             warnings.filterwarnings("ignore", "The number of unique classes is greater")
+            # nobody asked for an exact machine; `solver_` says what the chosen one is
+            warnings.simplefilter("ignore", ApproximationWarning)
             return self._search(budget, X, y, sample_weight, groups, times, known)
 
     def _search(
@@ -271,7 +273,9 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         fitter = Fitter(settings)
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
-        fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ApproximationWarning)
+            fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
         self.machine_, self._stored = mean_of(task, fitted)
         return rows
 

@@ -9,6 +9,7 @@ Predictions never leave the range that the target has by its nature.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isqrt
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -96,9 +97,10 @@ class RankScale(TargetScale):
 def choose_scale(settings: SearchSettings) -> TargetScale:
     """The scale with the least left-out error; the target's own if no other is clearly better."""
     y, own = settings.y, TargetScale.of(settings.y)
-    if len(y) < FEWEST or len(np.unique(y)) <= FEW_VALUES:
+    most = min(ROWS, isqrt(settings.memory // 64))  # the fit holds about four matrices
+    if min(len(y), most) < FEWEST or len(np.unique(y)) <= FEW_VALUES:
         return own
-    rows = np.sort(np.random.default_rng(settings.seed).permutation(len(y))[:ROWS])
+    rows = np.sort(np.random.default_rng(settings.seed).permutation(len(y))[:most])
     found = [candidate for candidate in candidates(settings.features) if not candidate.learn]
     plain = Candidate("laplacian")
     candidate = plain if plain.suits(settings.features) else found[0]
