@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
-from mercer.samples.columns import refuse_missing
+from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
@@ -139,14 +139,19 @@ def encode_vectors(X, like, reader, missing=False):
     floats: Any = [np.float64, np.float32]
     finite: Any = "allow-nan" if missing else True
     with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
-        X = check_array(
-            X,
-            accept_sparse=cast(Any, "csr"),
-            dtype=floats,
-            order="C",
-            ensure_all_finite=finite,
-            input_name="X",
-        )
+        try:
+            X = check_array(
+                X,
+                accept_sparse=cast(Any, "csr"),
+                dtype=floats,
+                order="C",
+                ensure_all_finite=finite,
+                input_name="X",
+            )
+        except ValueError as error:
+            if not any(word in str(error) for word in ("NaN", "infinity")):
+                raise
+            raise ValueError(f"{error} {_not_finite(X, missing)}".rstrip()) from None
     if like is not None and X.shape[1] != like.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns, but the samples it is compared with have "
@@ -161,6 +166,23 @@ def encode_vectors(X, like, reader, missing=False):
             return like
     rows.checked = "gaps" if missing else "finite"
     return rows
+
+
+def _not_finite(X: Any, missing: bool) -> str:
+    """The first number that is not finite, where it is and what to do."""
+    try:
+        values = sp.coo_array(X if sp.issparse(X) else np.asarray(X, np.float64))
+    except (TypeError, ValueError):  # such as cells of pandas.NA
+        return ""
+    wrong = np.isinf(values.data) if missing else ~np.isfinite(values.data)
+    if values.ndim != 2 or not wrong.any():  # it overflows in the precision of other columns
+        return ""
+    at = int(np.flatnonzero(wrong)[0])
+    column = column_names(X)[values.col[at]]
+    return (
+        f"Row {values.row[at]} has {values.data[at]} in column {column!r}: give a number, leave "
+        "the row out, or fill it (sklearn.impute.SimpleImputer)."
+    )
 
 
 def is_plain(X: Any) -> bool:

@@ -81,7 +81,9 @@ def test_one_row_two_and_three(n, solver):
 def test_little_memory_means_fewer_centres_and_fewer_penalties():
     X, y, _ = sample(300, outputs=1)
     # neither the eigenpairs of K fit, nor the predictions of all penalties
-    model = KernelRidge("auto", kernel=KERNEL, memory=72_000, random_state=0).fit(X, y)
+    model = KernelRidge("auto", kernel=KERNEL, memory=72_000, random_state=0)
+    with pytest.warns(UserWarning, match=r'memory=72000 is too small .*Give memory="\d+MB"'):
+        model.fit(X, y)
     assert model.solver_ == "low_rank"
     assert len(model.dual_coef_) <= 30
     assert model.alpha_ / 300 == pytest.approx(

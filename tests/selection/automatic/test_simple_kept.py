@@ -72,6 +72,15 @@ def test_a_kernel_machine_that_is_better_is_kept():
     assert model.winner_["family"] != "splines"
 
 
+def test_a_linear_model_on_another_scale_is_kept():
+    y = np.exp(NUMBERS / 2)
+    model = KernelRegressor(replay=NARROW).fit(TABLE, y)
+    assert (model.winner_name_, model.target_scale_.name) == ("linear (spline)", "logarithm")
+    assert (model.predict(TABLE) > 0).all()
+    trivial = score_held_out(model, (TABLE, y), (TABLE, y)).baseline_predictions["trivial"]
+    assert_allclose(trivial, y.mean())
+
+
 def test_noise_keeps_the_constant():
     y = np.random.default_rng(0).normal(size=160)
     model = KernelRegressor(replay=NARROW).fit(TABLE, y)

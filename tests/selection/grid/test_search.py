@@ -572,6 +572,22 @@ def test_clones_and_scikit_learns_checks():
     assert len(results) >= len(theirs)
 
 
+class Picky(KernelRidge):
+    """Counts calls of set_params without parameters, which scikit-learn's search does not make."""
+
+    empty = 0
+
+    def set_params(self, **params):
+        Picky.empty += not params
+        return super().set_params(**params)
+
+
+def test_a_candidate_without_parameters_is_the_estimator_as_it_is():
+    Picky.empty = 0
+    KernelSearchCV(Picky(kernel="rbf"), [{}, {"alpha": [2.0]}], cv=2).fit(X, X[:, 0])
+    assert Picky.empty == 0
+
+
 @pytest.mark.parametrize("scoring", [None, "f1_macro", {"a": "accuracy", "f": "f1_macro"}])
 def test_a_fitted_search_does_not_keep_the_targets(scoring):
     """The scorer held the plan of the search: its targets and its splits were in every file."""

@@ -222,6 +222,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
             elif self.solver != "auto":
                 what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
                 K.refuse(limits.matrices, what, other)
+            else:
+                K.concede(limits.matrices, 'alpha="auto" by eigenpairs', 'solver="low_rank"')
         if factor is None:
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)

@@ -232,7 +232,7 @@ class KernelSearchCV(GridSearchCV):
     def _candidate(self, parameters: dict) -> Any:
         copy: Any = clone(self.estimator)
         parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
-        return copy.set_params(**parameters)
+        return copy.set_params(**parameters) if parameters else copy
 
     def _why_plain(self, fit_params: dict) -> str:
         """Why candidates do not share work; empty if they do."""

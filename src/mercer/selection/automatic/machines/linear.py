@@ -142,18 +142,22 @@ def fit_linear(
         # of convergence, of constant columns, of classes of one row
         warnings.simplefilter("ignore")
         how = _HOW[machine, task.name]
-        found = how(F, task.strata(y) if task.classes is not None else y, w)
+        found = how(F, task.targets(y)[:, 0] if task.classes is None else task.strata(y), w)
+    finish = task.plain()
+    if task.classes is None:  # means on the target's own scale
+        finish = task.calibrate(F @ found.coef + found.intercept, y, weights)
     learner = LinearModel(kernel, X, *_of_all_classes(found, task, y), found.scale)
     words = f"{found.words} on {F.shape[1]:,} features"
-    return LinearMachine(learner, task.plain(), found.penalty, machine, rows, words)
+    return LinearMachine(learner, finish, found.penalty, machine, rows, words)
 
 
 def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
-    means = np.average(task.targets(y), axis=0, weights=w)
-    words = "the mean of the target"
-    if task.classes is not None:
-        means = np.log(np.maximum((1 + means) / 2, LEAST))
-        words = "the shares of the classes"
+    if task.classes is None:
+        means = task.targets(np.array([np.average(y, weights=w)]))[0]
+        words = "the mean of the target"
+    else:
+        shares = (1 + np.average(task.targets(y), axis=0, weights=w)) / 2
+        means, words = np.log(np.maximum(shares, LEAST)), "the shares of the classes"
     dual = np.zeros((len(y), len(means)))
     learner = LinearModel(kernel, X, None, means, dual, np.zeros(0))
     return LinearMachine(learner, task.plain(), 0.0, machine, rows, words)
