@@ -61,6 +61,7 @@ class DelimitedText:
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
         self.names: list[str] = []  # columns without one are named by their position
+        self.unnamed: list[str] = []
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
@@ -198,7 +199,7 @@ class DelimitedText:
         if blank and not self.names:
             named = first_names([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
-        self.names = names
+        self.names, self.unnamed = names, [names[j] for j in blank]
 
     def _body(self, text: str) -> str | None:
         """What follows the header; None where nothing does."""

@@ -38,6 +38,7 @@ class Typed(ABC):
     def __init__(self, source: Source):
         self.source = source
         self.notes: list[str] = []
+        self.unnamed: list[str] = []  # columns that had no name in the file
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
@@ -224,8 +225,9 @@ class ExcelFile(Whole):
             raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
         blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
         named = {name: f"column {frame.columns.index(name) + 1}" for name in blank}
+        self.unnamed = list(named.values())
         if blank:
-            self.notes.append(f"Without a name in the header: {first_names(list(named.values()))}.")
+            self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
         return frame.rename(named)
 
 

@@ -142,7 +142,7 @@ def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
 
 def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
     """What the columns of a table are; numbers that had decimal commas in the file remember it."""
-    columns = infer_columns(values, kind, drop, tables.decimal)
+    columns = infer_columns(values, kind, drop, tables.decimal, tables.unnamed)
     return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
 

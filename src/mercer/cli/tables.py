@@ -90,6 +90,11 @@ class Tables:
         found = [note for part in self.parts for note in part.notes]
         return list(dict.fromkeys(self._notes + found))
 
+    @property
+    def unnamed(self) -> list[str]:
+        """The columns that had no name in a file, complete after reading."""
+        return [name for part in self.parts for name in part.unnamed]
+
     def note(self, said: str) -> None:
         """Add to `notes`."""
         self._notes.append(said)

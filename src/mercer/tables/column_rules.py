@@ -24,6 +24,7 @@ from mercer.tables.column_kinds import (
     object_column,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
+from mercer.tables.pandas_index import index_names, is_index
 from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
 from mercer.tables.values import missing_values, short
 
@@ -32,7 +33,6 @@ SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of fe
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas names it in Parquet files
 IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
 
 
@@ -41,6 +41,7 @@ def infer_columns(
     kind: dict | None = None,
     drop: Iterable | None = None,
     decimal: str = "",
+    unnamed: Iterable = (),
 ) -> list[Column]:
     """What each column is, and why.
 
@@ -56,6 +57,8 @@ def infer_columns(
         Names of columns to leave out.
     decimal : {"", ".", ","}
         The decimal sign of texts such as "1,200", in columns that do not tell.
+    unnamed : sequence, optional
+        Names that were made up for columns that had none in their file: the first may be an index.
 
     Raises
     ------
@@ -73,12 +76,16 @@ def infer_columns(
     kind, drop = _check_given(columns, kind, drop)
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
+    indexes = index_names(columns, unnamed)
     for name, values in columns.items():
         given = kind.get(name)
         if isinstance(given, Column):
             found.append(given)
             continue
         column = _infer(name, values, given, name in drop, decimal)
+        index = is_index(name, values) if name in indexes and given is None else ""
+        if index and not column.left_out:
+            column = replace(column, kind="identifier", reason=index, levels=[])
         if column.used:
             fingerprint = _fingerprint(values)
             if fingerprint in seen and name not in kind:
@@ -237,8 +244,6 @@ def _number_kind(
 ) -> tuple[str, str]:
     n, distinct = len(values), len(counts)
     whole = bool((present == np.round(present)).all())
-    if whole and PANDAS_INDEX.fullmatch(str(name)):
-        return "identifier", "the index of a pandas table"
     if distinct == 2:
         return "category", f"two different numbers, {short(min(counts))} and {short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:
