@@ -76,7 +76,7 @@ class _Column:
         self.only_comma += int((comma & ~point).sum())
         self.only_point += int((point & ~comma).sum())
         self.either += int((comma & point).sum())
-        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]")
+        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]|-$")
         self.comma_plain = self.comma_plain and bool((comma & ~signed).all())
         if self.only_comma or self.only_point or self.either:
             marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))

@@ -25,7 +25,8 @@ from mercer.tables.column_kinds import (
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
 from mercer.tables.pandas_index import index_names, is_index
-from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
+from mercer.tables.spellings import is_missing_mark, order_of, spelled_date
+from mercer.tables.units import spelled_quantity, unit_of
 from mercer.tables.values import missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
@@ -201,11 +202,15 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     if values.dtype.kind == "f":
         return column(*_number_kind(name, values, present, counts))
     codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
-    spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
+    unit = unit_of(texts)
+    spelled = {
+        v: spelled_quantity(v, unit) if isinstance(v, str) else _plain_number(v) for v in counts
+    }
     lost = sum(counts[v] for v, number in spelled.items() if number is None)
     different = len({number for number in spelled.values() if number is not None})
     if not codes and _mostly(counts, lost, spelled) and different > 2:
-        return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
+        numbers = f"numbers in {unit}," if unit else "numbers"
+        return column("number", f"{numbers} stored as text{_not_read(spelled, lost)}", lost)
     order = order_of(texts)
     dates = {v: spelled_date(v, order) if isinstance(v, str) else None for v in counts}
     lost = sum(counts[v] for v, date in dates.items() if date is None)

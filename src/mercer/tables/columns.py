@@ -41,6 +41,8 @@ class Column:
         The decimal sign of numbers that are written as texts, "," or "."; "" if there is none.
     signs : str
         The percent and currency signs in such texts, with blanks between them.
+    unit : str
+        The unit of numbers that are written with one, such as "kg"; "" for others.
     order : str
         Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; "" for
         other columns.
@@ -60,6 +62,7 @@ class Column:
     decimal: str = ""
     signs: str = ""
     order: str = ""
+    unit: str = ""
 
     def __repr__(self) -> str:
         """Short, since models show those of all columns."""

@@ -25,10 +25,15 @@ _BLANK = f"[{BLANKS}]?"
 
 
 def _number(thousands: str, decimal: str) -> str:
-    """The pattern of a number with these signs, as Python and polars read it."""
+    """The pattern of a number with these signs, as Python and polars read it.
+
+    Accountants write a negative number in brackets, and some programs its sign at the end.
+    """
     whole = rf"(?:[0-9]{{1,3}}(?:[{thousands}'’{BLANKS}][0-9]{{3}})+|[0-9]+)"
     digits = rf"(?:{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    return rf"^[+-]?(?:{CURRENCY}{_BLANK})?[+-]?{digits}{_BLANK}(?:%|{CURRENCY})?$"
+    before, after = rf"(?:{CURRENCY}{_BLANK})?", rf"{_BLANK}(?:%|{CURRENCY})?"
+    signed = rf"[+-]?{before}[+-]?{digits}{after}"
+    return rf"^(?:{signed}|{before}{digits}{after}-|{before}\({before}{digits}{after}\){after})$"
 
 
 #: patterns of a number with a decimal point and with a decimal comma
@@ -40,6 +45,9 @@ _LOOSE = re.compile(
     rf"[+-]?(?:{CURRENCY}{_BLANK})?[+-]?(\d[\d,.'’{BLANKS}]*|[.,]\d+)(e[+-]?\d+)?{_BLANK}"
     rf"(?:%|{CURRENCY})?",
     re.IGNORECASE,
+)
+_NEGATIVE = re.compile(
+    rf"({CURRENCY}?{_BLANK})\(([^()+-]+)\)({_BLANK}(?:%|{CURRENCY})?)|([^()+-]+)-"
 )
 _NOT_DIGITS = re.compile(rf"{CURRENCY}|[%'’{BLANKS}]", re.IGNORECASE)
 _SIGNS = re.compile(rf"%|{CURRENCY}")
@@ -61,10 +69,10 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     """The number in a text, or None if the text is not a number, or one that no float holds.
 
     Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
-    are allowed: "7%" is 7. If the text can be a number with the decimal sign ``decimal``, it is
-    that number. Otherwise the last comma or point is the decimal sign. Exception: commas that
-    separate groups of three digits, without a point and without a 0 at the start, separate
-    thousands.
+    are allowed: "7%" is 7. A negative number may stand in brackets, or have its sign at the end. If
+    the text can be a number with the decimal sign ``decimal``, it is that number. Otherwise the
+    last comma or point is the decimal sign. Exception: commas that separate groups of three digits,
+    without a point and without a 0 at the start, separate thousands.
 
     Examples
     --------
@@ -72,8 +80,13 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
     >>> spelled_number("1,200", decimal=","), spelled_number("1.200", decimal=",")
     (1.2, 1200.0)
+    >>> spelled_number("($12.30)"), spelled_number("1,234-")
+    (-12.3, -1234.0)
     """
     text = text.strip()
+    negative = _NEGATIVE.fullmatch(text)
+    if negative is not None:
+        text = "-" + "".join(part or "" for part in negative.groups()).strip()
     if not _LOOSE.fullmatch(text):
         return None
     fits = bool(decimal) and (_COMMA if decimal == "," else _POINT).match(text) is not None

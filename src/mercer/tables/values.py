@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
-from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
+from mercer.tables.spellings import decimal_of, order_of, spelled_date, utc
+from mercer.tables.units import bare, spelled_quantity, unit_of
 
 
 class ReadTable:
@@ -211,10 +212,11 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.array([v is None for v in values.tolist()], dtype=bool)
 
 
-def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
+def as_numbers(values: np.ndarray, decimal: str = "", unit: str | None = None) -> np.ndarray:
     """A column as float64: numbers do not change, texts become their numbers, else NaN.
 
-    ``decimal`` is the decimal sign of the texts; "" finds it from them.
+    ``decimal`` is the decimal sign of the texts, and ``unit`` the unit to count in, "" for none;
+    "" and None find them from the texts.
     """
     if values.dtype.kind == "f":
         return values
@@ -222,10 +224,12 @@ def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
         days = values.astype("datetime64[s]").astype(np.float64) / 86400
         return np.where(np.isnat(values), np.nan, days)
     different = set(values.tolist())
-    decimal = decimal or decimal_of(v for v in different if isinstance(v, str))
+    texts = [v for v in different if isinstance(v, str)]
+    unit = unit_of(texts) if unit is None else unit
+    decimal = decimal or decimal_of(bare(texts) if unit else texts)
     known: dict[Any, float] = {}
     for v in different:
-        number = spelled_number(v, decimal) if isinstance(v, str) else v
+        number = spelled_quantity(v, unit, decimal) if isinstance(v, str) else v
         known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
     return np.array([known[v] for v in values.tolist()], dtype=np.float64)
 
