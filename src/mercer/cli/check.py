@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.errors import OptionError, check_columns, counted
+from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
@@ -84,10 +84,8 @@ def check_table(
             screen.print(judged)
         if dropped:
             screen.print(left_out(dropped, target))
-    for option, names in (("--kind", kinds), ("--drop", drop)):
-        check_columns(option, names, tables.label, frame.columns, target)
     values = read_columns(frame)
-    columns = columns_of(values, kinds, drop, tables)
+    columns = columns_of(values, kinds, drop, tables, target)
     screen.print()
     screen.print(columns_table(columns, values=True))
     notices = [*tables.notes, *column_notices(columns)]

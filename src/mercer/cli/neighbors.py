@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import OptionError, TableError, check_columns, counted, of_option
+from mercer.cli.errors import OptionError, TableError, column_faults, counted, of_option
 from mercer.cli.options import kinds_given, refuse_existing
 from mercer.cli.predict import WRITERS, write_frames
 from mercer.cli.problem import columns_of
@@ -114,15 +114,17 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
     """The columns by which rows are compared."""
     kinds, names = kinds_given(options.kind), [str(name) for name in values]
     given = {"--columns": options.columns, "--drop": options.drop, "--kind": list(kinds)}
-    for option, some in given.items():
-        check_columns(option, some, tables.label, names)
+    faults = [
+        fault
+        for option, some in given.items()
+        for fault in column_faults(option, some, tables.label, names)
+    ]
     wanted = {
         name: values[name] for name in values if not options.columns or name in options.columns
     }
     drop = [name for name in options.drop if name in wanted]
     kinds = {name: kind for name, kind in kinds.items() if name in wanted}
-    with of_option():
-        columns = columns_of(wanted, kinds, drop, tables)
+    columns = columns_of(wanted, kinds, drop, tables, faults=faults)
     if options.columns:  # a column that is named is meant, also where it numbers the rows
         again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
                  for c in columns if c.of.identifies}  # fmt: skip

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import OptionError, of_option
+from mercer.cli.errors import OptionError, of_option, refuse
 from mercer.cli.tables import Reading
 from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
@@ -145,15 +145,16 @@ class FitOptions:
 
 def kinds_given(pairs: list[str]) -> dict[str, str]:
     """{"zip": "category"} for ["zip=category"]."""
-    kinds = {}
+    kinds, faults = {}, []
+    known = [kind.name for kind in column_kinds() if kind.given]
     for pair in pairs:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
-            raise OptionError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
-        known = [kind.name for kind in column_kinds() if kind.given]
-        if value not in known:
-            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
+            faults.append(f"--kind {pair}: write column=kind, such as --kind zip=category.")
+        elif value not in known:
+            faults.append(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
         kinds[name] = value
+    refuse([OptionError(fault) for fault in faults])
     return kinds
 
 

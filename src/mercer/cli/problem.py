@@ -6,6 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, check_columns, counted, of_option
+from mercer.cli.errors import TableError, column_faults, counted, of_option, refuse
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
@@ -107,9 +108,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
-    for option, names in (("--kind", options.kinds), ("--drop", options.drop)):
-        check_columns(option, names, tables.label, list(X.columns), options.target)
-    columns = columns_of(X.columns, options.kinds, options.drop, tables)
+    columns = columns_of(X.columns, options.kinds, options.drop, tables, options.target)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
     findings = [
@@ -140,9 +139,29 @@ def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
     )
 
 
-def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
-    """What the columns of a table are; numbers that had decimal commas in the file remember it."""
-    columns = infer_columns(values, kind, drop, tables.decimal, tables.unnamed)
+def columns_of(
+    values: dict,
+    kind: dict,
+    drop: list[str],
+    tables: Tables,
+    target: str | None = None,
+    faults: Iterable[TableError] = (),
+) -> list[Column]:
+    """What the columns of a table are; numbers that had decimal commas in the file remember it.
+
+    All that is wrong with ``--kind`` and ``--drop`` is one TableError, with the other ``faults``.
+    """
+    names, faults = [str(name) for name in values], [*faults]
+    for option, given in (("--kind", kind), ("--drop", drop)):
+        faults += column_faults(option, given, tables.label, names, target)
+    kind = {name: each for name, each in kind.items() if name in values}
+    drop = [name for name in drop if name in values]
+    columns: list[Column] = []
+    try:
+        columns = infer_columns(values, kind, drop, tables.decimal, tables.unnamed)
+    except ValueError as error:
+        faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
+    refuse(faults)
     return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
 

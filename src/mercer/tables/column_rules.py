@@ -65,7 +65,7 @@ def infer_columns(
     ------
     ValueError
         ``kind`` or ``drop`` names a column that is not there, ``kind`` an unknown kind, or one
-        that the values cannot be read as.
+        that the values cannot be read as. All faults are in one message, a line each.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def infer_columns(
     >>> [(c.name, c.kind) for c in infer_columns(columns)]
     [(0, 'category'), (1, 'number')]
     """
-    kind, drop = _check_given(columns, kind, drop)
+    kind, drop, faults = _check_given(columns, kind, drop)
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
     indexes = index_names(columns, unnamed)
@@ -83,7 +83,11 @@ def infer_columns(
         if isinstance(given, Column):
             found.append(given)
             continue
-        column = _infer(name, values, given, name in drop, decimal)
+        try:
+            column = _infer(name, values, given, name in drop, decimal)
+        except ValueError as error:
+            faults.append(str(error))
+            continue
         index = is_index(name, values) if name in indexes and given is None else ""
         if index and not column.left_out:
             column = replace(column, kind="identifier", reason=index, levels=[])
@@ -97,6 +101,8 @@ def infer_columns(
             else:
                 seen.setdefault(fingerprint, name)
         found.append(column)
+    if faults:
+        raise ValueError("\n".join(faults))
     return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
 
 
@@ -133,25 +139,25 @@ def _spared(column: Column, columns: dict) -> Column:
     return replace(column, low=low, high=high)
 
 
-def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
+def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[str]]:
+    """The kinds and names that can be used, and what is wrong with the others."""
     if isinstance(drop, str):
         raise TypeError(f"drop={drop!r}: give a list of names, [{drop!r}].")
     if kind is not None and not isinstance(kind, dict):
         raise TypeError(f'kind={kind!r}: give a dict such as {{"zip": "category"}}.')
-    kind, drop = dict(kind or {}), list(drop or ())
+    kind, drop, faults = dict(kind or {}), list(drop or ()), []
     for argument, names in (("kind", kind), ("drop", drop)):
         for name in names:
             if name not in columns:
                 close = difflib.get_close_matches(str(name), map(str, columns), 1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
+                faults.append(
                     f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
                 )
-    for name, value in kind.items():
-        known = [each.name for each in column_kinds() if each.given]
-        if not isinstance(value, Column) and value not in known:
-            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(known)}.")
-    return kind, drop
+    known = [each.name for each in column_kinds() if each.given]
+    wrong = [name for name, v in kind.items() if not isinstance(v, Column) and v not in known]
+    faults += [f"kind: {name}={kind[name]!r}; kinds are {', '.join(known)}." for name in wrong]
+    return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
 def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, decimal: str) -> Column:
