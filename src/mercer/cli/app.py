@@ -44,6 +44,7 @@ KIND = """Overrides a column's inferred kind: --kind zip=category, or number, da
 sequence, set, vector, identifier, drop. May be repeated."""
 DROP = "A column to leave out. May be repeated."
 SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
+SKIP = "Lines above the header in text and Excel files. Default: as the first rows show."
 SIGN = "The decimal sign in text files: . or , (default: as the columns show)."
 
 # options that mean the same in several commands
@@ -68,6 +69,7 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]
+Skip = Annotated[Whole | None, Parameter(name="--skip-rows", help=SKIP)]
 
 
 @app.command(sort_key=0)
@@ -93,6 +95,7 @@ def fit(
     encoding: Encoding = "utf-8",
     sep: str | None = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     no_rows: Flag = False,
     resume: Path | None = None,
     force: Flag = False,
@@ -154,8 +157,8 @@ def fit(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
-        decimal=decimal, more=more, resume=resume, force=force, json=json, quiet=quiet,
-        no_rows=no_rows,
+        decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
+        quiet=quiet, no_rows=no_rows,
     )  # fmt: skip
     return fit_table(options, started)
 
@@ -171,6 +174,7 @@ def predict(
     encoding: str = "utf-8",
     sep: str | None = None,
     decimal: Decimal | None = None,
+    skip_rows: Skip = None,
     safe_cells: Flag = False,
     explain: Flag = False,
     force: Flag = False,
@@ -208,7 +212,7 @@ def predict(
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
-        reading=reading_given(encoding, sep, decimal), safe_cells=safe_cells,
+        reading=reading_given(encoding, sep, decimal, skip_rows), safe_cells=safe_cells,
         explain=explain, force=force,
     )  # fmt: skip
 
@@ -224,6 +228,7 @@ def report(
     encoding: str = "utf-8",
     sep: str | None = None,
     decimal: Decimal | None = None,
+    skip_rows: Skip = None,
     no_rows: Flag = False,
     force: Flag = False,
 ) -> int:
@@ -255,7 +260,7 @@ def report(
 
     return report_table(
         model, [table, *more], target=target, output=output,
-        reading=reading_given(encoding, sep, decimal), no_rows=no_rows, force=force,
+        reading=reading_given(encoding, sep, decimal, skip_rows), no_rows=no_rows, force=force,
     )  # fmt: skip
 
 
@@ -273,6 +278,7 @@ def check(
     encoding: Encoding = "utf-8",
     sep: Separator = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     json: Json = False,
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
@@ -295,7 +301,7 @@ def check(
 
     return check_table(
         [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
-        kernel=kernel, reading=reading_given(encoding, sep, decimal), json=json,
+        kernel=kernel, reading=reading_given(encoding, sep, decimal, skip_rows), json=json,
     )  # fmt: skip
 
 
@@ -318,6 +324,7 @@ def neighbors(
     encoding: Encoding = "utf-8",
     sep: Separator = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     force: Flag = False,
     quiet: Quiet = False,
 ) -> int:
@@ -358,7 +365,7 @@ def neighbors(
     options = NeighborOptions(
         items=items, query=query, k=k, radius=radius, columns=columns or [], drop=drop or [],
         kind=kind or [], metric=metric, text=text, output=output, explain=explain, memory=memory,
-        reading=reading_given(encoding, sep, decimal), force=force, quiet=quiet,
+        reading=reading_given(encoding, sep, decimal, skip_rows), force=force, quiet=quiet,
     )  # fmt: skip
     return write_neighbors(options)
 

@@ -23,6 +23,7 @@ import polars as pl
 from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
+from mercer.cli.layout import MOST_ABOVE, rows_above
 
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
@@ -207,6 +208,10 @@ class ExcelFile(Whole):
 
     kind = "Excel"
 
+    def __init__(self, source: Source, skip: int | None = None):
+        super().__init__(source)
+        self.skip = skip
+
     def _read(self, content: bytes) -> pl.DataFrame:
         try:
             import fastexcel
@@ -219,7 +224,8 @@ class ExcelFile(Whole):
         names = workbook.sheet_names
         if len(names) > 1:
             self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
-        sheet = workbook.load_sheet(names[0], schema_sample_rows=None)
+        skip = self._above(workbook, names[0]) if self.skip is None else self.skip
+        sheet = workbook.load_sheet(names[0], header_row=skip, schema_sample_rows=None)
         frame = _refined(pl.DataFrame(sheet))
         if frame.width == 0:
             raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
@@ -229,6 +235,19 @@ class ExcelFile(Whole):
         if blank:
             self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
         return frame.rename(named)
+
+    def _above(self, workbook: Any, name: str) -> int:
+        """How many rows of a sheet stand above its header."""
+        begin = workbook.load_sheet(name, header_row=None, n_rows=MOST_ABOVE, dtypes="string")
+        rows = [[cell or "" for cell in row] for row in pl.DataFrame(begin).iter_rows()]
+        above = rows_above(rows)
+        if above:
+            first = next(cell for row in rows for cell in row if cell.strip())
+            self.notes.append(
+                f"The table begins below the first {counted(above, 'row')} of the sheet, of which "
+                f"one is {first.strip()[:60]!r}. If these belong to it, give --skip-rows 0."
+            )
+        return above
 
 
 def _refined(frame: pl.DataFrame) -> pl.DataFrame:

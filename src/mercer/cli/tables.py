@@ -38,7 +38,7 @@ BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"PK\x03
 
 @dataclass(frozen=True)
 class Reading:
-    """How texts are read: the options ``--encoding``, ``--sep`` and ``--decimal``.
+    """How texts are read: the options ``--encoding``, ``--sep``, ``--decimal``, ``--skip-rows``.
 
     ``usual`` is the decimal sign of the training table, where a new table does not tell its own.
     """
@@ -47,6 +47,7 @@ class Reading:
     separator: str | None = None
     decimal: str = ""
     usual: str = ""
+    skip: int | None = None  # lines above the header; None finds them
 
     def after(self, columns: Iterable[Column]) -> Reading:
         """The same for a new table, where these are the columns of the training table."""
@@ -246,9 +247,12 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         if not file.read(1):
             raise TableError(f"{source.label} is empty.")
     if suffix in DELIMITED:
-        return DelimitedText(source, DELIMITED[suffix], reading.encoding, reading.separator)
+        usual = DELIMITED[suffix]
+        return DelimitedText(source, usual, reading.encoding, reading.separator, reading.skip)
     if suffix in (".jsonl", ".ndjson"):
         return JsonLines(source, reading.encoding)
+    if suffix == ".xlsx":
+        return ExcelFile(source, reading.skip)
     return FORMATS[suffix](source)
 
 
