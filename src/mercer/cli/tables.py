@@ -174,7 +174,15 @@ class _Pass:
                 f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
                 "Give files with the same columns."
             )
-        return pl.DataFrame({name: block[name] for name in self.names})
+        return pl.DataFrame({name: self._local(name, block[name]) for name in self.names})
+
+    def _local(self, name: str, column: pl.Series) -> pl.Series:
+        """Times of a zone without it, so that their hours are those of the file."""
+        zone = getattr(column.dtype, "time_zone", None)
+        if zone is None:
+            return column
+        self.tables.note(f"The hours of {name} are those of its time zone, {zone}.")
+        return column.dt.replace_time_zone(None)
 
     def typed(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """A block as it is in the whole table."""
@@ -206,6 +214,8 @@ class _Pass:
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
                 tables.note(f"Numbers have decimal commas: {first_names(tables.commas)}.")
+            for name, zone in self.texts.zones(self.names).items():
+                tables.note(f"The hours of {name} are those of its time zone, {zone}.")
         for name in self.names:
             alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
             different = {frame.dtypes[0] for frame in alike}

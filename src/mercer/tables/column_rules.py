@@ -172,7 +172,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
-        written = column_kind(kind).written(texts, decimal) if texts else {}
+        of = column_kind(kind)
+        written = of.written(texts, decimal) if texts else of.counted(present)
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
         found = replace(found, **written)

@@ -44,8 +44,8 @@ class Column:
     unit : str
         The unit of numbers that are written with one, such as "kg"; "" for others.
     order : str
-        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; "" for
-        other columns.
+        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; what numbers
+        of dates count since 1970: "s", "ms", "us" or "ns"; "" for other columns.
     """
 
     name: Any
@@ -105,7 +105,7 @@ def column_notices(columns: list[Column]) -> list[str]:
         notices.append(f"Not used: {_listed(dropped, '; ')}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
-        notices.append(f"Numbers and dates that are written as texts: {_listed(written, '; ')}.")
+        notices.append(f"How numbers and dates are written: {_listed(written, '; ')}.")
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
         names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
         if names:

@@ -53,11 +53,14 @@ _NOT_DIGITS = re.compile(rf"{CURRENCY}|[%'’{BLANKS}]", re.IGNORECASE)
 _SIGNS = re.compile(rf"%|{CURRENCY}")
 _TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 _TIME += r" ?(Z|[+-]\d{2}:?\d{2})?"
+_ZONE = re.compile(r":\d{2}(?:\.\d+)? ?(Z|[+-]\d{2}:?\d{2})$")
+HOUR = 60  # minutes
 _DATES = {
     "ymd": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
     "dmy": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}){_TIME}"),
     "mdy": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}){_TIME}"),
 }
+ORDERS = tuple(_DATES)
 
 
 def is_missing_mark(value: Any) -> bool:
@@ -135,10 +138,11 @@ def signs_of(texts: Iterable[str]) -> str:
     return " ".join(sorted({sign for text in texts for sign in _SIGNS.findall(text)}))
 
 
-def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
-    """The date or time in a text, in UTC if it has a time zone; None if there is none.
+def spelled_date(text: str, order: str = "ymd", local: bool = False) -> np.datetime64 | None:
+    """The date or time in a text; None if there is none.
 
-    ``order`` says how day, month and year follow: "ymd" (ISO 8601), "dmy" or "mdy".
+    ``order`` says how day, month and year follow: "ymd" (ISO 8601), "dmy" or "mdy". A time with a
+    time zone is converted to UTC, or is as it stands if it is wanted ``local``.
 
     Examples
     --------
@@ -164,10 +168,39 @@ def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
         stamp = np.datetime64(f"{day}T{clock}", "s")
     except ValueError:
         return None
+    return stamp if local else stamp - np.timedelta64(zone_minutes(zone), "m")
+
+
+def zone_minutes(zone: str | None) -> int:
+    """How far a zone is before UTC: 120 for "+02:00", 0 for "Z" and None.
+
+    Examples
+    --------
+    >>> zone_minutes("-0330"), zone_minutes("Z")
+    (-210, 0)
+    """
     if zone in (None, "Z"):
-        return stamp
-    shift = np.timedelta64(int(zone[1:3]) * 60 + int(zone[-2:]), "m")
-    return stamp - shift if zone[0] == "+" else stamp + shift
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return minutes if zone[0] == "+" else -minutes
+
+
+def is_one_zone(zones: Iterable[str]) -> bool:
+    """Whether all zones are of one place, whose clocks may be an hour ahead in summer.
+
+    Examples
+    --------
+    >>> is_one_zone(["+01:00", "+02:00"]), is_one_zone(["+01:00", "-05:00"])
+    (True, False)
+    """
+    minutes = {zone_minutes(zone) for zone in zones}
+    return not minutes or max(minutes) - min(minutes) <= HOUR
+
+
+def zones_of(texts: Iterable[str]) -> set[str]:
+    """The time zones of times that are written as texts."""
+    found = (_ZONE.search(text.strip()) for text in texts)
+    return {match.group(1) for match in found if match}
 
 
 def order_of(texts: Iterable[str]) -> str:
