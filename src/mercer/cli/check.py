@@ -141,17 +141,18 @@ def _test_findings(
 ) -> list[Finding]:
     """What to look at in a table to score on, beside the training table."""
     held = Tables([test], replace(tables.reading, usual=tables.decimal))
-    frame = held.frame(list(values))
+    frame, classes = held.frame(list(values)), []
     if target is not None:
         height = frame.height
         frame, y_held, _ = read_target(frame, target, held.label, varied=False)
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
         if height > len(y_held):
             screen.print(f"{test}: {left_out(height - len(y_held), target)}")
-        check_test_table(frame, y_held, columns, y, task, test)
+        said = check_test_table(frame, y_held, columns, y, task, test)
+        classes = [Finding("classes", target, said)] if said else []
     new = read_columns(frame)
     compared = {c.name: values[c.name] for c in columns if c.used}
-    found = find_shared_rows(compared, new) if compared else []
+    found = classes + (find_shared_rows(compared, new) if compared else [])
     if any(column.used for column in columns):
         surprises = Surprises(TableEncoder(columns).fit(ReadTable(values)))
         surprises.see(new)

@@ -168,7 +168,11 @@ def columns_of(
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     split = _split(problem, options, screen)
-    doubts = _few_rows(split) + _shared_rows(problem.columns, split, options.test is not None)
+    doubts = (
+        split.doubts
+        + _few_rows(split)
+        + _shared_rows(problem.columns, split, options.test is not None)
+    )
     for doubt in doubts:
         screen.print(line(("! ", "yellow"), f"{doubt}\n"))
     return replace(split, doubts=doubts)
@@ -224,8 +228,7 @@ def _row_hashes(table: ReadTable, kinds: dict[Any, str]) -> np.ndarray:
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
-        X_held, y_held, numbers = _read_test(problem, options.test, options, screen)
-        return Split(X, y, extras, (problem.rows, numbers), X_held, y_held)
+        return _read_test(problem, options.test, options, screen)
     if len(X) < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
@@ -253,10 +256,8 @@ def _check_parts(
             )
 
 
-def _read_test(
-    problem: Problem, test: Path, options: FitOptions, screen: Terminal
-) -> tuple[ReadTable, Any, np.ndarray]:
-    """The table of --test, its targets, which the model can be scored on, and its row numbers."""
+def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Terminal) -> Split:
+    """All training rows, and the table of --test, which the model can be scored on."""
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
     others, y, rows = read_target(frame, options.target, str(test), varied=False)
@@ -264,5 +265,7 @@ def _read_test(
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):
         screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
-    check_test_table(others, y, problem.columns, problem.y, problem.task, test)
-    return ReadTable.of(others), y, rows
+    said = check_test_table(others, y, problem.columns, problem.y, problem.task, test)
+    both = problem.rows, rows
+    held = ReadTable.of(others)
+    return Split(problem.X, problem.y, problem.extras, both, held, y, [said] if said else [])

@@ -11,8 +11,8 @@ from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.options import refuse_existing
 from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
-from mercer.cli.target import left_out, read_target
-from mercer.cli.terminal import Terminal
+from mercer.cli.target import left_out, read_target, unknown_classes
+from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
 from mercer.plots.report import report_data, write_report
 
@@ -50,7 +50,7 @@ def report_table(
         screen.print(f"• {sentence}", soft_wrap=True)
     if dropped:
         screen.print(left_out(dropped, target))
-    y = _checked(estimator, y, tables.label, target)
+    y = _checked(estimator, y, tables.label, target, screen)
     try:
         data = report_data(
             estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
@@ -65,8 +65,8 @@ def report_table(
     return 0
 
 
-def _checked(estimator, y: np.ndarray, table: str, target: str) -> np.ndarray:
-    """The targets as the model's; those that it cannot have are refused."""
+def _checked(estimator, y: np.ndarray, table: str, target: str, screen: Terminal) -> np.ndarray:
+    """The targets as the model's; a column that has none of its classes is refused."""
     if not is_classifier(estimator):
         if y.dtype.kind not in "fiub":
             raise TableError(
@@ -76,11 +76,13 @@ def _checked(estimator, y: np.ndarray, table: str, target: str) -> np.ndarray:
         return y
     if estimator.classes_.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
-    unknown = sorted(set(y.tolist()) - set(estimator.classes_.tolist()), key=str)
-    if unknown:
+    unknown, said = unknown_classes(y, estimator.classes_)
+    if unknown and set(y.tolist()) <= set(unknown):
         raise TableError(
             f"--target {target}: {table} holds {unknown[0]!r} there, which the model never "
             f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Give the column that "
-            "it was fitted to, and leave rows of other classes out."
+            "it was fitted to."
         )
+    if said:
+        screen.print(line(("! ", "yellow"), said), soft_wrap=True)
     return y

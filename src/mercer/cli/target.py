@@ -147,8 +147,11 @@ def check_test_table(
     y: np.ndarray,
     task: str,
     path: Path,
-) -> None:
-    """Refuse, before the search, a table that a model of the columns and y has no score on."""
+) -> str:
+    """Refuse, before the search, a table that a model of the columns and y has no score on.
+
+    Returns what to say of its classes that y has not.
+    """
     absent = [c.name for c in used_columns(columns) if c.name not in held.columns]
     if absent:
         raise TableError(
@@ -162,10 +165,22 @@ def check_test_table(
                 f"--test {path}: its target holds {y_held[0].item()!r}, but the training target "
                 "holds numbers."
             )
-        return
-    unknown = sorted(set(y_held.tolist()) - set(y.tolist()), key=str)
-    if unknown:
+        return ""
+    unknown, said = unknown_classes(y_held, y)
+    if unknown and (set(y_held.tolist()) <= set(unknown) or y.dtype.kind != y_held.dtype.kind):
         raise TableError(
             f"--test {path}: its target holds {unknown[0]!r}, which the training target never is. "
             "Leave those rows out, or train on a table that has some."
         )
+    return said and f"--test {path}: {said}"
+
+
+def unknown_classes(y: np.ndarray, known: np.ndarray) -> tuple[list, str]:
+    """The classes that are not among the known ones, and what becomes of their rows."""
+    unknown = sorted(set(y.tolist()) - set(known.tolist()), key=str)
+    rows = sum(value in set(unknown) for value in y.tolist())
+    some = ", ".join(map(repr, unknown[:5])) + ", ..." * (len(unknown) > 5)
+    have = "1 row has" if rows == 1 else f"{rows} rows have"
+    return unknown, f"{have} a class that training never had: {some}. " * bool(unknown) + (
+        "No model can predict it, so that it counts as wrong." * bool(unknown)
+    )

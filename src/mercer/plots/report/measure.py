@@ -158,7 +158,9 @@ def report_data(
     kept_X = X if final_X is None else final_X
     columns = column_summaries(model, X)
     contenders = _contenders(model, y, score, own, scored)
-    gram, spectrum, embedding = _similarities(kept, kept_X, y, classes, seed, clock.share(0.2))
+    # new rows may have classes that the model has not
+    met = None if classes is None else np.union1d(classes, np.concatenate([y, y_test]))
+    gram, spectrum, embedding = _similarities(kept, kept_X, y, met, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
     if known:
@@ -184,7 +186,7 @@ def report_data(
         final_rows=final_rows or fitted_rows,
         contenders=contenders,
         columns=columns,
-        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
+        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, met),
         spectrum=spectrum,
         gram=gram,
         embedding=embedding,

@@ -15,6 +15,7 @@ from mercer.selection.automatic.scores import (
     interval,
     metric_named,
     wilson,
+    with_classes_of,
 )
 from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
@@ -22,5 +23,5 @@ __all__ = [
     "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Deadline", "HeldOut",
     "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons", "Recipe",
     "Regression", "Task", "default_metric", "hold_out", "interval", "least_memory", "metric_named",
-    "score_alone", "score_held_out", "seconds", "side", "task_of", "wilson",
+    "score_alone", "score_held_out", "seconds", "side", "task_of", "wilson", "with_classes_of",
 ]  # fmt: skip
