@@ -187,7 +187,7 @@ def test_zstandard(folder):
         ('{"a": 1}\n{"a": \n', r"t.jsonl, row 2: this is not JSON"),
         ('{"a": 1}\n[1]\n', r"t.jsonl, row 2: '\[1\]' is not a JSON object"),
         ("\n \n", "has no rows"),
-        ('{"a": {"b": 1}}\n', "no column that can be read"),
+        ('{"a": [{"b": 1}]}\n', "no column that can be read"),
     ],
 )
 def test_json_that_is_none(content, message, folder):

@@ -40,6 +40,7 @@ class DelimitedText:
     """
 
     texts = True
+    gaps = False
 
     def __init__(
         self,
